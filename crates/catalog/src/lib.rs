@@ -1,0 +1,1 @@
+//! The tools that are known, and the search over them.

@@ -1,0 +1,1 @@
+//! The gateway: settings, one call in a straight line, and the tools of its menu.

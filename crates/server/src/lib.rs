@@ -1,0 +1,1 @@
+//! HTTP and stdio faces of the gateway.

@@ -1,0 +1,1 @@
+//! JSON-RPC and MCP messages of every revision, lossless.

@@ -1,0 +1,1 @@
+//! Tests of the whole product over real sockets and processes.
