@@ -1,0 +1,131 @@
+//! Words that say more than an unannotated tool's caller admits.
+//!
+//! A heuristic for warnings only: nothing is refused because of a word.
+
+use crate::Operation;
+
+/// Verbs of loss.
+const DESTRUCTIVE_WORDS: &[&str] = &[
+    "clear",
+    "delete",
+    "deletes",
+    "destroy",
+    "destroys",
+    "drop",
+    "drops",
+    "erase",
+    "erases",
+    "format",
+    "kill",
+    "kills",
+    "overwrite",
+    "overwrites",
+    "purge",
+    "purges",
+    "remove",
+    "removes",
+    "reset",
+    "revoke",
+    "revokes",
+    "terminate",
+    "terminates",
+    "truncate",
+    "truncates",
+    "uninstall",
+    "unlink",
+    "wipe",
+    "wipes",
+];
+
+/// Verbs of change.
+const WRITE_WORDS: &[&str] = &[
+    "add", "append", "apply", "approve", "assign", "commit", "copy", "create", "creates", "deploy",
+    "edit", "edits", "execute", "grant", "import", "insert", "inserts", "install", "merge", "move",
+    "patch", "pay", "post", "publish", "push", "put", "rename", "replace", "save", "saves", "send",
+    "sends", "set", "store", "submit", "transfer", "update", "updates", "upload", "write",
+    "writes",
+];
+
+/// The most harmful word in a tool's name or in the first sentence of its description.
+///
+/// Only the first sentence counts, and there only its verb position (the first two words):
+/// further down, descriptions often say what the tool does not do.
+pub(crate) fn of(tool: &str, description: &str) -> Option<(String, Operation)> {
+    let opening = description.split_whitespace().take(2).flat_map(words);
+    let mut worst: Option<(String, Operation)> = None;
+    for word in words(tool).into_iter().chain(opening) {
+        let Some(sounds_like) = class_of(&word) else {
+            continue;
+        };
+        if worst.as_ref().is_none_or(|(_, known)| sounds_like > *known) {
+            worst = Some((word, sounds_like));
+        }
+    }
+    worst
+}
+
+fn class_of(word: &str) -> Option<Operation> {
+    if DESTRUCTIVE_WORDS.contains(&word) {
+        Some(Operation::Destructive)
+    } else if WRITE_WORDS.contains(&word) {
+        Some(Operation::Write)
+    } else {
+        None
+    }
+}
+
+/// Splits an identifier or a word of prose at punctuation and camel case, in lower case.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut current = String::new();
+    let mut previous_is_lower = false;
+    for character in text.chars() {
+        let starts_new = character.is_uppercase() && previous_is_lower;
+        if (starts_new || !character.is_alphanumeric()) && !current.is_empty() {
+            words.push(std::mem::take(&mut current));
+        }
+        if character.is_alphanumeric() {
+            current.extend(character.to_lowercase());
+        }
+        previous_is_lower = character.is_lowercase();
+    }
+    if !current.is_empty() {
+        words.push(current);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tool: &str, description: &str, expected: Option<(&str, Operation)>) {
+        let expected = expected.map(|(word, operation)| (word.to_owned(), operation));
+        assert_eq!(of(tool, description), expected, "{tool}: {description}");
+    }
+
+    #[test]
+    fn names_and_opening_verbs_tell_the_risk() {
+        check("delete_repo", "", Some(("delete", Operation::Destructive)));
+        check("dropTable", "", Some(("drop", Operation::Destructive)));
+        check(
+            "repo.purge-all",
+            "",
+            Some(("purge", Operation::Destructive)),
+        );
+        check(
+            "run",
+            "Deletes a branch",
+            Some(("deletes", Operation::Destructive)),
+        );
+        check("run", "Will send mail", Some(("send", Operation::Write)));
+        check(
+            "create_or_remove",
+            "",
+            Some(("remove", Operation::Destructive)),
+        );
+        check("list_repos", "Lists repositories. Does not delete.", None);
+        check("settings", "Show settings", None);
+        check("", "", None);
+    }
+}
