@@ -1,1 +1,23 @@
-//! JSON-RPC and MCP messages of every revision, lossless.
+//! JSON-RPC and MCP messages, lossless.
+//!
+//! What a peer sends and we do not know is passed on as it came: a tool, an annotation, a
+//! content block or a result keeps its bytes, key order and large integers included. So
+//! messages here are views into the bytes that arrived ([`Json`]), and only the few fields
+//! the gateway needs are decoded.
+//!
+//! This crate knows no policy and does no I/O. Start reading at [`rpc`], the envelope;
+//! then [`tool`] and [`result`], what travels in it.
+
+pub mod initialize;
+pub mod json;
+pub mod result;
+pub mod revision;
+pub mod rpc;
+pub mod sse;
+pub mod tool;
+
+pub use json::Json;
+pub use result::CallResult;
+pub use revision::Revision;
+pub use rpc::{Message, RpcError};
+pub use tool::Tool;

@@ -1,0 +1,141 @@
+//! Opening a session.
+
+use serde_json::{Value, json};
+
+use crate::json::{Fields, Json};
+use crate::revision::Revision;
+
+/// What a server says of itself when a session is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerHello {
+    /// The revision both sides speak from now on, as the server named it.
+    pub protocol_version: String,
+    /// Whether the server has tools at all.
+    pub has_tools: bool,
+    /// Whether the server promises to tell when its tools change.
+    pub announces_tool_changes: bool,
+    /// Name and version, for people.
+    pub server_info: Option<Json>,
+}
+
+/// What a client says of itself when a session is opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientHello {
+    /// The revision the client asks for.
+    pub protocol_version: String,
+    /// The client's name.
+    pub name: Option<String>,
+    /// The client's version.
+    pub version: Option<String>,
+}
+
+/// The parameters of our own `initialize`.
+pub fn params(revision: Revision, version: &str) -> Value {
+    json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": {},
+        "clientInfo": { "name": "mcpproxy", "version": version },
+    })
+}
+
+/// The result of an `initialize` we answer.
+pub fn result(revision: Revision, version: &str, instructions: &str) -> Value {
+    json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "mcpproxy", "version": version },
+        "instructions": instructions,
+    })
+}
+
+// === impl ServerHello ===
+
+impl ServerHello {
+    /// Reads the result of `initialize`; the error says what is wrong with it.
+    pub fn parse(json: &Json) -> Result<Self, String> {
+        let fields = json
+            .fields()
+            .ok_or("the result of initialize is not an object")?;
+        let protocol_version = fields
+            .given("protocolVersion")
+            .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+            .ok_or("the result of initialize has no protocolVersion")?;
+        let tools = object(&fields, "capabilities").and_then(|capabilities| {
+            capabilities
+                .given("tools")
+                .map(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).unwrap_or_default())
+        });
+        Ok(Self {
+            protocol_version,
+            has_tools: tools.is_some(),
+            announces_tool_changes: tools
+                .and_then(|tools| tools.get("listChanged"))
+                .is_some_and(|raw| raw.get() == "true"),
+            server_info: fields.given("serverInfo").map(|raw| json.part(raw)),
+        })
+    }
+}
+
+// === impl ClientHello ===
+
+impl ClientHello {
+    /// Reads the parameters of `initialize`; nothing if they name no revision.
+    pub fn parse(json: &str) -> Option<Self> {
+        let fields: Fields<'_> = serde_json::from_str(json).ok()?;
+        let protocol_version = serde_json::from_str(fields.given("protocolVersion")?.get()).ok()?;
+        let info = object(&fields, "clientInfo").unwrap_or_default();
+        let string = |name: &str| {
+            info.given(name)
+                .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+        };
+        Some(Self {
+            protocol_version,
+            name: string("name"),
+            version: string("version"),
+        })
+    }
+}
+
+fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
+    serde_json::from_str(fields.given(name)?.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_a_server_says_of_itself() {
+        let read = |text: &'static str| ServerHello::parse(&Json::parse(text).unwrap());
+        let hello = read(
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"x":1},"serverInfo":{"name":"s"}}"#,
+        )
+        .unwrap();
+        assert!(hello.has_tools && hello.announces_tool_changes);
+        assert_eq!(hello.server_info.unwrap().text(), r#"{"name":"s"}"#);
+        let hello =
+            read(r#"{"protocolVersion":"2099-01-01","capabilities":{"tools":{}}}"#).unwrap();
+        assert!(hello.has_tools && !hello.announces_tool_changes);
+        assert!(read("[]").is_err());
+        assert!(read(r#"{"protocolVersion":5}"#).is_err());
+    }
+
+    #[test]
+    fn reads_what_a_client_says_of_itself() {
+        let hello = ClientHello::parse(
+            r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (hello.name.as_deref(), hello.version.as_deref()),
+            (Some("c"), Some("1"))
+        );
+        assert!(ClientHello::parse("{}").is_none());
+        assert_eq!(
+            ClientHello::parse(r#"{"protocolVersion":"x","clientInfo":7}"#)
+                .unwrap()
+                .name,
+            None
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! The result of a tool call, passed on as it came.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::json::{Fields, Json};
+
+/// Keys of `_meta` that start with this are the gateway's own; an upstream cannot set them.
+pub const OWN_META_PREFIX: &str = "dev.mcpproxy/";
+
+/// An upstream's `CallToolResult`: its bytes, and the little we read of them.
+#[derive(Debug, Clone)]
+pub struct CallResult {
+    json: Json,
+    is_error: bool,
+    meta: Option<Meta>,
+    is_empty: bool,
+}
+
+/// Where `_meta` stands in the text, and whether it can be extended in place.
+#[derive(Debug, Clone)]
+struct Meta {
+    span: Range<usize>,
+    shape: MetaShape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MetaShape {
+    /// An object without keys of ours: extended in place.
+    Extensible { is_empty: bool },
+    /// Something else, or keys that only we may set: written anew.
+    Rewritten,
+}
+
+impl CallResult {
+    /// Reads the top level of a result; nothing if it is not an object.
+    pub fn parse(json: Json) -> Option<Self> {
+        let fields = json.fields()?;
+        let is_error = fields.get("isError").is_some_and(|raw| raw.get() == "true");
+        let is_empty = fields.iter().next().is_none();
+        let start = json.text().as_ptr() as usize;
+        let meta = fields.get("_meta").map(|raw| {
+            let offset = raw.get().as_ptr() as usize - start;
+            Meta {
+                span: offset..offset + raw.get().len(),
+                shape: MetaShape::of(raw.get()),
+            }
+        });
+        drop(fields);
+        Some(Self {
+            json,
+            is_error,
+            meta,
+            is_empty,
+        })
+    }
+
+    /// Whether the tool itself reports a failure.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// The result as the upstream sent it.
+    pub fn json(&self) -> &Json {
+        &self.json
+    }
+
+    /// The same text with keys of ours added to `_meta`; all else keeps its bytes.
+    pub fn with_meta(&self, additions: &[(&str, &str)]) -> String {
+        let text = self.json.text();
+        let ours = members(additions);
+        let Some(meta) = &self.meta else {
+            let comma = if self.is_empty { "" } else { "," };
+            let body = text.strip_suffix('}').unwrap_or(text);
+            return format!(r#"{body}{comma}"_meta":{{{ours}}}}}"#);
+        };
+        let (before, after) = (&text[..meta.span.start], &text[meta.span.end..]);
+        let inner = &text[meta.span.clone()];
+        match meta.shape {
+            MetaShape::Extensible { is_empty } => {
+                let comma = if is_empty { "" } else { "," };
+                let inner = inner.strip_suffix('}').unwrap_or(inner);
+                format!("{before}{inner}{comma}{ours}}}{after}")
+            }
+            MetaShape::Rewritten => format!("{before}{{{}}}{after}", without_ours(inner, &ours)),
+        }
+    }
+}
+
+impl MetaShape {
+    fn of(text: &str) -> Self {
+        let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else {
+            return Self::Rewritten;
+        };
+        if fields
+            .iter()
+            .any(|(name, _)| name.starts_with(OWN_META_PREFIX))
+        {
+            return Self::Rewritten;
+        }
+        Self::Extensible {
+            is_empty: fields.iter().next().is_none(),
+        }
+    }
+}
+
+/// The members of an upstream's `_meta` that are not ours to set, followed by ours.
+fn without_ours(meta: &str, ours: &str) -> String {
+    let fields: Fields<'_> = serde_json::from_str(meta).unwrap_or_default();
+    let mut text = String::new();
+    for (name, value) in fields
+        .iter()
+        .filter(|(name, _)| !name.starts_with(OWN_META_PREFIX))
+    {
+        text.push_str(&Value::from(name).to_string());
+        text.push(':');
+        text.push_str(value.get());
+        text.push(',');
+    }
+    text + ours
+}
+
+/// Names and JSON values as the inside of an object.
+fn members(additions: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (name, value) in additions {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&Value::from(*name).to_string());
+        text.push(':');
+        text.push_str(value);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(sent: &'static str, expected: &str) {
+        let result = CallResult::parse(Json::parse(sent).unwrap()).unwrap();
+        let text = result.with_meta(&[("dev.mcpproxy/request_id", r#""r1""#)]);
+        assert_eq!(text, expected);
+        Json::parse(text).unwrap();
+    }
+
+    #[test]
+    fn meta_is_added_and_the_rest_keeps_its_bytes() {
+        check("{}", r#"{"_meta":{"dev.mcpproxy/request_id":"r1"}}"#);
+        check(
+            r#"{ "content":[{"type":"hologram","n":9007199254740993, "x":1e400}] ,"zeta":[ ] }"#,
+            r#"{ "content":[{"type":"hologram","n":9007199254740993, "x":1e400}] ,"zeta":[ ] ,"_meta":{"dev.mcpproxy/request_id":"r1"}}"#,
+        );
+        check(
+            r#"{"_meta":{},"content":[]}"#,
+            r#"{"_meta":{"dev.mcpproxy/request_id":"r1"},"content":[]}"#,
+        );
+        check(
+            r#"{"_meta":{"vendor/x" : 1.0 },"content":[]}"#,
+            r#"{"_meta":{"vendor/x" : 1.0 ,"dev.mcpproxy/request_id":"r1"},"content":[]}"#,
+        );
+    }
+
+    #[test]
+    fn an_upstream_cannot_set_our_keys() {
+        check(
+            r#"{"_meta":{"a":1,"dev.mcpproxy/request_id":"forged","b":[2]}}"#,
+            r#"{"_meta":{"a":1,"b":[2],"dev.mcpproxy/request_id":"r1"}}"#,
+        );
+        check(
+            r#"{"_meta":7}"#,
+            r#"{"_meta":{"dev.mcpproxy/request_id":"r1"}}"#,
+        );
+    }
+
+    #[test]
+    fn failure_is_read_and_other_shapes_are_no_result() {
+        let parse = |text: &'static str| CallResult::parse(Json::parse(text).unwrap());
+        assert!(parse(r#"{"isError":true}"#).unwrap().is_error());
+        assert!(!parse(r#"{"isError":"true"}"#).unwrap().is_error());
+        assert!(parse("[]").is_none());
+        assert!(parse("null").is_none());
+    }
+}

@@ -1,0 +1,71 @@
+//! The revisions of MCP and what sets them apart.
+
+/// A published revision of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// HTTP with a separate event stream.
+    V2024_11_05,
+    /// Streamable HTTP and tool annotations.
+    V2025_03_26,
+    /// Structured output and elicitation; no batches.
+    V2025_06_18,
+    /// Icons and tasks; the last one with sessions.
+    V2025_11_25,
+    /// Stateless: no `initialize`, the context travels with each request.
+    V2026_07_28,
+}
+
+/// The two wire protocols behind the revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// `initialize` opens a session that later messages belong to.
+    Session,
+    /// Every request stands for itself.
+    Stateless,
+}
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+
+    /// The newest revision that has sessions.
+    pub const LATEST_WITH_SESSION: Self = Self::V2025_11_25;
+
+    /// The date that names the revision.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// Finds a revision by its date.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == date)
+    }
+
+    /// The wire protocol of the revision.
+    pub const fn era(self) -> Era {
+        match self {
+            Self::V2026_07_28 => Era::Stateless,
+            _ => Era::Session,
+        }
+    }
+
+    /// What to answer a client that asks for a revision in `initialize`: the same where
+    /// sessions have it, else the newest that has sessions.
+    pub fn negotiate(asked: &str) -> Self {
+        Self::parse(asked)
+            .filter(|revision| revision.era() == Era::Session)
+            .unwrap_or(Self::LATEST_WITH_SESSION)
+    }
+}

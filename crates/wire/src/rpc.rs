@@ -1,0 +1,314 @@
+//! The JSON-RPC envelope.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::json::Fields;
+
+/// The message is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+/// The message is JSON, but not a request.
+pub const INVALID_REQUEST: i64 = -32600;
+/// There is no such method.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters do not fit the method.
+pub const INVALID_PARAMS: i64 = -32602;
+/// Something failed on our side.
+pub const INTERNAL_ERROR: i64 = -32603;
+
+/// One message, as a view into the bytes it came in.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request {
+        /// The sender's id, to be repeated as it is.
+        id: Id<'a>,
+        /// What is asked.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Wants none.
+    Notification {
+        /// What is told.
+        method: Cow<'a, str>,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Answers a request.
+    Response {
+        /// The id of the request; absent when the peer could not read it.
+        id: Option<Id<'a>>,
+        /// What came of it.
+        outcome: Result<&'a RawValue, RpcError>,
+    },
+}
+
+/// A request id: the JSON text of a string or a number, kept as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Id<'a>(&'a str);
+
+/// The error object of JSON-RPC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct RpcError {
+    /// What kind of error.
+    pub code: i64,
+    /// For people.
+    pub message: String,
+    /// For programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// The answer to a request, as text.
+pub fn response(id: Id<'_>, result: &str) -> String {
+    let mut text = String::with_capacity(result.len() + id.0.len() + 40);
+    text.push_str(r#"{"jsonrpc":"2.0","id":"#);
+    text.push_str(id.0);
+    text.push_str(r#","result":"#);
+    text.push_str(result);
+    text.push('}');
+    text
+}
+
+/// The refusal of a request, as text; without an id if there was none to read.
+pub fn error_response(id: Option<Id<'_>>, error: &RpcError) -> String {
+    let id = id.map_or("null", |id| id.0);
+    // An error object of strings and values always serializes.
+    let error = serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned());
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+}
+
+/// A request of ours, as text. `params` is JSON.
+pub fn request(id: u64, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
+/// A notification of ours, as text. `params` is JSON.
+pub fn notification(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
+// === impl Message ===
+
+impl<'a> Message<'a> {
+    /// Reads one message. The error is the one to answer with.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RpcError> {
+        let opening = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let envelope: Envelope<'a> = serde_json::from_slice(bytes).map_err(|error| {
+            if error.is_data() {
+                RpcError::new(INVALID_REQUEST, explain_shape(opening, &error.to_string()))
+            } else {
+                RpcError::new(PARSE_ERROR, format!("Parse error: {error}"))
+            }
+        })?;
+        // A derived reader also takes the fields as a list, in order; JSON-RPC does not.
+        if opening != Some(&b'{') {
+            return Err(RpcError::new(INVALID_REQUEST, explain_shape(opening, "")));
+        }
+        envelope.into_message()
+    }
+
+    /// The id of a request that could not be read further, so that even a refusal reaches
+    /// whoever waits for it.
+    pub fn salvage_id(bytes: &'a [u8]) -> Option<Id<'a>> {
+        let fields: Fields<'a> = serde_json::from_slice(bytes).ok()?;
+        let id = fields.get("id")?;
+        Id::parse(id).ok()
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "even_null")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "even_null")]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<RpcError>,
+}
+
+/// Tells a field that is null from one that is absent.
+fn even_null<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Envelope<'a> {
+    fn into_message(self) -> Result<Message<'a>, RpcError> {
+        if self.jsonrpc.as_deref() != Some("2.0") {
+            return Err(RpcError::new(
+                INVALID_REQUEST,
+                r#"Invalid Request: "jsonrpc" must be "2.0""#,
+            ));
+        }
+        let params = self.params;
+        match (self.method, self.id) {
+            (Some(method), Some(id)) => Ok(Message::Request {
+                id: Id::parse(id)?,
+                method,
+                params,
+            }),
+            (Some(method), None) => Ok(Message::Notification { method, params }),
+            (None, id) => {
+                let id = id
+                    .filter(|id| id.get() != "null")
+                    .map(Id::parse)
+                    .transpose()?;
+                let outcome = match (self.result, self.error) {
+                    (Some(result), None) => Ok(result),
+                    (None, Some(error)) => Err(error),
+                    _ => {
+                        return Err(RpcError::new(
+                            INVALID_REQUEST,
+                            r#"Invalid Request: expected "method", or exactly one of "result" and "error""#,
+                        ));
+                    }
+                };
+                Ok(Message::Response { id, outcome })
+            }
+        }
+    }
+}
+
+/// Says what is wrong with JSON that is not an envelope.
+fn explain_shape(opening: Option<&u8>, error: &str) -> String {
+    match opening {
+        Some(b'[') => {
+            "Invalid Request: batches are not supported, send one message at a time".into()
+        }
+        Some(b'{') => format!("Invalid Request: {error}"),
+        _ => "Invalid Request: a message is a JSON object".into(),
+    }
+}
+
+// === impl Id ===
+
+impl<'a> Id<'a> {
+    fn parse(raw: &'a RawValue) -> Result<Self, RpcError> {
+        match raw.get().as_bytes().first() {
+            Some(b'"' | b'-' | b'0'..=b'9') => Ok(Self(raw.get())),
+            _ => Err(RpcError::new(
+                INVALID_REQUEST,
+                r#"Invalid Request: "id" must be a string or a number"#,
+            )),
+        }
+    }
+
+    /// The JSON text.
+    pub fn text(self) -> &'a str {
+        self.0
+    }
+
+    /// The number, if this is one of ours.
+    pub fn number(self) -> Option<u64> {
+        self.0.parse().ok()
+    }
+}
+
+// === impl RpcError ===
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code_of(text: &str) -> i64 {
+        Message::parse(text.as_bytes()).unwrap_err().code
+    }
+
+    #[test]
+    fn reads_the_three_kinds() {
+        let Message::Request { id, method, params } =
+            Message::parse(br#"{"jsonrpc":"2.0","id":"a\"b","method":"x","params":{"n":1.0}}"#)
+                .unwrap()
+        else {
+            panic!("not a request");
+        };
+        assert_eq!(
+            (id.text(), &*method, params.unwrap().get()),
+            (r#""a\"b""#, "x", r#"{"n":1.0}"#)
+        );
+        assert!(matches!(
+            Message::parse(br#"{"jsonrpc":"2.0","method":"x"}"#).unwrap(),
+            Message::Notification { params: None, .. }
+        ));
+        assert!(matches!(
+            Message::parse(br#"{"jsonrpc":"2.0","id":7,"result":null}"#).unwrap(),
+            Message::Response { outcome: Ok(result), .. } if result.get() == "null"
+        ));
+        assert!(matches!(
+            Message::parse(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#)
+                .unwrap(),
+            Message::Response {
+                id: None,
+                outcome: Err(RpcError { code: -32700, .. })
+            }
+        ));
+    }
+
+    #[test]
+    fn refuses_what_is_no_message_with_the_fitting_code() {
+        for text in ["", "{", "nonsense", "\u{0}", r#"{"jsonrpc":"2.0""#] {
+            assert_eq!(code_of(text), PARSE_ERROR, "{text}");
+        }
+        for text in [
+            "[]",
+            "1",
+            r#""x""#,
+            "null",
+            "{}",
+            r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":"m"}}"#,
+        ] {
+            assert_eq!(code_of(text), INVALID_REQUEST, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_found_in_a_message_that_is_otherwise_refused() {
+        let id = Message::salvage_id(br#"{"id":5,"method":7}"#).unwrap();
+        assert_eq!(id.text(), "5");
+        assert!(Message::salvage_id(b"[1]").is_none());
+    }
+
+    #[test]
+    fn answers_repeat_the_id_as_it_was_written() {
+        let raw: &RawValue = serde_json::from_str("1.50").unwrap();
+        let id = Id::parse(raw).unwrap();
+        assert_eq!(
+            response(id, "{}"),
+            r#"{"jsonrpc":"2.0","id":1.50,"result":{}}"#
+        );
+        assert_eq!(
+            error_response(None, &RpcError::new(-1, "m")),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#
+        );
+    }
+}
