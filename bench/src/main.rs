@@ -1,2 +1,110 @@
-//! x
-fn main() {}
+//! What the gateway costs: the same calls direct and through it, interleaved in one run.
+//!
+//! Starts an echo upstream and a gateway of its own, so that nothing needs to be set up. Must never measure a
+//! gateway it did not start itself.
+
+mod call;
+mod client;
+mod echo;
+mod gateway;
+mod load;
+mod measure;
+mod process;
+mod report;
+mod stats;
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::call::Operation;
+
+/// Measures what a call through the gateway costs over the same call made directly.
+#[derive(Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    /// Seconds for each number of clients, direct and gateway together
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    seconds: u64,
+
+    /// The gateway to measure; without it `mcpproxy` beside this program
+    #[arg(long, value_name = "PATH")]
+    gateway: Option<PathBuf>,
+
+    /// What the measured call does
+    #[arg(long, value_enum, default_value_t = Operation::Read)]
+    operation: Operation,
+
+    /// Print the numbers as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Option<Hidden>,
+}
+
+#[derive(Subcommand)]
+enum Hidden {
+    /// Serve as the echo upstream until standard input ends
+    #[command(name = gateway::ECHO_COMMAND, hide = true)]
+    EchoUpstream,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if let Some(Hidden::EchoUpstream) = arguments.command {
+        return serve_echo();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(run(arguments))?;
+    writeln!(io::stdout().lock(), "{report}").context("The report could not be printed")
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<String> {
+    let binary = gateway::find_binary(arguments.gateway)?;
+    if cfg!(debug_assertions) {
+        note("this is a debug build of the benchmark, its numbers mean little: use --release");
+    }
+    let mut terminate = signal(SignalKind::terminate())?;
+    let time = Duration::from_secs(arguments.seconds);
+    let run = tokio::select! {
+        // Dropping the run is what ends its processes, so the signals have to pass through here.
+        run = measure::run(&binary, arguments.operation, time, progress) => run?,
+        _ = tokio::signal::ctrl_c() => bail!("Interrupted"),
+        _ = terminate.recv() => bail!("Terminated"),
+    };
+    Ok(if arguments.json {
+        format!("{:#}", report::json(&run))
+    } else {
+        report::table(&run)
+    })
+}
+
+/// Becomes the echo upstream: says where it listens and stays until whoever started it is gone.
+fn serve_echo() -> anyhow::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let workers = std::thread::available_parallelism()?.get();
+    let address = echo::start(listener, workers)?;
+    writeln!(io::stdout().lock(), "{address}")?;
+    let mut ignored = [0; 64];
+    while io::stdin().lock().read(&mut ignored)? > 0 {}
+    Ok(())
+}
+
+fn progress(step: &str) {
+    if io::stderr().is_terminal() {
+        note(step);
+    }
+}
+
+/// A line beside the report; one that cannot be written is not worth ending a run for.
+fn note(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

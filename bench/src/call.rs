@@ -1,0 +1,236 @@
+//! What is called: the same tool with the same text, either directly or through the gateway.
+//!
+//! Requests are put together from two fixed halves and answers are checked without decoding them, so that the
+//! generator costs little and the same on both sides. Must never treat an answer as good that was not checked.
+
+use anyhow::{Context as _, bail, ensure};
+use bytes::Bytes;
+use clap::ValueEnum;
+use memchr::memmem;
+use serde_json::{Value, json};
+
+/// What the measured call does upstream, and with that which variant of the gateway takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Operation {
+    /// The tool `echo`, which changes nothing.
+    Read,
+    /// The tool `store`, which the gateway must have on record before it is sent.
+    Write,
+}
+
+/// A call with two holes: its id and its text.
+#[derive(Clone, Debug)]
+pub(crate) struct CallTemplate {
+    before_text: String,
+    after_text: String,
+}
+
+impl Operation {
+    /// The name used in declarations and reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+
+    fn tool(self) -> &'static str {
+        match self {
+            Self::Read => "echo",
+            Self::Write => "store",
+        }
+    }
+}
+
+impl CallTemplate {
+    /// The call as the echo upstream itself takes it.
+    pub(crate) fn direct(operation: Operation) -> Self {
+        Self::tool(operation.tool())
+    }
+
+    /// The call as the gateway takes it, with the intent declared.
+    pub(crate) fn through_gateway(operation: Operation) -> Self {
+        let (name, tool) = (operation.name(), operation.tool());
+        Self {
+            before_text: format!(
+                r#"{{"name":"call_tool_{name}","arguments":{{"name":"echo:{tool}","args":{{"text":""#
+            ),
+            after_text: format!(r#""}},"intent":{{"operation_type":"{name}"}}}}}}}}"#),
+        }
+    }
+
+    /// A plain call of any tool that takes a text.
+    pub(crate) fn tool(name: &str) -> Self {
+        Self {
+            before_text: format!(r#"{{"name":"{name}","arguments":{{"text":""#),
+            after_text: r#""}}}"#.to_owned(),
+        }
+    }
+
+    /// The request; `text` must not need escaping in JSON.
+    pub(crate) fn request(&self, id: u64, text: &str) -> Bytes {
+        Bytes::from(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{}{text}{}"#,
+            self.before_text, self.after_text
+        ))
+    }
+}
+
+/// Looks for the echoed text and for `isError: true`, without decoding anything.
+pub(crate) fn check_quickly(body: &[u8], text: &str) -> anyhow::Result<()> {
+    ensure!(
+        quoted(body, text) && !is_error(body),
+        "the answer is no success, or not the one to this call: {}",
+        String::from_utf8_lossy(body)
+    );
+    Ok(())
+}
+
+/// Decodes the whole answer and compares every part that matters.
+pub(crate) fn check_fully(answer: &Value, id: u64, text: &str) -> anyhow::Result<()> {
+    ensure!(
+        answer["jsonrpc"] == "2.0" && answer["id"] == json!(id),
+        "the answer does not carry id {id}: {answer}"
+    );
+    let result = &answer["result"];
+    ensure!(
+        result["isError"] != json!(true),
+        "the call was answered with an error: {answer}"
+    );
+    ensure!(
+        result["content"][0] == json!({"type": "text", "text": text}),
+        "the answer does not carry the text {text}: {answer}"
+    );
+    Ok(())
+}
+
+/// The JSON-RPC answer with this id in a body that is plain JSON or an event stream.
+pub(crate) fn decode(body: &[u8], is_event_stream: bool, id: u64) -> anyhow::Result<Value> {
+    let shown = || String::from_utf8_lossy(body).into_owned();
+    if !is_event_stream {
+        return serde_json::from_slice(body)
+            .with_context(|| format!("the answer is not JSON: {}", shown()));
+    }
+    let text = std::str::from_utf8(body)
+        .with_context(|| format!("the event stream is not UTF-8: {}", shown()))?;
+    for event in text.replace("\r\n", "\n").split("\n\n") {
+        let data: Vec<&str> = event
+            .lines()
+            .filter_map(|line| line.strip_prefix("data:"))
+            .map(|line| line.strip_prefix(' ').unwrap_or(line))
+            .collect();
+        match serde_json::from_str::<Value>(&data.join("\n")) {
+            Ok(message) if message["id"] == json!(id) => return Ok(message),
+            _ => {}
+        }
+    }
+    bail!("no event answers id {id}: {}", shown())
+}
+
+fn quoted(body: &[u8], text: &str) -> bool {
+    memmem::find_iter(body, text.as_bytes()).any(|start| {
+        start > 0
+            && body.get(start - 1) == Some(&b'"')
+            && body.get(start + text.len()) == Some(&b'"')
+    })
+}
+
+/// Whether any member `isError` is true, however the JSON is spaced.
+fn is_error(body: &[u8]) -> bool {
+    const MEMBER: &[u8] = br#""isError""#;
+    memmem::find_iter(body, MEMBER).any(|start| {
+        body.get(start + MEMBER.len()..)
+            .map(<[u8]>::trim_ascii_start)
+            .and_then(|rest| rest.strip_prefix(b":"))
+            .is_some_and(|rest| rest.trim_ascii_start().starts_with(b"true"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_the_calls_they_should_be() {
+        let parse = |template: CallTemplate| -> Value {
+            serde_json::from_slice(&template.request(7, "hello")).unwrap()
+        };
+        assert_eq!(
+            parse(CallTemplate::direct(Operation::Read)),
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+                   "params": {"name": "echo", "arguments": {"text": "hello"}}})
+        );
+        assert_eq!(
+            parse(CallTemplate::through_gateway(Operation::Read)),
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+                   "params": {"name": "call_tool_read", "arguments": {
+                       "name": "echo:echo", "args": {"text": "hello"},
+                       "intent": {"operation_type": "read"}}}})
+        );
+        assert_eq!(
+            parse(CallTemplate::through_gateway(Operation::Write))["params"],
+            json!({"name": "call_tool_write", "arguments": {
+                       "name": "echo:store", "args": {"text": "hello"},
+                       "intent": {"operation_type": "write"}}})
+        );
+    }
+
+    #[test]
+    fn quick_check_accepts_only_the_echoed_text_without_error() {
+        let check = |body: &str, good: bool| {
+            assert_eq!(
+                check_quickly(body.as_bytes(), "hello-1-2").is_ok(),
+                good,
+                "{body}"
+            );
+        };
+        check(r#"{"content":[{"text":"hello-1-2"}]}"#, true);
+        check(
+            r#"{"content":[{"text":"hello-1-2"}],"isError":false}"#,
+            true,
+        );
+        check(
+            r#"{"content":[{"text":"hello-1-2"}],"isError" : true}"#,
+            false,
+        );
+        check(
+            r#"{"isError":true,"content":[{"text":"hello-1-2"}]}"#,
+            false,
+        );
+        check(r#"{"content":[{"text":"hello-1-21"}]}"#, false);
+        check(r#"{"content":[{"text":"other"}]}"#, false);
+        check("", false);
+    }
+
+    #[test]
+    fn a_refused_call_shows_its_body() {
+        let body =
+            br#"{"result":{"content":[{"type":"text","text":"no such tool"}],"isError":true}}"#;
+        let message = check_quickly(body, "hello").unwrap_err().to_string();
+        assert!(message.contains("no such tool"), "{message}");
+    }
+
+    #[test]
+    fn full_check_compares_id_text_and_error() {
+        let answer = |id: u64, text: &str, is_error: bool| {
+            json!({"jsonrpc": "2.0", "id": id, "result": {
+                "content": [{"type": "text", "text": text}], "isError": is_error}})
+        };
+        assert!(check_fully(&answer(1, "a", false), 1, "a").is_ok());
+        assert!(check_fully(&answer(2, "a", false), 1, "a").is_err());
+        assert!(check_fully(&answer(1, "b", false), 1, "a").is_err());
+        assert!(check_fully(&answer(1, "a", true), 1, "a").is_err());
+        let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "a"}});
+        assert!(check_fully(&refusal, 1, "a").is_err());
+    }
+
+    #[test]
+    fn answers_decode_from_json_and_from_events() {
+        let json = br#"{"id":3,"result":{}}"#;
+        assert_eq!(decode(json, false, 3).unwrap()["id"], 3);
+        let events = b": open\r\n\r\nevent: message\r\ndata: {\"method\":\"x\"}\r\n\r\ndata: {\"id\":3,\r\ndata: \"result\":1}\r\n\r\n";
+        assert_eq!(decode(events, true, 3).unwrap()["result"], 1);
+        assert!(decode(events, true, 4).is_err());
+        assert!(decode(b"<html>", false, 3).is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! One MCP client: one keep-alive connection, one session, one call at a time.
+//!
+//! Raw hyper connections, because a pooling client would add its own locks and queues to both sides of the
+//! comparison. Must never know which of the two targets it talks to; the target is data.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::call::{CallTemplate, check_fully, check_quickly, decode};
+use crate::echo::{PATH, PROTOCOL_VERSION, SESSION_HEADER, VERSION_HEADER};
+
+/// Where calls go and what they look like there.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Names the target in errors.
+    pub(crate) name: &'static str,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// The call it takes.
+    pub(crate) call: CallTemplate,
+}
+
+/// A client with an open session.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    target: Arc<Target>,
+    sender: SendRequest<Full<Bytes>>,
+    /// The head of every request; the session joins it once it is open.
+    headers: HeaderMap,
+    /// Tells this client's texts from those of all others.
+    number: usize,
+    next_id: u64,
+}
+
+impl Connection {
+    /// Connects and opens a session.
+    pub(crate) async fn open(target: Arc<Target>, number: usize) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(target.address)
+            .await
+            .with_context(|| format!("The {} target does not accept connections", target.name))?;
+        // Without this the kernel may hold small requests back until the last answer is acknowledged.
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // The task ends with the sender: hyper closes the connection when nobody can send on it any more. What
+        // went wrong on the connection comes back from the request it went wrong for.
+        tokio::spawn(connection);
+        let mut client = Self {
+            headers: base_headers(target.address)?,
+            target,
+            sender,
+            number,
+            next_id: 1,
+        };
+        client.initialize().await?;
+        Ok(client)
+    }
+
+    /// One call, measured from handing over the request to having the whole answer, then checked.
+    pub(crate) async fn call(&mut self) -> anyhow::Result<Timing> {
+        let (id, text) = self.next_text();
+        let request = self.request(self.target.call.request(id, &text));
+        // Whether the connection is free again after the last answer is bookkeeping of the generator.
+        self.sender.ready().await?;
+        let started = Instant::now();
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        let finished = Instant::now();
+        ensure!(
+            status == StatusCode::OK,
+            "The {} target answered a call with {status}: {}",
+            self.target.name,
+            String::from_utf8_lossy(&body)
+        );
+        check_quickly(&body, &text).with_context(|| self.failed("a call"))?;
+        Ok(Timing {
+            finished,
+            latency: finished - started,
+        })
+    }
+
+    /// One call whose answer is decoded and compared part by part.
+    pub(crate) async fn call_checked(&mut self) -> anyhow::Result<()> {
+        let (id, text) = self.next_text();
+        let body = self.target.call.request(id, &text);
+        let answer = self.exchange(id, body).await?;
+        check_fully(&answer, id, &text).with_context(|| self.failed("a call"))
+    }
+
+    /// The tools the target offers.
+    pub(crate) async fn list_tools(&mut self) -> anyhow::Result<Vec<Value>> {
+        let id = self.take_id();
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
+        let mut answer = self.exchange(id, Bytes::from(body.to_string())).await?;
+        match answer["result"]["tools"].take() {
+            Value::Array(tools) => Ok(tools),
+            _ => bail!("{}: no tools in {answer}", self.failed("tools/list")),
+        }
+    }
+
+    async fn initialize(&mut self) -> anyhow::Result<()> {
+        let id = self.take_id();
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "mcpproxy-bench", "version": env!("CARGO_PKG_VERSION")},
+        }});
+        let response = self.send(Bytes::from(body.to_string())).await?;
+        let session = response.headers().get(SESSION_HEADER).cloned();
+        let answer = self.read(id, response).await?;
+        ensure!(
+            answer["result"]["protocolVersion"] == PROTOCOL_VERSION,
+            "{}: it does not speak {PROTOCOL_VERSION}: {answer}",
+            self.failed("initialize")
+        );
+        self.headers.insert(
+            HeaderName::from_static(VERSION_HEADER),
+            HeaderValue::from_static(PROTOCOL_VERSION),
+        );
+        if let Some(session) = session {
+            self.headers
+                .insert(HeaderName::from_static(SESSION_HEADER), session);
+        }
+        let body = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        let response = self.send(body).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        ensure!(
+            status == StatusCode::ACCEPTED,
+            "{}: {status}: {}",
+            self.failed("notifications/initialized"),
+            String::from_utf8_lossy(&body)
+        );
+        Ok(())
+    }
+
+    async fn exchange(&mut self, id: u64, body: Bytes) -> anyhow::Result<Value> {
+        let response = self.send(body).await?;
+        self.read(id, response).await
+    }
+
+    async fn send(&mut self, body: Bytes) -> anyhow::Result<Response<Incoming>> {
+        self.sender.ready().await?;
+        Ok(self.sender.send_request(self.request(body)).await?)
+    }
+
+    async fn read(&self, id: u64, response: Response<Incoming>) -> anyhow::Result<Value> {
+        let status = response.status();
+        let is_event_stream = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+        let body = response.into_body().collect().await?.to_bytes();
+        ensure!(
+            status == StatusCode::OK,
+            "{}: {status}: {}",
+            self.failed("a request"),
+            String::from_utf8_lossy(&body)
+        );
+        decode(&body, is_event_stream, id).with_context(|| self.failed("a request"))
+    }
+
+    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static(PATH);
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+
+    fn take_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    /// A text that no other call of the run carries, so that an answer to another call cannot pass for this one's.
+    fn next_text(&mut self) -> (u64, String) {
+        let id = self.take_id();
+        (id, format!("hello-{}-{id}", self.number))
+    }
+
+    fn failed(&self, what: &str) -> String {
+        format!("The {} target failed {what}", self.target.name)
+    }
+}
+
+/// When a call was over and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// The moment the whole answer was there.
+    pub(crate) finished: Instant,
+    /// From handing over the request to that moment.
+    pub(crate) latency: Duration,
+}
+
+fn base_headers(address: SocketAddr) -> anyhow::Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, HeaderValue::from_str(&address.to_string())?);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
+    Ok(headers)
+}

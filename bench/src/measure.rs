@@ -1,0 +1,265 @@
+//! The schedule of a run: starts, idle memory, then load at each number of clients.
+//!
+//! Direct and gateway alternate in short slices, and each pair turns the order round, so that whatever the machine
+//! does in the background meets both alike. Must never compare numbers of two different runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use crate::call::{CallTemplate, Operation};
+use crate::client::Target;
+use crate::gateway::{EchoProcess, GatewayProcess};
+use crate::load::{Generator, Side, Tally, Window};
+use crate::process::Memory;
+use crate::stats::{P50, P99, Samples, float};
+
+/// The numbers of clients that are measured.
+pub(crate) const CLIENTS: [usize; 3] = [1, 16, 64];
+
+/// How often the gateway is started for the time of a start; odd, so that the median is one of them.
+const STARTS: usize = 7;
+/// Time without any call before memory is read, so that what a call left behind for later is done.
+const IDLE: Duration = Duration::from_secs(2);
+/// The counted part of a slice: hundreds of calls at least, and short against changes of the machine's mood.
+const SLICE: Duration = Duration::from_millis(250);
+/// The uncounted part before it.
+const SETTLE: Duration = Duration::from_millis(25);
+
+/// All that one run measured.
+#[derive(Debug)]
+pub(crate) struct Measurements {
+    /// What the measured call does.
+    pub(crate) operation: Operation,
+    /// Cores that generator, upstream and gateway shared.
+    pub(crate) cores: usize,
+    /// From the start of the process to the first answered `tools/list`.
+    pub(crate) starts: Samples,
+    /// Memory of the gateway before any load.
+    pub(crate) memory_before: Memory,
+    /// Memory of the gateway after all load.
+    pub(crate) memory_after: Memory,
+    /// One entry for each number of clients.
+    pub(crate) levels: Vec<Level>,
+}
+
+/// What was measured with one number of clients.
+#[derive(Debug)]
+pub(crate) struct Level {
+    /// How many clients called at the same time.
+    pub(crate) clients: usize,
+    /// The echo upstream itself.
+    pub(crate) direct: Measured,
+    /// The same through the gateway.
+    pub(crate) gateway: Measured,
+    /// The gateway's share of the direct rate in each pair of slices, lowest first.
+    pub(crate) pair_shares: Vec<f64>,
+    /// Processor time of the gateway for each call it served.
+    pub(crate) processor_per_call: Duration,
+}
+
+/// One side of a level.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// Counted calls.
+    pub(crate) calls: u64,
+    /// Counted calls per second of counted time.
+    pub(crate) rate: f64,
+    /// The middle latency.
+    pub(crate) p50: Duration,
+    /// The latency that one call in a hundred exceeds.
+    pub(crate) p99: Duration,
+}
+
+/// Runs everything; `level_time` is spent on each number of clients, both sides together.
+pub(crate) async fn run(
+    binary: &Path,
+    operation: Operation,
+    level_time: Duration,
+    progress: impl Fn(&str),
+) -> anyhow::Result<Measurements> {
+    let cores = std::thread::available_parallelism()?.get();
+    let upstream = EchoProcess::start().await?;
+    progress("measuring starts");
+    let starts = measure_starts(binary, &upstream, operation).await?;
+
+    let mut gateway = GatewayProcess::start(binary, upstream.address)?;
+    let through = gateway_target(&gateway, operation);
+    gateway.first_call(&through).await?;
+    progress("measuring idle memory");
+    tokio::time::sleep(IDLE).await;
+    let memory_before = gateway.usage()?.memory;
+
+    let direct = Arc::new(Target {
+        name: "direct",
+        address: upstream.address,
+        call: CallTemplate::direct(operation),
+    });
+    let through = Arc::new(through);
+    let mut levels = Vec::new();
+    for clients in CLIENTS {
+        progress(&format!("measuring {clients} clients"));
+        // Fresh lanes for each level, so that no connection of the last one is left open.
+        let generator = Generator::start(cores)?;
+        let level = async {
+            generator.connect(&direct, &through, clients).await?;
+            measure_level(&generator, &gateway, clients, level_time).await
+        };
+        let level = level.await;
+        levels.push(level.with_context(|| gateway.said("The run was given up"))?);
+    }
+    tokio::time::sleep(IDLE).await;
+    let memory_after = gateway.usage()?.memory;
+    gateway.stop().await?;
+    Ok(Measurements {
+        operation,
+        cores,
+        starts,
+        memory_before,
+        memory_after,
+        levels,
+    })
+}
+
+async fn measure_starts(
+    binary: &Path,
+    upstream: &EchoProcess,
+    operation: Operation,
+) -> anyhow::Result<Samples> {
+    let mut starts = Vec::with_capacity(STARTS);
+    for _ in 0..STARTS {
+        let mut gateway = GatewayProcess::start(binary, upstream.address)?;
+        let target = gateway_target(&gateway, operation);
+        let elapsed = gateway.first_list(&target).await?;
+        starts.push(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+        gateway.stop().await?;
+    }
+    Ok(Samples::new(starts))
+}
+
+async fn measure_level(
+    generator: &Generator,
+    gateway: &GatewayProcess,
+    clients: usize,
+    level_time: Duration,
+) -> anyhow::Result<Level> {
+    // One pair that is not counted warms connections, pools and caches of both sides.
+    for side in [Side::Direct, Side::Gateway] {
+        generator
+            .slice(side, Window::from_now(SETTLE, SLICE))
+            .await?;
+    }
+    let pairs = pair_count(level_time);
+    let (mut direct, mut through) = (Tally::default(), Tally::default());
+    let mut pair_shares = Vec::new();
+    // Read around the whole level and not around each slice: work that the gateway puts off until after its
+    // answers, such as writing its log, is part of what a call costs.
+    let before = gateway.usage()?.processor;
+    for pair in 0..pairs {
+        let (of_direct, of_gateway) = measure_pair(generator, pair).await?;
+        pair_shares.push(share(&of_gateway, &of_direct));
+        direct.merge(of_direct);
+        through.merge(of_gateway);
+    }
+    let spent = gateway.usage()?.processor.saturating_sub(before);
+    pair_shares.sort_unstable_by(f64::total_cmp);
+    let served = u32::try_from(through.made.max(1)).unwrap_or(u32::MAX);
+    Ok(Level {
+        clients,
+        direct: Measured::from_tally(direct, pairs)?,
+        gateway: Measured::from_tally(through, pairs)?,
+        pair_shares,
+        processor_per_call: spent / served,
+    })
+}
+
+async fn measure_pair(generator: &Generator, pair: u32) -> anyhow::Result<(Tally, Tally)> {
+    let slice = async |side| generator.slice(side, Window::from_now(SETTLE, SLICE)).await;
+    if pair.is_multiple_of(2) {
+        let direct = slice(Side::Direct).await?;
+        Ok((direct, slice(Side::Gateway).await?))
+    } else {
+        let gateway = slice(Side::Gateway).await?;
+        Ok((slice(Side::Direct).await?, gateway))
+    }
+}
+
+impl Level {
+    /// The gateway's calls per second as a share of the direct ones.
+    pub(crate) fn share(&self) -> f64 {
+        self.gateway.rate / self.direct.rate
+    }
+}
+
+impl Measured {
+    fn from_tally(tally: Tally, slices: u32) -> anyhow::Result<Self> {
+        let calls = u64::try_from(tally.latencies.len())?;
+        ensure!(calls > 0, "No call ended while calls were counted");
+        let samples = tally.samples();
+        let percentile = |permille| samples.percentile(permille).unwrap_or_default();
+        Ok(Self {
+            calls,
+            rate: float(calls) / (SLICE * slices).as_secs_f64(),
+            p50: percentile(P50),
+            p99: percentile(P99),
+        })
+    }
+}
+
+fn gateway_target(gateway: &GatewayProcess, operation: Operation) -> Target {
+    Target {
+        name: "gateway",
+        address: gateway.address,
+        call: CallTemplate::through_gateway(operation),
+    }
+}
+
+/// As many pairs as fit, and two at least, so that each side goes first once.
+fn pair_count(level_time: Duration) -> u32 {
+    let pair = (SLICE + SETTLE) * 2;
+    u32::try_from(level_time.as_millis() / pair.as_millis())
+        .unwrap_or(u32::MAX)
+        .max(2)
+}
+
+fn share(part: &Tally, whole: &Tally) -> f64 {
+    let count = |tally: &Tally| float(u64::try_from(tally.latencies.len()).unwrap_or(u64::MAX));
+    count(part) / count(whole).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(latencies: Vec<u64>) -> Tally {
+        Tally { made: 0, latencies }
+    }
+
+    #[test]
+    fn pairs_fill_the_time_and_are_never_fewer_than_two() {
+        assert_eq!(pair_count(Duration::ZERO), 2);
+        assert_eq!(pair_count(Duration::from_millis(1_650)), 3);
+        assert_eq!(pair_count(Duration::from_secs(10)), 18);
+    }
+
+    #[test]
+    fn rate_counts_only_the_counted_time() {
+        let measured = Measured::from_tally(tally(vec![1_000; 500]), 4).unwrap();
+        assert_eq!(measured.calls, 500);
+        assert!((measured.rate - 500.0).abs() < 1e-6, "{}", measured.rate);
+        assert_eq!(measured.p50, Duration::from_micros(1));
+    }
+
+    #[test]
+    fn nothing_counted_is_an_error_and_not_a_fast_run() {
+        assert!(Measured::from_tally(tally(Vec::new()), 4).is_err());
+    }
+
+    #[test]
+    fn share_is_gateway_over_direct() {
+        let found = share(&tally(vec![1; 30]), &tally(vec![1; 120]));
+        assert!((found - 0.25).abs() < 1e-9, "{found}");
+    }
+}

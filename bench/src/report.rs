@@ -1,0 +1,251 @@
+//! The measurements as a table for people and as JSON for programs, with the same numbers in both.
+//!
+//! Must never judge: a number is printed, whether it is good is for the reader.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::measure::{Level, Measured, Measurements};
+use crate::process::Memory;
+use crate::stats::{P50, microseconds};
+
+/// The report as text, one number to a line.
+pub(crate) fn table(run: &Measurements) -> String {
+    let mut text = format!(
+        "{} calls, gateway against direct, {} cores\n\n",
+        run.operation.name(),
+        run.cores
+    );
+    let mut row = |name: String, gateway: String, direct: String, ratio: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:<40}{gateway:>12}{direct:>12}  {ratio}");
+    };
+    row(
+        String::new(),
+        "gateway".into(),
+        "direct".into(),
+        String::new(),
+    );
+    for level in &run.levels {
+        latency_rows(level, &mut row);
+    }
+    for level in &run.levels {
+        rate_row(level, &mut row);
+    }
+    for level in &run.levels {
+        let name = format!("CPU time per call, {}", clients(level));
+        row(
+            name,
+            micros(level.processor_per_call),
+            String::new(),
+            String::new(),
+        );
+    }
+    for (when, memory) in [("before", run.memory_before), ("after", run.memory_after)] {
+        let name = format!("idle memory {when} load, RSS");
+        row(
+            name,
+            mebibytes(memory.resident),
+            String::new(),
+            String::new(),
+        );
+        let proportional = memory.proportional.map_or("not readable".into(), mebibytes);
+        let name = format!("idle memory {when} load, PSS");
+        row(name, proportional, String::new(), String::new());
+    }
+    let start = run.starts.percentile(P50).unwrap_or_default();
+    let milliseconds = format!("{:.1} ms", start.as_secs_f64() * 1e3);
+    row(
+        "start to first tools/list, median".into(),
+        milliseconds,
+        String::new(),
+        String::new(),
+    );
+    text
+}
+
+/// The report as JSON.
+pub(crate) fn json(run: &Measurements) -> Value {
+    let memory =
+        |memory: Memory| json!({ "rss_kib": memory.resident, "pss_kib": memory.proportional });
+    json!({
+        "operation": run.operation.name(),
+        "cores": run.cores,
+        "start_to_tools_list_ms": {
+            "median": run.starts.percentile(P50).map(|time| time.as_secs_f64() * 1e3),
+            "slowest": run.starts.percentile(1000).map(|time| time.as_secs_f64() * 1e3),
+        },
+        "idle_memory": { "before_load": memory(run.memory_before), "after_load": memory(run.memory_after) },
+        "levels": run.levels.iter().map(level_json).collect::<Vec<_>>(),
+    })
+}
+
+fn latency_rows(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
+    let (gateway, direct) = (&level.gateway, &level.direct);
+    for (name, of_gateway, of_direct) in [
+        ("p50", gateway.p50, direct.p50),
+        ("p99", gateway.p99, direct.p99),
+    ] {
+        // Added latency says something about the gateway only while nobody queues, with one client. With more, the
+        // time a call waits for its turn is another view of the rate below.
+        if level.clients == 1 {
+            row(
+                format!("latency {name}, {}", clients(level)),
+                micros(of_gateway),
+                micros(of_direct),
+                format!("added {:+.0} µs", added(of_gateway, of_direct)),
+            );
+        }
+    }
+}
+
+fn rate_row(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
+    let (lowest, highest) = spread(level);
+    row(
+        format!("calls per second, {}", clients(level)),
+        format!("{:.0}", level.gateway.rate),
+        format!("{:.0}", level.direct.rate),
+        format!(
+            "{:.1} % of direct ({:.1} to {:.1} % by pair of slices)",
+            level.share() * 100.0,
+            lowest * 100.0,
+            highest * 100.0
+        ),
+    );
+}
+
+fn level_json(level: &Level) -> Value {
+    let side = |measured: &Measured| {
+        json!({
+            "calls": measured.calls,
+            "calls_per_second": measured.rate,
+            "p50_us": microseconds(measured.p50),
+            "p99_us": microseconds(measured.p99),
+        })
+    };
+    let (lowest, highest) = spread(level);
+    json!({
+        "clients": level.clients,
+        "gateway": side(&level.gateway),
+        "direct": side(&level.direct),
+        "added_p50_us": added(level.gateway.p50, level.direct.p50),
+        "added_p99_us": added(level.gateway.p99, level.direct.p99),
+        "share_of_direct": level.share(),
+        "share_by_pair": { "lowest": lowest, "highest": highest },
+        "cpu_us_per_call": microseconds(level.processor_per_call),
+    })
+}
+
+/// Microseconds that the gateway adds; negative when it was the faster one by chance.
+fn added(gateway: Duration, direct: Duration) -> f64 {
+    microseconds(gateway) - microseconds(direct)
+}
+
+fn spread(level: &Level) -> (f64, f64) {
+    let shares = &level.pair_shares;
+    (
+        shares.first().copied().unwrap_or_default(),
+        shares.last().copied().unwrap_or_default(),
+    )
+}
+
+fn clients(level: &Level) -> String {
+    let plural = if level.clients == 1 { "" } else { "s" };
+    format!("{} client{plural}", level.clients)
+}
+
+fn micros(duration: Duration) -> String {
+    format!("{:.0} µs", microseconds(duration))
+}
+
+fn mebibytes(kibibytes: u64) -> String {
+    format!("{:.1} MiB", crate::stats::float(kibibytes) / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Operation;
+    use crate::stats::Samples;
+
+    fn measured(rate: f64, p50: u64, p99: u64) -> Measured {
+        Measured {
+            calls: 10,
+            rate,
+            p50: Duration::from_micros(p50),
+            p99: Duration::from_micros(p99),
+        }
+    }
+
+    fn example() -> Measurements {
+        let level = |clients| Level {
+            clients,
+            direct: measured(20_000.0, 40, 90),
+            gateway: measured(8_000.0, 140, 390),
+            pair_shares: vec![0.35, 0.4, 0.45],
+            processor_per_call: Duration::from_micros(33),
+        };
+        Measurements {
+            operation: Operation::Read,
+            cores: 2,
+            starts: Samples::new(vec![30_000_000, 20_000_000, 90_000_000]),
+            memory_before: Memory {
+                resident: 10 * 1024,
+                proportional: Some(9 * 1024),
+            },
+            memory_after: Memory {
+                resident: 20 * 1024,
+                proportional: None,
+            },
+            levels: vec![level(1), level(64)],
+        }
+    }
+
+    #[test]
+    fn table_has_a_line_for_every_number() {
+        let text = table(&example());
+        let check = |line_start: &str, parts: &[&str]| {
+            let line = text
+                .lines()
+                .find(|line| line.starts_with(line_start))
+                .unwrap_or_else(|| panic!("{line_start} in\n{text}"));
+            for part in parts {
+                assert!(line.contains(part), "{part} in {line}");
+            }
+        };
+        check(
+            "latency p50, 1 client",
+            &["140 µs", "40 µs", "added +100 µs"],
+        );
+        check(
+            "latency p99, 1 client",
+            &["390 µs", "90 µs", "added +300 µs"],
+        );
+        check(
+            "calls per second, 64 clients",
+            &["8000", "20000", "40.0 % of direct (35.0 to 45.0 %"],
+        );
+        check("CPU time per call, 64 clients", &["33 µs"]);
+        check("idle memory before load, RSS", &["10.0 MiB"]);
+        check("idle memory before load, PSS", &["9.0 MiB"]);
+        check("idle memory after load, PSS", &["not readable"]);
+        check("start to first tools/list", &["30.0 ms"]);
+        assert!(!text.contains("latency p50, 64"), "{text}");
+    }
+
+    #[test]
+    fn json_has_the_same_numbers() {
+        let report = json(&example());
+        assert_eq!(report["operation"], "read");
+        assert_eq!(report["levels"][1]["clients"], 64);
+        assert_eq!(report["levels"][0]["share_of_direct"], 0.4);
+        assert_eq!(report["idle_memory"]["before_load"]["pss_kib"], 9 * 1024);
+        assert!(report["idle_memory"]["after_load"]["pss_kib"].is_null());
+        let added = report["levels"][0]["added_p50_us"].as_f64().unwrap();
+        assert!((added - 100.0).abs() < 1e-6, "{added}");
+        let start = report["start_to_tools_list_ms"]["median"].as_f64().unwrap();
+        assert!((start - 30.0).abs() < 1e-6, "{start}");
+    }
+}
