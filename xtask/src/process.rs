@@ -1,0 +1,106 @@
+//! Starts other programs and says in one line what went wrong with them.
+
+use std::env;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How long one download or installation may take before it counts as stuck.
+const INSTALL_DEADLINE: Duration = Duration::from_secs(20 * 60);
+
+/// How often a running installation is looked at; short against any installation, long against the cost of looking.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The cargo that started this program, in the given folder.
+pub(crate) fn cargo(folder: &Path) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(folder);
+    command
+}
+
+/// Runs a command with this terminal as its own; an exit code other than zero is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", describe(command));
+    }
+    Ok(())
+}
+
+/// Like [`run`], for commands that use the network and might wait for ever.
+pub(crate) fn install(command: &mut Command) -> Result<()> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            if status.success() {
+                return Ok(());
+            }
+            bail!("`{}` failed ({status})", describe(command));
+        }
+        if started.elapsed() > INSTALL_DEADLINE {
+            child.kill()?;
+            child.wait()?;
+            bail!(
+                "`{}` was not finished after {} minutes. Check the network, then run the command again",
+                describe(command),
+                INSTALL_DEADLINE.as_secs() / 60
+            );
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// What a command prints on standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    if !output.status.success() {
+        bail!("`{}` failed ({})", describe(command), output.status);
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` printed something else than text", describe(command)))
+}
+
+/// Whether a command exists and succeeds; what it prints is of no interest.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Whether the program itself is missing, as opposed to failing.
+pub(crate) fn is_missing(program: &str) -> bool {
+    let attempt = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    attempt.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// The command as a person would type it; the folder of the program is left out.
+fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,100 @@
+//! `cargo xtask test`: every check a change has to pass, cheapest first, stopping at the first failure.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::place::{PEERS_VARIABLE, Place};
+use crate::{process, setup};
+
+/// One cargo command of the checks.
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    /// What a person does when it fails.
+    remedy: &'static str,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        arguments: &["fmt", "--all", "--check"],
+        remedy: "Run `cargo fmt --all`",
+    },
+    Step {
+        name: "lints",
+        arguments: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        remedy: "Change the code as the lints above say",
+    },
+    // The product tests start the program itself. The whole workspace is built, because the features that cargo then
+    // settles on are those of the test build and nothing is compiled twice.
+    Step {
+        name: "build",
+        arguments: &["build", "--workspace", "--bins"],
+        remedy: "Correct the errors above",
+    },
+    Step {
+        name: "tests",
+        arguments: &["test", "--workspace"],
+        remedy: "Run the failed test alone with the command cargo prints above",
+    },
+    Step {
+        name: "documentation",
+        arguments: &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
+        remedy: "Correct the doc comments named above",
+    },
+];
+
+pub(crate) fn run_all() -> Result<()> {
+    let place = Place::find()?;
+    let started = Instant::now();
+    announced("set-up", || setup::run(&place))?;
+    for step in STEPS {
+        announced(step.name, || run_step(step, &place))?;
+    }
+    println!(
+        "==> all checks passed in {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn run_step(step: &Step, place: &Place) -> Result<()> {
+    let mut command = process::cargo(&place.root);
+    command.args(step.arguments);
+    set_environment(&mut command, place);
+    process::run(&mut command)
+        .with_context(|| format!("the step `{}` failed. {}", step.name, step.remedy))
+}
+
+/// All steps get the same environment: cargo compiles again what sees another one.
+fn set_environment(command: &mut Command, place: &Place) {
+    command
+        .env(PEERS_VARIABLE, &place.peers)
+        .env("RUSTDOCFLAGS", "-D warnings");
+}
+
+fn announced(name: &str, step: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("==> {name}");
+    let started = Instant::now();
+    let outcome = step();
+    let word = if outcome.is_ok() { "done" } else { "failed" };
+    println!(
+        "<== {name}: {word} after {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
+    outcome
+}
