@@ -1,0 +1,145 @@
+//! The key of the REST interface: the configured one, or one that is made on the first start.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write as _};
+use std::path::Path;
+
+use super::content::{self, Content};
+use super::resolved::Settings;
+use super::secret::Secret;
+
+/// The file in the data folder.
+const KEY_FILE: &str = "api_key";
+
+/// As many as cannot be guessed.
+const RANDOM_BYTES: usize = 32;
+
+/// A key file with fewer characters was cut short or written by hand without care.
+const SHORTEST_KEY: usize = 16;
+
+/// Far above any key, far below what would hurt to read.
+const LONGEST_FILE: u64 = 4096;
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiKeyError {
+    /// The key file has nothing in it.
+    #[error("the file api_key in the data folder is empty: delete it to have a new key generated")]
+    Empty,
+    /// The key file has too little in it.
+    #[error(
+        "the key in the file api_key of the data folder is shorter than {SHORTEST_KEY} characters: delete the file to have a new key generated"
+    )]
+    TooShort,
+    /// The key file holds something else than a key.
+    #[error(
+        "the file api_key in the data folder does not hold one line of visible ASCII characters: delete it to have a new key generated"
+    )]
+    NotAKey,
+    /// The file or its folder cannot be read or written.
+    #[error("the file api_key in the data folder cannot be {action}: {source}")]
+    Io {
+        /// What was tried: `read` or `written`.
+        action: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The operating system gives no random numbers.
+    #[error("no key can be generated because the operating system gives no random numbers: {0}")]
+    NoRandomNumbers(getrandom::Error),
+}
+
+/// The key: the configured one, else that of the key file, which is made when it is not there.
+pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
+    if let Some(key) = &settings.api_key {
+        return Ok(key.clone());
+    }
+    let path = settings.data_dir.join(KEY_FILE);
+    match read(&path) {
+        Err(ApiKeyError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let written = |source| ApiKeyError::Io {
+        action: "written",
+        source,
+    };
+    create_data_dir(settings).map_err(written)?;
+    write_new(&path, &generate()?).map_err(written)?;
+    // Read back instead of returned: another process may have been first, and its key holds.
+    read(&path)
+}
+
+/// Creates the data folder, for its owner only, unless it exists.
+pub fn create_data_dir(settings: &Settings) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&settings.data_dir)
+}
+
+fn read(path: &Path) -> Result<Secret, ApiKeyError> {
+    let mut content = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut content))
+        .map_err(|source| ApiKeyError::Io {
+            action: "read",
+            source,
+        })?;
+    let text = String::from_utf8(content).map_err(|_| ApiKeyError::NotAKey)?;
+    let key = text.trim();
+    if key.is_empty() {
+        return Err(ApiKeyError::Empty);
+    }
+    if !content::ApiKey::is_valid(key) || text.len() as u64 > LONGEST_FILE {
+        return Err(ApiKeyError::NotAKey);
+    }
+    if key.len() < SHORTEST_KEY {
+        return Err(ApiKeyError::TooShort);
+    }
+    Ok(Secret::new(key))
+}
+
+fn generate() -> Result<String, ApiKeyError> {
+    let mut bytes = [0_u8; RANDOM_BYTES];
+    getrandom::fill(&mut bytes).map_err(ApiKeyError::NoRandomNumbers)?;
+    let mut key = String::with_capacity(2 * RANDOM_BYTES);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    Ok(key)
+}
+
+/// Writes the key so that a reader finds all of it or nothing, and never over another key.
+fn write_new(path: &Path, key: &str) -> io::Result<()> {
+    // Each process has its own draft, so two that start at once do not write into each other's.
+    let draft = path.with_file_name(format!("{KEY_FILE}.{}.new", std::process::id()));
+    let result = write_draft(&draft, key).and_then(|()| publish(&draft, path));
+    let _ = fs::remove_file(&draft);
+    result
+}
+
+fn write_draft(draft: &Path, key: &str) -> io::Result<()> {
+    // A process of the same id may have died here before.
+    let _ = fs::remove_file(draft);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(draft)?;
+    writeln!(file, "{key}")?;
+    file.sync_all()
+}
+
+/// A link fails when the name is taken, which a rename does not.
+fn publish(draft: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(draft, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems have no links.
+        Err(_) => fs::rename(draft, path),
+    }
+}

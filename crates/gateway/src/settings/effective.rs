@@ -1,0 +1,131 @@
+//! The settings that hold, as the file would say them, with secrets hidden.
+
+use std::time::Duration;
+
+use mcpproxy_policy::mask::MASKED;
+use serde_json::{Map, Value, json};
+
+use super::resolved::{ServerSettings, Settings, Store, ToolSettings, Transport};
+use super::secret::Secret;
+use super::values::Words;
+
+/// Every key with the value that holds, defaults included; each secret is `***`.
+pub fn effective(settings: &Settings) -> Value {
+    let servers: Map<String, Value> = settings
+        .servers
+        .iter()
+        .map(|one| (one.name.to_string(), Value::Object(server(one))))
+        .collect();
+    let mut shown = Map::new();
+    shown.insert("listen".into(), json!(settings.listen.to_string()));
+    insert(&mut shown, "api_key", settings.api_key.as_ref().map(hidden));
+    shown.extend(object(json!({
+        "allow_plain_http": settings.allow_plain_http,
+        "mcpServers": servers,
+        "intent_declaration": {
+            "mode": settings.rules.mode.word(),
+            "strict_server_validation": settings.rules.strict_server_validation,
+            "unannotated": settings.rules.unannotated.word(),
+        },
+        "discovery": {
+            "limit": settings.discovery.limit,
+            "detail": settings.discovery.detail.word(),
+            "semantic": settings.discovery.semantic,
+        },
+        "activity": {
+            "retention_days": settings.activity.retention_days,
+            "max_payload_bytes": settings.activity.max_payload_bytes,
+            "durability": settings.activity.durability.word(),
+        },
+        "store": {
+            "url": match &settings.store {
+                Store::Sqlite => json!("sqlite"),
+                Store::Postgres(address) => hidden(address),
+            },
+        },
+        "hints": { "proxied": settings.hints.word() },
+    })));
+    Value::Object(shown)
+}
+
+fn server(server: &ServerSettings) -> Map<String, Value> {
+    let mut shown = match &server.transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            working_dir,
+        } => {
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            let mut shown = object(json!({
+                "command": command.to_string(),
+                "args": args,
+                "env": hidden_map(env),
+            }));
+            let folder = working_dir.as_ref().map(|folder| json!(folder.to_string()));
+            insert(&mut shown, "working_dir", folder);
+            shown
+        }
+        Transport::Http { url, headers } => object(json!({
+            "url": url.to_string(),
+            "headers": hidden_map(headers),
+        })),
+    };
+    shown.extend(object(json!({
+        "enabled": server.enabled,
+        "quarantined": server.quarantined,
+        "trust": server.trust.word(),
+        "timeout": duration(server.timeout),
+        "max_concurrent": server.max_concurrent,
+    })));
+    insert(&mut shown, "idle_stop", server.idle_stop.map(duration));
+    let tools: Map<String, Value> = server
+        .tools
+        .iter()
+        .map(|(name, settings)| (name.clone(), tool(settings)))
+        .collect();
+    shown.insert("tools".into(), Value::Object(tools));
+    shown
+}
+
+fn tool(tool: &ToolSettings) -> Value {
+    let mut shown = object(json!({
+        "enabled": tool.enabled,
+        "annotations": tool.annotations,
+    }));
+    let limit = tool.rate_limit.map(|limit| {
+        let window = u64::try_from(limit.window.as_millis()).unwrap_or(u64::MAX);
+        json!({ "max_calls": limit.max_calls, "window_ms": window })
+    });
+    insert(&mut shown, "rate_limit", limit);
+    Value::Object(shown)
+}
+
+fn hidden(_: &Secret) -> Value {
+    json!(MASKED)
+}
+
+fn hidden_map(values: &[(String, Secret)]) -> Value {
+    let shown = values
+        .iter()
+        .map(|(name, value)| (name.clone(), hidden(value)));
+    Value::Object(shown.collect())
+}
+
+fn duration(duration: Duration) -> Value {
+    json!(humantime::format_duration(duration).to_string())
+}
+
+/// A key without a value is left out, as it would be in the file.
+fn insert(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value);
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}

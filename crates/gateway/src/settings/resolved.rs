@@ -1,0 +1,222 @@
+//! The settings the program uses: everything merged, replaced and checked.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_policy::{Hints, Rules};
+
+use super::secret::{Secret, Text};
+
+/// The settings of one gateway. They never change; a reload makes new ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The folder of all state.
+    pub data_dir: PathBuf,
+    /// The configuration file, whether or not it exists.
+    pub config_file: PathBuf,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The key of the REST interface, if one was given; see [`api_key`](super::api_key()).
+    pub api_key: Option<Secret>,
+    /// Whether plain HTTP may be served beyond loopback.
+    pub allow_plain_http: bool,
+    /// Whether the built-in sample server is added.
+    pub demo: bool,
+    /// The servers, in the order of the file.
+    pub servers: Vec<ServerSettings>,
+    /// How declared intent is checked.
+    pub rules: Rules,
+    /// What a search answers.
+    pub discovery: Discovery,
+    /// The record of calls.
+    pub activity: Activity,
+    /// Where state is kept.
+    pub store: Store,
+    /// Where hints for results of other servers go.
+    pub hints: ProxiedHints,
+}
+
+/// One server. Two that are equal need no restart on reload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSettings {
+    /// Its name, unique among the servers.
+    pub name: Arc<str>,
+    /// How it is reached. Not to be used while there is a `problem`.
+    pub transport: Transport,
+    /// Whether it is used at all.
+    pub enabled: bool,
+    /// Whether it is held back.
+    pub quarantined: bool,
+    /// Whether its new and changed tools wait for approval.
+    pub trust: Trust,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// How many calls may be under way at once.
+    pub max_concurrent: usize,
+    /// How long it may be unused before it is stopped.
+    pub idle_stop: Option<Duration>,
+    /// What the operator says about single tools.
+    pub tools: BTreeMap<String, ToolSettings>,
+    /// Why it cannot be used, for example a reference that is not set. Holds no secret.
+    pub problem: Option<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transport {
+    /// A process that speaks on its standard streams.
+    Stdio {
+        /// The program.
+        command: Text,
+        /// Its arguments.
+        args: Vec<Text>,
+        /// Variables added to its environment.
+        env: Vec<(String, Secret)>,
+        /// The folder it starts in, absolute.
+        working_dir: Option<Text>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint.
+        url: Text,
+        /// Headers of every request.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+/// What the operator says about one tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSettings {
+    /// The hints that win over the server's.
+    pub hints: Hints,
+    /// The annotations that win over the server's, as MCP writes them; only what was given.
+    pub annotations: serde_json::Map<String, serde_json::Value>,
+    /// Whether the tool can be found and called.
+    pub enabled: bool,
+    /// How often it may be called.
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// How often a tool may be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// How many calls a window admits.
+    pub max_calls: u32,
+    /// The length of the window.
+    pub window: Duration,
+}
+
+/// What a search answers when the agent does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discovery {
+    /// How many tools.
+    pub limit: usize,
+    /// How much of each.
+    pub detail: Detail,
+    /// Whether meaning counts beside words. Without effect in this version.
+    pub semantic: bool,
+}
+
+/// How much a search says of each tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The whole definition.
+    Full,
+    /// A signature and a summary.
+    Compact,
+}
+
+/// The record of calls. Without effect in this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activity {
+    /// How many days a record is kept.
+    pub retention_days: u32,
+    /// How many bytes of arguments and of a response are kept.
+    pub max_payload_bytes: usize,
+    /// What a writing call waits for.
+    pub durability: Durability,
+}
+
+/// What a writing call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Its record is on disk.
+    Strict,
+    /// Its record is handed to the operating system.
+    Balanced,
+}
+
+/// Where state is kept. Without effect in this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Store {
+    /// In a file of the data folder.
+    Sqlite,
+    /// In a database; the address may hold a password.
+    Postgres(Secret),
+}
+
+/// Where hints for results of other servers go. Without effect in this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxiedHints {
+    /// Nowhere.
+    Off,
+    /// Into `_meta` of the result.
+    Meta,
+    /// Into a text block at the end.
+    Content,
+}
+
+/// Whether new and changed tools of a server wait for approval. Without effect in this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// They are used at once.
+    Auto,
+    /// They wait.
+    Manual,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Every text that would give a secret away, for masking.
+    pub fn secrets(&self) -> impl Iterator<Item = String> {
+        let store = match &self.store {
+            Store::Postgres(address) => Some(address),
+            Store::Sqlite => None,
+        };
+        let servers = self.servers.iter().flat_map(|server| server.secrets());
+        self.api_key
+            .iter()
+            .chain(store)
+            .chain(servers)
+            .flat_map(Secret::exposing_texts)
+    }
+}
+
+// === impl ServerSettings ===
+
+impl ServerSettings {
+    fn secrets(&self) -> Vec<&Secret> {
+        match &self.transport {
+            Transport::Stdio {
+                command,
+                args,
+                env,
+                working_dir,
+            } => std::iter::once(command)
+                .chain(args)
+                .chain(working_dir)
+                .filter_map(Text::secret)
+                .chain(env.iter().map(|(_, value)| value))
+                .collect(),
+            Transport::Http { url, headers } => url
+                .secret()
+                .into_iter()
+                .chain(headers.iter().map(|(_, value)| value))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Picking up changes of the configuration file.
+//!
+//! Editors replace files instead of writing into them, so the folder is watched, not the file. The
+//! folder may be missing, vanish and come back: the nearest folder that exists is watched as well.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use super::load_from;
+use super::merge::{Locations, Sources};
+use super::problem::SettingsError;
+use super::resolved::Settings;
+
+/// An editor's save is several events; this long without one means that it is done.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Events that never end must not keep a change from being seen.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Outcomes that nobody has received yet; when full, the watch waits, and then reads the newest file.
+const OUTCOMES: usize = 1;
+
+/// A running watch. Dropping it ends it.
+#[derive(Debug)]
+pub struct Watch {
+    outcomes: mpsc::Receiver<Result<Settings, SettingsError>>,
+    task: JoinHandle<()>,
+}
+
+/// Watches the configuration file of settings that were loaded from the same sources.
+///
+/// Must be called inside a tokio runtime.
+pub fn watch(sources: Sources, running: Settings) -> Result<Watch, notify::Error> {
+    let config_file = running.config_file.clone();
+    // One signal that waits is enough: it stands for everything that happened until it is taken.
+    let (signal, signals) = mpsc::channel(1);
+    let mut folders = Folders::new(config_file.clone(), move || {
+        let _ = signal.try_send(());
+    })?;
+    folders.watch_again();
+    let (sender, outcomes) = mpsc::channel(OUTCOMES);
+    let reload = Reload {
+        sources,
+        locations: Locations {
+            data_dir: running.data_dir.clone(),
+            config_file,
+            // A file that was there and is gone is a change to report, not a wish for defaults.
+            is_named: true,
+        },
+        last: Ok(running),
+    };
+    let task = tokio::spawn(run(folders, signals, reload, sender));
+    Ok(Watch { outcomes, task })
+}
+
+async fn run(
+    mut folders: Folders,
+    mut signals: mpsc::Receiver<()>,
+    mut reload: Reload,
+    outcomes: mpsc::Sender<Result<Settings, SettingsError>>,
+) {
+    while signals.recv().await.is_some() {
+        wait_for_quiet(&mut signals).await;
+        let attempt = tokio::task::spawn_blocking(move || {
+            // First, so that nothing that happens after the file was read is missed.
+            folders.watch_again();
+            let outcome = reload.attempt();
+            (folders, reload, outcome)
+        });
+        let Ok((same_folders, same_reload, outcome)) = attempt.await else {
+            // The runtime is going down.
+            return;
+        };
+        (folders, reload) = (same_folders, same_reload);
+        if let Some(outcome) = outcome
+            && outcomes.send(outcome).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn wait_for_quiet(signals: &mut mpsc::Receiver<()>) {
+    let longest = Instant::now() + LONGEST_WAIT;
+    loop {
+        let deadline = (Instant::now() + QUIET).min(longest);
+        if !matches!(timeout_at(deadline, signals.recv()).await, Ok(Some(()))) {
+            return;
+        }
+        if Instant::now() >= longest {
+            return;
+        }
+    }
+}
+
+/// Loads the file, and knows what came of it last time.
+struct Reload {
+    sources: Sources,
+    locations: Locations,
+    /// Settings, or the text of the problem.
+    last: Result<Settings, String>,
+}
+
+/// The folders that are watched.
+struct Folders {
+    watcher: RecommendedWatcher,
+    config_file: PathBuf,
+    watched: Vec<PathBuf>,
+}
+
+// === impl Watch ===
+
+impl Watch {
+    /// Waits for a change: new settings, or why a changed file is not used.
+    ///
+    /// What is the same as before is not reported again. `None` means that the watch has ended.
+    /// Dropping the future loses nothing.
+    pub async fn changed(&mut self) -> Option<Result<Settings, SettingsError>> {
+        self.outcomes.recv().await
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+// === impl Reload ===
+
+impl Reload {
+    /// The outcome, unless it is the same as last time.
+    fn attempt(&mut self) -> Option<Result<Settings, SettingsError>> {
+        let outcome = load_from(self.locations.clone(), &self.sources);
+        let comparable = match &outcome {
+            Ok(settings) => Ok(settings.clone()),
+            Err(error) => Err(error.to_string()),
+        };
+        if comparable == self.last {
+            return None;
+        }
+        self.last = comparable;
+        Some(outcome)
+    }
+}
+
+// === impl Folders ===
+
+impl Folders {
+    fn new(
+        config_file: PathBuf,
+        signal: impl Fn() + Send + 'static,
+    ) -> Result<Self, notify::Error> {
+        let file = config_file.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error may hide a change, for example when the system's queue was full.
+            if event.map_or(true, |event| concerns(&event, &file)) {
+                signal();
+            }
+        })?;
+        Ok(Self {
+            watcher,
+            config_file,
+            watched: Vec::new(),
+        })
+    }
+
+    /// Watches the file's folder and the nearest folder above it that exist now.
+    fn watch_again(&mut self) {
+        for folder in self.watched.drain(..) {
+            // It may be gone, and its watch with it.
+            let _ = self.watcher.unwatch(&folder);
+        }
+        // A folder that appears while this runs is found in the next round; each round that
+        // watches nothing new ends the loop.
+        loop {
+            let before = self.watched.len();
+            for folder in existing_folders(&self.config_file) {
+                if self.watched.contains(&folder) {
+                    continue;
+                }
+                match self.watcher.watch(&folder, RecursiveMode::NonRecursive) {
+                    Ok(()) => self.watched.push(folder),
+                    Err(error) => tracing::debug!(%error, "a folder cannot be watched"),
+                }
+            }
+            if self.watched.len() == before {
+                return;
+            }
+        }
+    }
+}
+
+/// The nearest two folders on the way to a file that exist.
+///
+/// The second tells when the first is replaced.
+fn existing_folders(file: &Path) -> Vec<PathBuf> {
+    file.ancestors()
+        .skip(1)
+        .filter(|folder| folder.is_dir())
+        .take(2)
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Whether an event may have changed the file: it is about the file or a folder on the way to it.
+fn concerns(event: &Event, file: &Path) -> bool {
+    let is_change = match event.kind {
+        EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    };
+    is_change && (event.need_rescan() || event.paths.iter().any(|path| file.starts_with(path)))
+}
