@@ -69,6 +69,11 @@ impl Connection {
 
     /// One call, measured from handing over the request to having the whole answer, then checked.
     pub(crate) async fn call(&mut self) -> anyhow::Result<Timing> {
+        let timing = self.timed_call().await;
+        timing.with_context(|| self.failed("a call"))
+    }
+
+    async fn timed_call(&mut self) -> anyhow::Result<Timing> {
         let (id, text) = self.next_text();
         let request = self.request(self.target.call.request(id, &text));
         // Whether the connection is free again after the last answer is bookkeeping of the generator.
@@ -80,11 +85,10 @@ impl Connection {
         let finished = Instant::now();
         ensure!(
             status == StatusCode::OK,
-            "The {} target answered a call with {status}: {}",
-            self.target.name,
+            "{status}: {}",
             String::from_utf8_lossy(&body)
         );
-        check_quickly(&body, &text).with_context(|| self.failed("a call"))?;
+        check_quickly(&body, &text)?;
         Ok(Timing {
             finished,
             latency: finished - started,

@@ -146,13 +146,16 @@ impl GatewayProcess {
     /// What the process has used so far.
     pub(crate) fn usage(&self) -> anyhow::Result<ProcessUse> {
         let id = self.child.id().context("The gateway has ended")?;
-        ProcessUse::read(id).with_context(|| self.said("The use of the gateway cannot be read"))
+        ProcessUse::read(id).context("What the gateway used cannot be read")
     }
 
     /// The failure together with the last the gateway said, for a person to find the cause.
     pub(crate) fn said(&self, failure: &str) -> String {
         let log = fs::read_to_string(log_path(&self.directory)).unwrap_or_default();
-        format!("{failure}. The gateway said last:\n{}", last_lines(&log))
+        if log.trim().is_empty() {
+            return format!("{failure}\nThe gateway wrote no log.");
+        }
+        format!("{failure}\nThe gateway said last:\n{}", last_lines(&log))
     }
 
     /// Ends the process and waits until it is gone.

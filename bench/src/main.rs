@@ -16,6 +16,7 @@ mod stats;
 use std::io::{self, IsTerminal, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -55,16 +56,27 @@ enum Hidden {
     EchoUpstream,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(Hidden::EchoUpstream) = arguments.command {
-        return serve_echo();
+    let outcome = match arguments.command {
+        Some(Hidden::EchoUpstream) => serve_echo(),
+        None => report(arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn report(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let report = runtime.block_on(run(arguments))?;
-    writeln!(io::stdout().lock(), "{report}").context("The report could not be printed")
+    write!(io::stdout().lock(), "{report}").context("The report could not be printed")
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<String> {
@@ -81,7 +93,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<String> {
         _ = terminate.recv() => bail!("Terminated"),
     };
     Ok(if arguments.json {
-        format!("{:#}", report::json(&run))
+        format!("{:#}\n", report::json(&run))
     } else {
         report::table(&run)
     })

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{anyhow, ensure};
 
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
@@ -108,7 +108,7 @@ pub(crate) async fn run(
             measure_level(&generator, &gateway, clients, level_time).await
         };
         let level = level.await;
-        levels.push(level.with_context(|| gateway.said("The run was given up"))?);
+        levels.push(level.map_err(|error| anyhow!(gateway.said(&format!("{error:#}"))))?);
     }
     tokio::time::sleep(IDLE).await;
     let memory_after = gateway.usage()?.memory;

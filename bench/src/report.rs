@@ -70,13 +70,14 @@ pub(crate) fn table(run: &Measurements) -> String {
 pub(crate) fn json(run: &Measurements) -> Value {
     let memory =
         |memory: Memory| json!({ "rss_kib": memory.resident, "pss_kib": memory.proportional });
+    let start = |permille| {
+        let time = run.starts.percentile(permille);
+        time.map(|time| rounded(time.as_secs_f64() * 1e3))
+    };
     json!({
         "operation": run.operation.name(),
         "cores": run.cores,
-        "start_to_tools_list_ms": {
-            "median": run.starts.percentile(P50).map(|time| time.as_secs_f64() * 1e3),
-            "slowest": run.starts.percentile(1000).map(|time| time.as_secs_f64() * 1e3),
-        },
+        "start_to_tools_list_ms": { "median": start(P50), "slowest": start(1000) },
         "idle_memory": { "before_load": memory(run.memory_before), "after_load": memory(run.memory_after) },
         "levels": run.levels.iter().map(level_json).collect::<Vec<_>>(),
     })
@@ -120,9 +121,9 @@ fn level_json(level: &Level) -> Value {
     let side = |measured: &Measured| {
         json!({
             "calls": measured.calls,
-            "calls_per_second": measured.rate,
-            "p50_us": microseconds(measured.p50),
-            "p99_us": microseconds(measured.p99),
+            "calls_per_second": rounded(measured.rate),
+            "p50_us": rounded(microseconds(measured.p50)),
+            "p99_us": rounded(microseconds(measured.p99)),
         })
     };
     let (lowest, highest) = spread(level);
@@ -130,17 +131,22 @@ fn level_json(level: &Level) -> Value {
         "clients": level.clients,
         "gateway": side(&level.gateway),
         "direct": side(&level.direct),
-        "added_p50_us": added(level.gateway.p50, level.direct.p50),
-        "added_p99_us": added(level.gateway.p99, level.direct.p99),
-        "share_of_direct": level.share(),
-        "share_by_pair": { "lowest": lowest, "highest": highest },
-        "cpu_us_per_call": microseconds(level.processor_per_call),
+        "added_p50_us": rounded(added(level.gateway.p50, level.direct.p50)),
+        "added_p99_us": rounded(added(level.gateway.p99, level.direct.p99)),
+        "share_of_direct": rounded(level.share()),
+        "share_by_pair": { "lowest": rounded(lowest), "highest": rounded(highest) },
+        "cpu_us_per_call": rounded(microseconds(level.processor_per_call)),
     })
 }
 
 /// Microseconds that the gateway adds; negative when it was the faster one by chance.
 fn added(gateway: Duration, direct: Duration) -> f64 {
     microseconds(gateway) - microseconds(direct)
+}
+
+/// Three decimals; beyond them a measured number is noise of the conversion.
+fn rounded(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
 }
 
 fn spread(level: &Level) -> (f64, f64) {

@@ -1,0 +1,170 @@
+//! What the decision on one call costs: declared intent checked, annotations merged, decided.
+//!
+//! Pure functions in a plain loop. Each row first proves that the decision is the expected one, so that a fast
+//! wrong answer cannot be reported.
+
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpproxy_policy::{
+    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+};
+use serde_json::{Value, json};
+
+/// Enough batches that their median is steady.
+const BATCHES: usize = 101;
+/// Each batch is long against the cost of reading the clock.
+const BATCH_TIME: Duration = Duration::from_millis(5);
+/// A description of this many bytes is longer than nearly all that servers publish.
+const LONG_DESCRIPTION: usize = 4096;
+
+/// One kind of call.
+struct Case {
+    name: &'static str,
+    variant: Operation,
+    declared: Declared,
+    mode: Mode,
+    hints: Hints,
+    operator: Hints,
+    tool: Arc<str>,
+    description: String,
+    allowed: bool,
+}
+
+fn main() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{:<52}{:>12}{:>14}",
+        "one decision", "median", "slowest batch"
+    )?;
+    for case in cases() {
+        assert_eq!(
+            once(&case, &Arc::from("database")),
+            case.allowed,
+            "{}",
+            case.name
+        );
+        let (median, slowest) = measure(&case);
+        writeln!(out, "{:<52}{median:>9} ns{slowest:>11} ns", case.name)?;
+    }
+    Ok(())
+}
+
+fn cases() -> Vec<Case> {
+    let read_only = Hints {
+        read_only: Some(true),
+        ..Hints::default()
+    };
+    let destructive = Hints {
+        read_only: Some(false),
+        destructive: Some(true),
+        ..Hints::default()
+    };
+    let long: String = "Answers with rows of the table. "
+        .chars()
+        .cycle()
+        .take(LONG_DESCRIPTION)
+        .collect();
+    vec![
+        case("read of a read-only tool", Operation::Read, read_only),
+        Case {
+            declared: nested(
+                json!({"operation_type": "write", "data_sensitivity": "private", "reason": "ü".repeat(1000)}),
+            ),
+            ..case("write with the longest reason", Operation::Write, read_only)
+        },
+        Case {
+            declared: Declared {
+                reason: Some(json!("Look it up")),
+                data_sensitivity: Some(json!("public")),
+                ..Declared::default()
+            },
+            mode: Mode::Inferred,
+            ..case("read, inferred, flat fields", Operation::Read, read_only)
+        },
+        Case {
+            operator: destructive,
+            allowed: false,
+            ..case(
+                "read refused by the operator's annotations",
+                Operation::Read,
+                read_only,
+            )
+        },
+        Case {
+            tool: Arc::from("delete_rows"),
+            description: long,
+            ..case(
+                "read warned about: no annotations, risky name",
+                Operation::Read,
+                Hints::default(),
+            )
+        },
+    ]
+}
+
+/// A two-key call with a nested declaration that fits its variant.
+fn case(name: &'static str, variant: Operation, hints: Hints) -> Case {
+    Case {
+        name,
+        variant,
+        declared: nested(json!({"operation_type": variant.as_str()})),
+        mode: Mode::TwoKey,
+        hints,
+        operator: Hints::default(),
+        tool: Arc::from("query_rows"),
+        description: "Answers with rows of the table.".to_owned(),
+        allowed: true,
+    }
+}
+
+fn nested(intent: Value) -> Declared {
+    Declared {
+        intent: Some(intent),
+        ..Declared::default()
+    }
+}
+
+/// All that the decision on one call does; whether it was allowed.
+fn once(case: &Case, server: &Arc<str>) -> bool {
+    let rules = Rules {
+        mode: case.mode,
+        strict_server_validation: true,
+        unannotated: Unannotated::TrustAgent,
+    };
+    let Ok(intent) = Intent::parse(case.variant, &case.declared, case.mode) else {
+        return false;
+    };
+    let subject = Subject {
+        server,
+        tool: &case.tool,
+        description: &case.description,
+        hints: case.hints.overridden_by(case.operator),
+    };
+    let decision = black_box(decide(&intent, &subject, rules));
+    matches!(decision, Decision::Allow(..))
+}
+
+/// Nanoseconds of one decision: the median over the batches, and the slowest of them.
+fn measure(case: &Case) -> (u128, u128) {
+    let server = Arc::from("database");
+    let run = |count: u32| {
+        let started = Instant::now();
+        for _ in 0..count {
+            black_box(once(black_box(case), black_box(&server)));
+        }
+        started.elapsed()
+    };
+    let mut count = 1;
+    while run(count) < BATCH_TIME {
+        count *= 2;
+    }
+    let mut batches: Vec<u128> = (0..BATCHES)
+        .map(|_| run(count).as_nanos() / u128::from(count))
+        .collect();
+    batches.sort_unstable();
+    (batches[BATCHES / 2], batches[BATCHES - 1])
+}
