@@ -140,7 +140,13 @@ pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision 
                     call_with: required,
                 });
             }
-            allow(subject.risk_warning(variant, known_not_destructive))
+            match rules.unannotated {
+                Unannotated::TrustAgent => {
+                    allow(subject.risk_warning(variant, known_not_destructive))
+                }
+                // The operator has drawn the line already; a word adds nothing to it.
+                Unannotated::AtLeastWrite | Unannotated::RequireDestructive => allow(Vec::new()),
+            }
         }
     }
 }
