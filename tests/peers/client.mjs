@@ -108,7 +108,7 @@ function clientOptions(options) {
 
 function loadSdk(major) {
   const peers = process.env.MCPPROXY_PEERS;
-  if (!peers) finish(2, "MCPPROXY_PEERS is not set: run `cargo xtask setup` and set it to the folder that names");
+  if (!peers) finish(2, "MCPPROXY_PEERS is not set: run `cargo xtask setup` and set it to the folder it prints");
   const require = createRequire(path.resolve(peers, "npm", "package.json"));
   if (major === "2") {
     return { ...require("@modelcontextprotocol/client"), ...require("@modelcontextprotocol/client/stdio") };
