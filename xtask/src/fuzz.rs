@@ -88,11 +88,11 @@ fn run_target(driver: &Path, place: &Place, target: &str, seconds: u32) -> Resul
         .args(["--sanitizer", "none", target, "--"])
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-timeout={SECONDS_PER_INPUT}"));
-    process::run(&mut run).with_context(|| {
-        format!(
-            "the fuzz target `{target}` failed. The input that did it is in `fuzz/artifacts/{target}`"
-        )
-    })
+    process::explain(
+        process::run(&mut run),
+        &format!("the fuzz target `{target}` failed"),
+        &format!("Run it again with the input it left in `fuzz/artifacts/{target}`"),
+    )
 }
 
 fn fuzz_command(driver: &Path, place: &Place, subcommand: &str) -> Command {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// How long one download or installation may take before it counts as stuck.
 const INSTALL_DEADLINE: Duration = Duration::from_secs(20 * 60);
@@ -58,6 +58,11 @@ pub(crate) fn install(command: &mut Command) -> Result<()> {
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Says of a failure what it means and, last, what to do about it.
+pub(crate) fn explain(outcome: Result<()>, meaning: &str, remedy: &str) -> Result<()> {
+    outcome.map_err(|cause| anyhow!("{meaning}: {cause:#}. {remedy}"))
 }
 
 /// What a command prints on standard output.

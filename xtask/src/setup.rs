@@ -61,8 +61,11 @@ fn install_npm(manifests: &Path, peers: &Path) -> Result<()> {
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
         .args(["--no-progress", "--loglevel=error"])
         .current_dir(&folder);
-    process::install(&mut npm)
-        .context("the npm packages of the tests cannot be installed. Check the network and `npm config list`")?;
+    process::explain(
+        process::install(&mut npm),
+        "the npm packages of the tests cannot be installed",
+        "Check the network and `npm config list`",
+    )?;
     stamp.set()
 }
 
@@ -84,8 +87,11 @@ fn install_python(requirements: &Path, peers: &Path, name: &str) -> Result<()> {
     pip.args(["-m", "pip", "install", "--quiet", "--only-binary=:all:"])
         .args(["--disable-pip-version-check", "--requirement"])
         .arg(requirements);
-    process::install(&mut pip)
-        .context("the Python packages of the tests cannot be installed. Check the network and `pip config list`")?;
+    process::explain(
+        process::install(&mut pip),
+        "the Python packages of the tests cannot be installed",
+        "Check the network and `pip config list`",
+    )?;
     stamp.set()
 }
 

@@ -1,9 +1,8 @@
 //! `cargo xtask test`: every check a change has to pass, cheapest first, stopping at the first failure.
 
-use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::place::{PEERS_VARIABLE, Place};
 use crate::{process, setup};
@@ -12,6 +11,8 @@ use crate::{process, setup};
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
+    /// Variables that only this command needs.
+    environment: &'static [(&'static str, &'static str)],
     /// What a person does when it fails.
     remedy: &'static str,
 }
@@ -20,6 +21,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
+        environment: &[],
         remedy: "Run `cargo fmt --all`",
     },
     Step {
@@ -32,6 +34,7 @@ const STEPS: &[Step] = &[
             "-D",
             "warnings",
         ],
+        environment: &[],
         remedy: "Change the code as the lints above say",
     },
     // The product tests start the program itself. The whole workspace is built, because the features that cargo then
@@ -39,11 +42,13 @@ const STEPS: &[Step] = &[
     Step {
         name: "build",
         arguments: &["build", "--workspace", "--bins"],
+        environment: &[],
         remedy: "Correct the errors above",
     },
     Step {
         name: "tests",
         arguments: &["test", "--workspace"],
+        environment: &[],
         remedy: "Run the failed test alone with the command cargo prints above",
     },
     Step {
@@ -54,6 +59,7 @@ const STEPS: &[Step] = &[
             "--no-deps",
             "--document-private-items",
         ],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
         remedy: "Correct the doc comments named above",
     },
 ];
@@ -74,17 +80,12 @@ pub(crate) fn run_all() -> Result<()> {
 
 fn run_step(step: &Step, place: &Place) -> Result<()> {
     let mut command = process::cargo(&place.root);
-    command.args(step.arguments);
-    set_environment(&mut command, place);
-    process::run(&mut command)
-        .with_context(|| format!("the step `{}` failed. {}", step.name, step.remedy))
-}
-
-/// All steps get the same environment: cargo compiles again what sees another one.
-fn set_environment(command: &mut Command, place: &Place) {
     command
+        .args(step.arguments)
         .env(PEERS_VARIABLE, &place.peers)
-        .env("RUSTDOCFLAGS", "-D warnings");
+        .envs(step.environment.iter().copied());
+    let meaning = format!("the step `{}` failed", step.name);
+    process::explain(process::run(&mut command), &meaning, step.remedy)
 }
 
 fn announced(name: &str, step: impl FnOnce() -> Result<()>) -> Result<()> {
