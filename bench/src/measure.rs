@@ -14,7 +14,7 @@ use crate::client::Target;
 use crate::gateway::{EchoProcess, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::process::Memory;
-use crate::stats::{P50, P99, Samples, float};
+use crate::stats::{P50, P99, Samples, float, microseconds};
 
 /// The numbers of clients that are measured.
 pub(crate) const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -54,10 +54,19 @@ pub(crate) struct Level {
     pub(crate) direct: Measured,
     /// The same through the gateway.
     pub(crate) gateway: Measured,
-    /// The gateway's share of the direct rate in each pair of slices, lowest first.
-    pub(crate) pair_shares: Vec<f64>,
+    /// Each pair of slices by itself, which shows how steady the machine was.
+    pub(crate) pairs: Vec<Pair>,
     /// Processor time of the gateway for each call it served.
     pub(crate) processor_per_call: Duration,
+}
+
+/// What one pair of slices would have said alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    /// The gateway's share of the direct rate.
+    pub(crate) share: f64,
+    /// Microseconds that the gateway added to the middle latency.
+    pub(crate) added_p50: f64,
 }
 
 /// One side of a level.
@@ -151,33 +160,32 @@ async fn measure_level(
             .slice(side, Window::from_now(SETTLE, SLICE))
             .await?;
     }
-    let pairs = pair_count(level_time);
+    let count = pair_count(level_time);
     let (mut direct, mut through) = (Tally::default(), Tally::default());
-    let mut pair_shares = Vec::new();
+    let mut pairs = Vec::new();
     // Read around the whole level and not around each slice: work that the gateway puts off until after its
     // answers, such as writing its log, is part of what a call costs.
     let before = gateway.usage()?.processor;
-    for pair in 0..pairs {
-        let (of_direct, of_gateway) = measure_pair(generator, pair).await?;
-        pair_shares.push(share(&of_gateway, &of_direct));
+    for number in 0..count {
+        let (of_direct, of_gateway) = measure_pair(generator, number).await?;
+        pairs.extend(Pair::compare(&of_direct, &of_gateway));
         direct.merge(of_direct);
         through.merge(of_gateway);
     }
     let spent = gateway.usage()?.processor.saturating_sub(before);
-    pair_shares.sort_unstable_by(f64::total_cmp);
     let served = u32::try_from(through.made.max(1)).unwrap_or(u32::MAX);
     Ok(Level {
         clients,
-        direct: Measured::from_tally(direct, pairs)?,
-        gateway: Measured::from_tally(through, pairs)?,
-        pair_shares,
+        direct: Measured::from_tally(direct, count)?,
+        gateway: Measured::from_tally(through, count)?,
+        pairs,
         processor_per_call: spent / served,
     })
 }
 
-async fn measure_pair(generator: &Generator, pair: u32) -> anyhow::Result<(Tally, Tally)> {
+async fn measure_pair(generator: &Generator, number: u32) -> anyhow::Result<(Tally, Tally)> {
     let slice = async |side| generator.slice(side, Window::from_now(SETTLE, SLICE)).await;
-    if pair.is_multiple_of(2) {
+    if number.is_multiple_of(2) {
         let direct = slice(Side::Direct).await?;
         Ok((direct, slice(Side::Gateway).await?))
     } else {
@@ -190,6 +198,21 @@ impl Level {
     /// The gateway's calls per second as a share of the direct ones.
     pub(crate) fn share(&self) -> f64 {
         self.gateway.rate / self.direct.rate
+    }
+}
+
+impl Pair {
+    /// Nothing when one side counted no call, which a very short stall of the machine can do to a slice.
+    fn compare(direct: &Tally, gateway: &Tally) -> Option<Self> {
+        let middle = |tally: &Tally| {
+            let samples = Samples::new(tally.latencies.clone());
+            samples.percentile(P50).map(microseconds)
+        };
+        let count = |tally: &Tally| u64::try_from(tally.latencies.len()).ok().map(float);
+        Some(Self {
+            added_p50: middle(gateway)? - middle(direct)?,
+            share: count(gateway)? / count(direct)?,
+        })
     }
 }
 
@@ -224,11 +247,6 @@ fn pair_count(level_time: Duration) -> u32 {
         .max(2)
 }
 
-fn share(part: &Tally, whole: &Tally) -> f64 {
-    let count = |tally: &Tally| float(u64::try_from(tally.latencies.len()).unwrap_or(u64::MAX));
-    count(part) / count(whole).max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,8 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn share_is_gateway_over_direct() {
-        let found = share(&tally(vec![1; 30]), &tally(vec![1; 120]));
-        assert!((found - 0.25).abs() < 1e-9, "{found}");
+    fn a_pair_compares_gateway_with_direct() {
+        let pair = Pair::compare(&tally(vec![10_000; 120]), &tally(vec![25_000; 30])).unwrap();
+        assert!((pair.share - 0.25).abs() < 1e-9, "{pair:?}");
+        assert!((pair.added_p50 - 15.0).abs() < 1e-6, "{pair:?}");
+        assert!(Pair::compare(&tally(Vec::new()), &tally(vec![1])).is_none());
+        assert!(Pair::compare(&tally(vec![1]), &tally(Vec::new())).is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::measure::{Level, Measured, Measurements};
+use crate::measure::{Level, Measured, Measurements, Pair};
 use crate::process::Memory;
 use crate::stats::{P50, microseconds};
 
@@ -84,26 +84,32 @@ pub(crate) fn json(run: &Measurements) -> Value {
 }
 
 fn latency_rows(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
-    let (gateway, direct) = (&level.gateway, &level.direct);
-    for (name, of_gateway, of_direct) in [
-        ("p50", gateway.p50, direct.p50),
-        ("p99", gateway.p99, direct.p99),
-    ] {
-        // Added latency says something about the gateway only while nobody queues, with one client. With more, the
-        // time a call waits for its turn is another view of the rate below.
-        if level.clients == 1 {
-            row(
-                format!("latency {name}, {}", clients(level)),
-                micros(of_gateway),
-                micros(of_direct),
-                format!("added {:+.0} µs", added(of_gateway, of_direct)),
-            );
-        }
+    // Added latency says something about the gateway only while nobody queues, with one client. With more, the time
+    // a call waits for its turn is another view of the rate.
+    if level.clients != 1 {
+        return;
     }
+    let (gateway, direct) = (&level.gateway, &level.direct);
+    let (lowest, highest) = spread(level, |pair| pair.added_p50);
+    row(
+        format!("latency p50, {}", clients(level)),
+        micros(gateway.p50),
+        micros(direct.p50),
+        format!(
+            "added {:+.0} µs ({lowest:+.0} to {highest:+.0} µs by pair of slices)",
+            added(gateway.p50, direct.p50)
+        ),
+    );
+    row(
+        format!("latency p99, {}", clients(level)),
+        micros(gateway.p99),
+        micros(direct.p99),
+        format!("added {:+.0} µs", added(gateway.p99, direct.p99)),
+    );
 }
 
 fn rate_row(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
-    let (lowest, highest) = spread(level);
+    let (lowest, highest) = spread(level, |pair| pair.share);
     row(
         format!("calls per second, {}", clients(level)),
         format!("{:.0}", level.gateway.rate),
@@ -126,7 +132,10 @@ fn level_json(level: &Level) -> Value {
             "p99_us": rounded(microseconds(measured.p99)),
         })
     };
-    let (lowest, highest) = spread(level);
+    let range = |of: fn(&Pair) -> f64| {
+        let (lowest, highest) = spread(level, of);
+        json!({ "lowest": rounded(lowest), "highest": rounded(highest) })
+    };
     json!({
         "clients": level.clients,
         "gateway": side(&level.gateway),
@@ -134,7 +143,8 @@ fn level_json(level: &Level) -> Value {
         "added_p50_us": rounded(added(level.gateway.p50, level.direct.p50)),
         "added_p99_us": rounded(added(level.gateway.p99, level.direct.p99)),
         "share_of_direct": rounded(level.share()),
-        "share_by_pair": { "lowest": rounded(lowest), "highest": rounded(highest) },
+        "added_p50_us_by_pair": range(|pair| pair.added_p50),
+        "share_by_pair": range(|pair| pair.share),
         "cpu_us_per_call": rounded(microseconds(level.processor_per_call)),
     })
 }
@@ -149,11 +159,12 @@ fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 
-fn spread(level: &Level) -> (f64, f64) {
-    let shares = &level.pair_shares;
+/// The lowest and the highest of all pairs.
+fn spread(level: &Level, of: impl Fn(&Pair) -> f64) -> (f64, f64) {
+    let values = || level.pairs.iter().map(&of);
     (
-        shares.first().copied().unwrap_or_default(),
-        shares.last().copied().unwrap_or_default(),
+        values().min_by(f64::total_cmp).unwrap_or_default(),
+        values().max_by(f64::total_cmp).unwrap_or_default(),
     )
 }
 
@@ -190,7 +201,9 @@ mod tests {
             clients,
             direct: measured(20_000.0, 40, 90),
             gateway: measured(8_000.0, 140, 390),
-            pair_shares: vec![0.35, 0.4, 0.45],
+            pairs: [(0.45, 90.0), (0.35, 120.0), (0.4, 100.0)]
+                .map(|(share, added_p50)| Pair { share, added_p50 })
+                .to_vec(),
             processor_per_call: Duration::from_micros(33),
         };
         Measurements {
@@ -223,7 +236,7 @@ mod tests {
         };
         check(
             "latency p50, 1 client",
-            &["140 µs", "40 µs", "added +100 µs"],
+            &["140 µs", "40 µs", "added +100 µs (+90 to +120 µs by"],
         );
         check(
             "latency p99, 1 client",
@@ -247,6 +260,8 @@ mod tests {
         assert_eq!(report["operation"], "read");
         assert_eq!(report["levels"][1]["clients"], 64);
         assert_eq!(report["levels"][0]["share_of_direct"], 0.4);
+        let range = json!({ "lowest": 0.35, "highest": 0.45 });
+        assert_eq!(report["levels"][0]["share_by_pair"], range);
         assert_eq!(report["idle_memory"]["before_load"]["pss_kib"], 9 * 1024);
         assert!(report["idle_memory"]["after_load"]["pss_kib"].is_null());
         let added = report["levels"][0]["added_p50_us"].as_f64().unwrap();
