@@ -21,7 +21,7 @@ enum Given {
     Number,
     List,
     Null,
-    /// The intent is there, but has no operation_type.
+    /// The intent is there, but has no `operation_type`.
     OnlyReason,
     /// Nothing is declared at all.
     Nothing,
