@@ -101,22 +101,16 @@ pub(crate) async fn run(
     tokio::time::sleep(IDLE).await;
     let memory_before = gateway.usage()?.memory;
 
-    let direct = Arc::new(Target {
-        name: "direct",
-        address: upstream.address,
-        call: CallTemplate::direct(operation),
-    });
-    let through = Arc::new(through);
+    let plan = Plan {
+        direct: Arc::new(direct_target(&upstream, operation)),
+        gateway: Arc::new(through),
+        cores,
+        level_time,
+    };
     let mut levels = Vec::new();
     for clients in CLIENTS {
         progress(&format!("measuring {clients} clients"));
-        // Fresh lanes for each level, so that no connection of the last one is left open.
-        let generator = Generator::start(cores)?;
-        let level = async {
-            generator.connect(&direct, &through, clients).await?;
-            measure_level(&generator, &gateway, clients, level_time).await
-        };
-        let level = level.await;
+        let level = plan.measure(&gateway, clients).await;
         levels.push(level.map_err(|error| anyhow!(gateway.said(&format!("{error:#}"))))?);
     }
     tokio::time::sleep(IDLE).await;
@@ -148,39 +142,45 @@ async fn measure_starts(
     Ok(Samples::new(starts))
 }
 
-async fn measure_level(
-    generator: &Generator,
-    gateway: &GatewayProcess,
-    clients: usize,
+/// What stays the same for every number of clients.
+struct Plan {
+    direct: Arc<Target>,
+    gateway: Arc<Target>,
+    cores: usize,
     level_time: Duration,
-) -> anyhow::Result<Level> {
-    // One pair that is not counted warms connections, pools and caches of both sides.
-    for side in [Side::Direct, Side::Gateway] {
+}
+
+impl Plan {
+    async fn measure(&self, process: &GatewayProcess, clients: usize) -> anyhow::Result<Level> {
+        // Fresh lanes for each level, so that no connection of the last one is left open.
+        let generator = Generator::start(self.cores)?;
         generator
-            .slice(side, Window::from_now(SETTLE, SLICE))
+            .connect(&self.direct, &self.gateway, clients)
             .await?;
+        // One pair that is not counted warms connections, pools and caches of both sides.
+        measure_pair(&generator, 0).await?;
+        let count = pair_count(self.level_time);
+        let (mut direct, mut gateway) = (Tally::default(), Tally::default());
+        let mut pairs = Vec::new();
+        // Read around the whole level and not around each slice: work that the gateway puts off until after its
+        // answers, such as writing its log, is part of what a call costs.
+        let before = process.usage()?.processor;
+        for number in 0..count {
+            let (of_direct, of_gateway) = measure_pair(&generator, number).await?;
+            pairs.extend(Pair::compare(&of_direct, &of_gateway));
+            direct.merge(of_direct);
+            gateway.merge(of_gateway);
+        }
+        let spent = process.usage()?.processor.saturating_sub(before);
+        let served = u32::try_from(gateway.made.max(1)).unwrap_or(u32::MAX);
+        Ok(Level {
+            clients,
+            direct: Measured::from_tally(direct, count)?,
+            gateway: Measured::from_tally(gateway, count)?,
+            pairs,
+            processor_per_call: spent / served,
+        })
     }
-    let count = pair_count(level_time);
-    let (mut direct, mut through) = (Tally::default(), Tally::default());
-    let mut pairs = Vec::new();
-    // Read around the whole level and not around each slice: work that the gateway puts off until after its
-    // answers, such as writing its log, is part of what a call costs.
-    let before = gateway.usage()?.processor;
-    for number in 0..count {
-        let (of_direct, of_gateway) = measure_pair(generator, number).await?;
-        pairs.extend(Pair::compare(&of_direct, &of_gateway));
-        direct.merge(of_direct);
-        through.merge(of_gateway);
-    }
-    let spent = gateway.usage()?.processor.saturating_sub(before);
-    let served = u32::try_from(through.made.max(1)).unwrap_or(u32::MAX);
-    Ok(Level {
-        clients,
-        direct: Measured::from_tally(direct, count)?,
-        gateway: Measured::from_tally(through, count)?,
-        pairs,
-        processor_per_call: spent / served,
-    })
 }
 
 async fn measure_pair(generator: &Generator, number: u32) -> anyhow::Result<(Tally, Tally)> {
@@ -228,6 +228,14 @@ impl Measured {
             p50: percentile(P50),
             p99: percentile(P99),
         })
+    }
+}
+
+fn direct_target(upstream: &EchoProcess, operation: Operation) -> Target {
+    Target {
+        name: "direct",
+        address: upstream.address,
+        call: CallTemplate::direct(operation),
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Must never judge: a number is printed, whether it is good is for the reader.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,57 +12,30 @@ use crate::stats::{P50, microseconds};
 
 /// The report as text, one number to a line.
 pub(crate) fn table(run: &Measurements) -> String {
-    let mut text = format!(
-        "{} calls, gateway against direct, {} cores\n\n",
-        run.operation.name(),
-        run.cores
-    );
-    let mut row = |name: String, gateway: String, direct: String, ratio: String| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:<40}{gateway:>12}{direct:>12}  {ratio}");
+    let mut table = Table {
+        text: format!(
+            "{} calls, gateway against direct, {} cores\n\n",
+            run.operation.name(),
+            run.cores
+        ),
     };
-    row(
-        String::new(),
-        "gateway".into(),
-        "direct".into(),
-        String::new(),
-    );
+    table.row("", "gateway", "direct", "");
     for level in &run.levels {
-        latency_rows(level, &mut row);
+        table.latency(level);
     }
     for level in &run.levels {
-        rate_row(level, &mut row);
+        table.rate(level);
     }
     for level in &run.levels {
         let name = format!("CPU time per call, {}", clients(level));
-        row(
-            name,
-            micros(level.processor_per_call),
-            String::new(),
-            String::new(),
-        );
+        table.row(&name, &micros(level.processor_per_call), "", "");
     }
-    for (when, memory) in [("before", run.memory_before), ("after", run.memory_after)] {
-        let name = format!("idle memory {when} load, RSS");
-        row(
-            name,
-            mebibytes(memory.resident),
-            String::new(),
-            String::new(),
-        );
-        let proportional = memory.proportional.map_or("not readable".into(), mebibytes);
-        let name = format!("idle memory {when} load, PSS");
-        row(name, proportional, String::new(), String::new());
-    }
+    table.memory("before", run.memory_before);
+    table.memory("after", run.memory_after);
     let start = run.starts.percentile(P50).unwrap_or_default();
-    let milliseconds = format!("{:.1} ms", start.as_secs_f64() * 1e3);
-    row(
-        "start to first tools/list, median".into(),
-        milliseconds,
-        String::new(),
-        String::new(),
-    );
-    text
+    let start = format!("{:.1} ms", start.as_secs_f64() * 1e3);
+    table.row("start to first tools/list, median", &start, "", "");
+    table.text
 }
 
 /// The report as JSON.
@@ -83,44 +55,68 @@ pub(crate) fn json(run: &Measurements) -> Value {
     })
 }
 
-fn latency_rows(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
-    // Added latency says something about the gateway only while nobody queues, with one client. With more, the time
-    // a call waits for its turn is another view of the rate.
-    if level.clients != 1 {
-        return;
-    }
-    let (gateway, direct) = (&level.gateway, &level.direct);
-    let (lowest, highest) = spread(level, |pair| pair.added_p50);
-    row(
-        format!("latency p50, {}", clients(level)),
-        micros(gateway.p50),
-        micros(direct.p50),
-        format!(
-            "added {:+.0} µs ({lowest:+.0} to {highest:+.0} µs by pair of slices)",
-            added(gateway.p50, direct.p50)
-        ),
-    );
-    row(
-        format!("latency p99, {}", clients(level)),
-        micros(gateway.p99),
-        micros(direct.p99),
-        format!("added {:+.0} µs", added(gateway.p99, direct.p99)),
-    );
+struct Table {
+    text: String,
 }
 
-fn rate_row(level: &Level, row: &mut impl FnMut(String, String, String, String)) {
-    let (lowest, highest) = spread(level, |pair| pair.share);
-    row(
-        format!("calls per second, {}", clients(level)),
-        format!("{:.0}", level.gateway.rate),
-        format!("{:.0}", level.direct.rate),
-        format!(
-            "{:.1} % of direct ({:.1} to {:.1} % by pair of slices)",
-            level.share() * 100.0,
-            lowest * 100.0,
-            highest * 100.0
-        ),
-    );
+impl Table {
+    fn row(&mut self, name: &str, gateway: &str, direct: &str, ratio: &str) {
+        let line = format!("{name:<40}{gateway:>12}{direct:>12}  {ratio}");
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn latency(&mut self, level: &Level) {
+        // Added latency says something about the gateway only while nobody queues, with one client. With more, the
+        // time a call waits for its turn is another view of the rate.
+        if level.clients != 1 {
+            return;
+        }
+        let (gateway, direct) = (&level.gateway, &level.direct);
+        let (lowest, highest) = spread(level, |pair| pair.added_p50);
+        self.row(
+            &format!("latency p50, {}", clients(level)),
+            &micros(gateway.p50),
+            &micros(direct.p50),
+            &format!(
+                "added {:+.0} µs ({lowest:+.0} to {highest:+.0} µs by pair of slices)",
+                added(gateway.p50, direct.p50)
+            ),
+        );
+        self.row(
+            &format!("latency p99, {}", clients(level)),
+            &micros(gateway.p99),
+            &micros(direct.p99),
+            &format!("added {:+.0} µs", added(gateway.p99, direct.p99)),
+        );
+    }
+
+    fn rate(&mut self, level: &Level) {
+        let (lowest, highest) = spread(level, |pair| pair.share);
+        self.row(
+            &format!("calls per second, {}", clients(level)),
+            &format!("{:.0}", level.gateway.rate),
+            &format!("{:.0}", level.direct.rate),
+            &format!(
+                "{:.1} % of direct ({:.1} to {:.1} % by pair of slices)",
+                level.share() * 100.0,
+                lowest * 100.0,
+                highest * 100.0
+            ),
+        );
+    }
+
+    fn memory(&mut self, when: &str, memory: Memory) {
+        let proportional = memory.proportional.map_or("not readable".into(), mebibytes);
+        let resident = mebibytes(memory.resident);
+        self.row(&format!("idle memory {when} load, RSS"), &resident, "", "");
+        self.row(
+            &format!("idle memory {when} load, PSS"),
+            &proportional,
+            "",
+            "",
+        );
+    }
 }
 
 fn level_json(level: &Level) -> Value {
