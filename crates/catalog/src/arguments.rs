@@ -1,0 +1,139 @@
+//! The check of a call's arguments against the tool's input schema.
+//!
+//! This is the only place that knows the schema library. Schemas come from servers nobody here
+//! wrote, so a schema is refused before it is compiled if it is too large or unfolds to too
+//! much ([`bounds`]), references to other documents are never fetched, and patterns run on an
+//! engine whose time grows with the length of the text alone.
+//!
+//! A schema that cannot be compiled (it is not valid, refers to another document, or has a
+//! pattern with look-around or back references) does not make its tool unusable: it is said once
+//! in the log, then only that the arguments are an object is checked, and the upstream judges the rest.
+//! `format` is not enforced, as the specification of JSON Schema leaves it to the receiver.
+
+mod bounds;
+mod message;
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use mcpproxy_wire::Json;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The most violations that are reported. An agent repairs the first few and tries again.
+const VIOLATION_LIMIT: usize = 50;
+
+/// The most bytes a compiled pattern may take.
+const PATTERN_SIZE: usize = 1 << 20;
+
+/// A compiled input schema.
+#[derive(Debug)]
+pub struct Arguments {
+    /// The schema and its compiled form; `None` where only the shape is checked.
+    compiled: Option<Box<(Value, Validator)>>,
+}
+
+/// One way in which arguments do not match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// A JSON pointer to the value: `/items/0/name`; empty for the arguments as a whole.
+    pub path: String,
+    /// What is expected there. It never repeats a long value.
+    pub message: String,
+}
+
+impl Arguments {
+    /// Compiles a schema; `tool` is named in the log if that fails.
+    pub(crate) fn compile(tool: &str, schema: &Json) -> Self {
+        match compile(schema) {
+            Ok(compiled) => Self {
+                compiled: Some(Box::new(compiled)),
+            },
+            Err(reason) => {
+                tracing::warn!(
+                    tool,
+                    reason,
+                    "the tool's input schema cannot be used, so its arguments are not checked here"
+                );
+                Self { compiled: None }
+            }
+        }
+    }
+
+    /// Whether the schema is used, or only that the arguments are an object.
+    pub fn is_checked(&self) -> bool {
+        self.compiled.is_some()
+    }
+
+    /// Checks arguments; `None` is a call without any, which is the same as `{}`. An error has
+    /// at least one violation, and all of them up to a limit.
+    pub fn check(&self, arguments: Option<&Value>) -> Result<(), Vec<Violation>> {
+        let none = Value::Object(Map::new());
+        let arguments = arguments.unwrap_or(&none);
+        if !arguments.is_object() {
+            return Err(vec![Violation {
+                path: String::new(),
+                message: "arguments must be an object".to_owned(),
+            }]);
+        }
+        let Some((schema, validator)) = self.compiled.as_deref() else {
+            return Ok(());
+        };
+        if validator.is_valid(arguments) {
+            return Ok(());
+        }
+        Err(violations(schema, validator, arguments))
+    }
+}
+
+fn violations(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<Violation> {
+    // To answer yes or no the library remembers what it has seen; to collect the reasons it does
+    // not, and a schema that refers to itself twice makes it walk a tree that doubles each level.
+    let mut violations: Vec<Violation> = if bounds::can_be_explained(schema, arguments) {
+        validator
+            .iter_errors(arguments)
+            .take(VIOLATION_LIMIT)
+            .flat_map(|error| message::violations(&error))
+            .take(VIOLATION_LIMIT)
+            .collect()
+    } else {
+        Vec::new()
+    };
+    if violations.is_empty() {
+        violations.push(Violation {
+            path: String::new(),
+            message: "arguments do not match the input schema".to_owned(),
+        });
+    }
+    violations
+}
+
+fn compile(schema: &Json) -> Result<(Value, Validator), String> {
+    let value = bounds::decode(schema)?;
+    let build = |draft: Option<Draft>| {
+        let patterns = PatternOptions::regex()
+            .size_limit(PATTERN_SIZE)
+            .dfa_size_limit(PATTERN_SIZE);
+        let options = jsonschema::options()
+            .offline()
+            .with_pattern_options(patterns)
+            .should_validate_formats(false);
+        match draft {
+            Some(draft) => options.with_draft(draft).build(&value),
+            None => options.build(&value),
+        }
+    };
+    // Many servers write draft 7 without saying so; what is valid there and not in 2020-12,
+    // such as a list of schemas under `items`, is meant that way.
+    let compiled = build(None).or_else(|error| {
+        if value.get("$schema").is_some() {
+            return Err(error);
+        }
+        build(Some(Draft::Draft7)).map_err(|_| error)
+    });
+    match compiled {
+        Ok(validator) => Ok((value, validator)),
+        Err(error) => Err(message::bounded(&error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

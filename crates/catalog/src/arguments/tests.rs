@@ -1,0 +1,289 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn compiled(schema: &Value) -> Arguments {
+    Arguments::compile("s:t", &Json::of(schema))
+}
+
+/// Checks arguments and compares the violations, each as `path: message`.
+fn check(schema: &Value, arguments: &Value, expected: &[&str]) {
+    let checker = compiled(schema);
+    assert!(checker.is_checked(), "{schema}");
+    let mut found: Vec<String> = checker
+        .check(Some(arguments))
+        .err()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|violation| format!("{}: {}", violation.path, violation.message))
+        .collect();
+    found.sort();
+    assert_eq!(found, expected, "{schema} {arguments}");
+}
+
+#[test]
+fn every_violation_is_reported_with_its_path() {
+    let schema = json!({"type": "object", "required": ["title", "items"],
+        "additionalProperties": false,
+        "properties": {
+            "title": {"type": "string", "minLength": 3},
+            "state": {"enum": ["open", "closed"]},
+            "count": {"type": "integer", "minimum": 1, "maximum": 9},
+            "either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "items": {"type": "array", "items": {"type": "object",
+                "properties": {"name": {"type": ["string", "null"]}}, "required": ["name"]}}}});
+    check(&schema, &json!({"title": "abc", "items": []}), &[]);
+    check(
+        &schema,
+        &json!({}),
+        &[
+            ": missing required property \"items\"",
+            ": missing required property \"title\"",
+        ],
+    );
+    check(
+        &schema,
+        &json!({"title": "a", "state": "done", "count": 0, "either": 5, "a/b~c": 1,
+            "items": [{"name": 7}, {}, 3]}),
+        &[
+            "/a~1b~0c: unknown property \"a/b~c\"",
+            "/count: expected at least 1, found 0",
+            "/either: expected string, or null, found 5",
+            "/items/0/name: expected null or string, found 7",
+            "/items/1: missing required property \"name\"",
+            "/items/2: expected object, found 3",
+            "/state: expected one of \"open\", \"closed\", found \"done\"",
+            "/title: expected at least 3 characters, found \"a\"",
+        ],
+    );
+}
+
+#[test]
+fn missing_arguments_are_an_empty_object_and_others_must_be_one() {
+    let strict = compiled(&json!({"required": ["a"]}));
+    assert_eq!(strict.check(None).unwrap_err().len(), 1);
+    assert!(compiled(&json!({})).check(None).is_ok());
+    for schema in [json!({}), json!({"$ref": "https://elsewhere.example/x"})] {
+        for arguments in [json!(null), json!([]), json!("{}"), json!(1)] {
+            let violations = compiled(&schema).check(Some(&arguments)).unwrap_err();
+            assert_eq!(violations[0].message, "arguments must be an object");
+        }
+    }
+}
+
+#[test]
+fn long_values_are_never_repeated_and_violations_are_bounded() {
+    let long = "x".repeat(5_000);
+    let schema = json!({"properties": {"a": {"enum": [1]}, "b": {"type": "integer"},
+        "c": {"pattern": "^y+$"}, "d": {"items": {"type": "string"}}}, "additionalProperties": false});
+    let arguments = json!({"a": long, "b": [long], "c": long, "d": vec![1; 500], &long: 1});
+    let violations = compiled(&schema).check(Some(&arguments)).unwrap_err();
+    assert_eq!(violations.len(), VIOLATION_LIMIT);
+    for violation in &violations {
+        assert!(
+            !violation.message.contains(&"x".repeat(101)),
+            "{violation:?}"
+        );
+        assert!(violation.message.len() < 400, "{violation:?}");
+    }
+}
+
+#[test]
+fn drafts_are_told_apart() {
+    let old = "http://json-schema.org/draft-04/schema#";
+    let schema = json!({"$schema": old,
+        "properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}});
+    check(
+        &schema,
+        &json!({"a": 1}),
+        &["/a: expected more than 1, found 1"],
+    );
+    // Draft 7 that does not say so: a list of schemas under `items`.
+    let schema = json!({"properties": {"a": {"items": [{"type": "string"}]}}});
+    check(
+        &schema,
+        &json!({"a": [1]}),
+        &["/a/0: expected string, found 1"],
+    );
+    let schema = json!({"properties": {"a": {"prefixItems": [{"type": "string"}]}}});
+    check(
+        &schema,
+        &json!({"a": [1]}),
+        &["/a/0: expected string, found 1"],
+    );
+}
+
+#[test]
+fn references_inside_the_schema_are_followed() {
+    for reference in [
+        "#/$defs/a%20b",
+        "#named",
+        "https://own.example/s#/$defs/a%20b",
+    ] {
+        let schema = json!({"$id": "https://own.example/s",
+            "$defs": {"a b": {"$anchor": "named", "type": "string"}},
+            "properties": {"a": {"$ref": reference}}});
+        check(&schema, &json!({"a": 1}), &["/a: expected string, found 1"]);
+    }
+    let tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
+        "required": ["value"]});
+    check(
+        &tree,
+        &json!({"value": 1, "left": {"value": 2, "right": {}}}),
+        &["/left/right: missing required property \"value\""],
+    );
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_leaves_the_tool_callable() {
+    let unusable = [
+        json!({"$ref": "https://elsewhere.example/schema.json"}),
+        json!({"properties": {"a": {"$ref": "file:///etc/hostname"}}}),
+        json!({"properties": {"a": {"$ref": "other.json#/x"}}}),
+        json!({"properties": {"a": {"$ref": "#/$defs/missing"}}}),
+        json!({"properties": {"a": {"$id": "https://x.example/", "$ref": "#/b"}}}),
+        json!({"$schema": "https://elsewhere.example/draft", "type": "object"}),
+        json!({"properties": {"a": {"type": "anything"}}}),
+        json!({"properties": {"a": {"pattern": "(?=a)b"}}}),
+        json!({"properties": {"a": {"pattern": "((x{1,1000}){1,1000}){1,1000}"}}}),
+        json!({"description": "x".repeat(300_000)}),
+    ];
+    for schema in unusable {
+        let checker = compiled(&schema);
+        assert!(!checker.is_checked(), "{:.200}", schema.to_string());
+        assert!(checker.check(Some(&json!({"a": 1}))).is_ok());
+    }
+}
+
+#[test]
+fn a_schema_of_endless_depth_is_not_compiled() {
+    let text = format!(
+        "{}{{}}{}",
+        r#"{"not":"#.repeat(100_000),
+        "}".repeat(100_000)
+    );
+    let schema = Json::parse(text).unwrap();
+    assert!(!Arguments::compile("s:t", &schema).is_checked());
+}
+
+/// Definitions `d0` to `d{count}`, each made from the name of the next.
+fn chain(count: usize, link: impl Fn(String) -> Value, last: Value) -> Value {
+    let mut definitions: Map<String, Value> = (0..count)
+        .map(|number| {
+            (
+                format!("d{number}"),
+                link(format!("#/$defs/d{}", number + 1)),
+            )
+        })
+        .collect();
+    definitions.insert(format!("d{count}"), last);
+    json!({"$defs": definitions, "$ref": "#/$defs/d0"})
+}
+
+#[test]
+fn references_that_unfold_without_end_are_not_compiled() {
+    let twice = |next: String| json!({"allOf": [{"$ref": next}, {"$ref": next}]});
+    for schema in [
+        chain(60, twice, json!({"type": "object"})),
+        chain(2_000, |next| json!({"$ref": next}), json!(true)),
+        {
+            let mut schema = chain(20, twice, json!({"properties": {"a": true}}));
+            schema["unevaluatedProperties"] = json!(false);
+            schema
+        },
+    ] {
+        assert!(!compiled(&schema).is_checked());
+    }
+}
+
+#[test]
+fn arguments_that_meet_a_doubling_schema_are_refused_without_walking_it() {
+    let both = json!([{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]);
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let schema = json!({"$defs": {"n": {"properties": {"a": {keyword: both}},
+            "required": ["x"]}}, "$ref": "#/$defs/n"});
+        let mut arguments = json!({});
+        for _ in 0..60 {
+            arguments = json!({"a": arguments, "x": 1});
+        }
+        let violations = compiled(&schema).check(Some(&arguments)).unwrap_err();
+        assert_eq!(
+            violations[0].message,
+            "arguments do not match the input schema"
+        );
+    }
+}
+
+#[test]
+fn the_deepest_schema_and_arguments_fit_on_a_small_stack() {
+    // Each level of the arguments passes through as many references as are allowed.
+    let mut schema = chain(9, |next| json!({"allOf": [{"$ref": next}]}), json!({}));
+    schema["$defs"]["d9"] = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+    let mut arguments = json!({});
+    let mut wrong = json!(1);
+    for _ in 0..120 {
+        arguments = json!({"a": arguments});
+        wrong = json!({"a": wrong});
+    }
+    let check = move || {
+        let checker = compiled(&schema);
+        assert!(checker.is_checked());
+        assert!(checker.check(Some(&arguments)).is_ok());
+        assert_eq!(checker.check(Some(&wrong)).unwrap_err().len(), 1);
+    };
+    // The threads of the runtime have stacks of this size.
+    let small = std::thread::Builder::new().stack_size(2 << 20);
+    small.spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn patterns_take_no_longer_on_hostile_text() {
+    let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
+    let arguments = json!({"a": format!("{}!", "a".repeat(100_000))});
+    assert_eq!(
+        compiled(&schema).check(Some(&arguments)).unwrap_err().len(),
+        1
+    );
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(true)),
+        Just(json!({"$ref": "#"})),
+        Just(json!({"$ref": "#/$defs/a"})),
+        Just(json!({"type": "string"})),
+        any::<i32>().prop_map(|number| json!({"minimum": number})),
+        any::<String>().prop_map(|text| json!({"pattern": text})),
+    ];
+    leaf.prop_recursive(5, 40, 4, |inner| {
+        prop_oneof![
+            (
+                prop::sample::select(vec!["allOf", "anyOf", "oneOf", "prefixItems"]),
+                prop::collection::vec(inner.clone(), 1..4)
+            )
+                .prop_map(|(keyword, parts)| json!({keyword: parts})),
+            (
+                prop::sample::select(vec!["not", "items", "additionalProperties", "contains"]),
+                inner.clone()
+            )
+                .prop_map(|(keyword, part)| json!({keyword: part})),
+            (inner.clone(), inner).prop_map(|(one, other)| json!({"$defs": {"a": one},
+                "properties": {"x": other, "y": {"$ref": "#/$defs/a"}}})),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_schema_answers(schema in schema(), text in any::<String>(), number in any::<i64>()) {
+        let mut arguments = json!({"x": text, "y": {"x": number}});
+        for _ in 0..5 {
+            arguments = json!({"x": arguments, "y": [arguments]});
+            if let Err(violations) = compiled(&schema).check(Some(&arguments)) {
+                prop_assert!(!violations.is_empty() && violations.len() <= VIOLATION_LIMIT);
+            }
+        }
+    }
+}

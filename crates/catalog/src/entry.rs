@@ -1,0 +1,155 @@
+//! One tool that is known.
+
+use std::sync::{Arc, OnceLock};
+
+use mcpproxy_policy::{Effect, Hints, Operation};
+use mcpproxy_wire::{Json, Tool};
+
+use crate::arguments::Arguments;
+use crate::operator::Operator;
+
+/// A tool of a server, with what the operator settles about it.
+#[derive(Debug)]
+pub struct Entry {
+    server: Arc<str>,
+    qualified: String,
+    definition: Arc<Definition>,
+    hints: Hints,
+    annotations: Option<Json>,
+    availability: Availability,
+}
+
+/// Whether a tool can be called, and if not, why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Availability {
+    /// It can be called, and search shows it.
+    Callable,
+    /// The operator disabled this tool.
+    ToolDisabled,
+    /// The operator disabled its server.
+    ServerDisabled,
+    /// Its server waits for approval. Nothing the server says of its tools is to be shown.
+    ServerQuarantined,
+}
+
+/// What the server sent, and what is made of it on first use. It outlives the entry when
+/// only the operator's settings change, or when the server lists the same tool again.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    tool: Tool,
+    arguments: OnceLock<Arguments>,
+}
+
+// === impl Entry ===
+
+impl Entry {
+    pub(crate) fn new(server: &Arc<str>, definition: Arc<Definition>, operator: &Operator) -> Self {
+        let tool = &definition.tool;
+        let settings = operator.tools.get(&*tool.name);
+        let own = tool.annotations.as_ref();
+        Self {
+            qualified: format!("{server}:{}", tool.name),
+            hints: settings.map_or(tool.hints, |tool_override| {
+                tool.hints.overridden_by(tool_override.hints())
+            }),
+            annotations: settings
+                .map_or_else(|| own.cloned(), |tool_override| tool_override.over(own)),
+            availability: Availability::of_server(operator).unwrap_or(
+                if settings.is_none_or(|tool_override| tool_override.enabled) {
+                    Availability::Callable
+                } else {
+                    Availability::ToolDisabled
+                },
+            ),
+            server: Arc::clone(server),
+            definition,
+        }
+    }
+
+    /// The server that offers it.
+    pub fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    /// Its name at that server.
+    pub fn name(&self) -> &Arc<str> {
+        &self.definition.tool.name
+    }
+
+    /// `server:tool`, the name agents use.
+    pub fn qualified(&self) -> &str {
+        &self.qualified
+    }
+
+    /// The tool as its server sent it.
+    pub fn tool(&self) -> &Tool {
+        &self.definition.tool
+    }
+
+    /// The hints that decisions rest on: the server's, with the operator's over them.
+    pub fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    /// The annotations that agents are shown: the server's, with the operator's over them.
+    pub fn annotations(&self) -> Option<&Json> {
+        self.annotations.as_ref()
+    }
+
+    /// What the tool does, by its hints.
+    pub fn effect(&self) -> Effect {
+        self.hints.effect()
+    }
+
+    /// The variant to call it with.
+    pub fn call_with(&self) -> Operation {
+        self.effect().call_with()
+    }
+
+    /// Whether it can be called.
+    pub fn availability(&self) -> Availability {
+        self.availability
+    }
+
+    /// The check of its arguments, compiled when it is first asked for and kept.
+    pub fn arguments(&self) -> &Arguments {
+        self.definition
+            .arguments
+            .get_or_init(|| Arguments::compile(&self.qualified, &self.definition.tool.input_schema))
+    }
+
+    pub(crate) fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+}
+
+// === impl Availability ===
+
+impl Availability {
+    /// What the operator's settings for the whole server say, if they speak against calling.
+    pub(crate) fn of_server(operator: &Operator) -> Option<Self> {
+        if operator.quarantined {
+            // This comes first, because it also forbids to show what the server says.
+            Some(Self::ServerQuarantined)
+        } else if operator.enabled {
+            None
+        } else {
+            Some(Self::ServerDisabled)
+        }
+    }
+}
+
+// === impl Definition ===
+
+impl Definition {
+    pub(crate) fn new(tool: Tool) -> Self {
+        Self {
+            tool,
+            arguments: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn tool(&self) -> &Tool {
+        &self.tool
+    }
+}

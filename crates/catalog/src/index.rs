@@ -1,0 +1,277 @@
+//! The lexical index: postings of words, one segment for each server.
+//!
+//! A segment is built once from a server's callable tools and shared by all snapshots in which
+//! that server is the same, so a change costs what the changed server costs. What depends on
+//! all tools together (how rare a word is, how long a field usually is) is summed up over the
+//! segments.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use mcpproxy_wire::{Json, Tool};
+use serde_json::Value;
+
+use crate::entry::Entry;
+use crate::tokens::{stem, words};
+
+/// How many fields a document has: see [`FIELDS`].
+pub(crate) const FIELD_COUNT: usize = 6;
+
+/// What a match in one field counts.
+pub(crate) struct Field {
+    /// The weight of one occurrence.
+    pub(crate) weight: f32,
+    /// How much a long field dilutes an occurrence, from 0 (not at all) to 1.
+    pub(crate) dilution: f32,
+}
+
+/// The fields: tool name, server name, title, description, parameter names, parameter
+/// descriptions, in the order in which [`Document`] counts them.
+pub(crate) const FIELDS: [Field; FIELD_COUNT] = [
+    field(3.0, 0.5),
+    field(1.2, 0.3),
+    field(2.0, 0.5),
+    field(1.5, 0.6),
+    field(0.6, 0.7),
+    field(0.3, 0.8),
+];
+
+/// The most parameters, and the deepest, of which names and descriptions are read.
+const PARAMETER_LIMIT: usize = 200;
+const PARAMETER_DEPTH: usize = 3;
+
+/// All segments and what is true of them together.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    segments: Vec<Arc<Segment>>,
+    documents: usize,
+    average_lengths: [f32; FIELD_COUNT],
+}
+
+/// The callable tools of one server.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    server: Arc<str>,
+    entries: Vec<Arc<Entry>>,
+    lengths: Vec<[u16; FIELD_COUNT]>,
+    postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
+    /// Tools by the words of their name, for queries that give the name itself.
+    names: HashMap<String, Vec<usize>>,
+}
+
+/// A stem, as the hash of its letters. Two stems with the same hash would be taken for one;
+/// with 64 bits nobody will see it, and it would only misplace a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Term(u64);
+
+/// How often a word occurs in each field of one document.
+#[derive(Debug)]
+pub(crate) struct Posting {
+    pub(crate) document: u32,
+    pub(crate) counts: [u8; FIELD_COUNT],
+}
+
+// === impl Index ===
+
+impl Index {
+    pub(crate) fn new(segments: Vec<Arc<Segment>>) -> Self {
+        let documents: usize = segments.iter().map(|segment| segment.entries.len()).sum();
+        let mut totals = [0_u64; FIELD_COUNT];
+        for lengths in segments.iter().flat_map(|segment| &segment.lengths) {
+            for (total, length) in totals.iter_mut().zip(lengths) {
+                *total += u64::from(*length);
+            }
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "an average needs no more precision"
+        )]
+        let average_lengths = totals.map(|total| (total as f32 / documents.max(1) as f32).max(1.0));
+        Self {
+            segments,
+            documents,
+            average_lengths,
+        }
+    }
+
+    /// The segments in the order of their servers; none is empty.
+    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// How many tools there are.
+    pub(crate) fn documents(&self) -> usize {
+        self.documents
+    }
+
+    /// How many words each field has on average, at least one.
+    pub(crate) fn average_lengths(&self) -> &[f32; FIELD_COUNT] {
+        &self.average_lengths
+    }
+}
+
+// === impl Segment ===
+
+impl Segment {
+    /// A segment of these tools, which come in the order of their names.
+    pub(crate) fn new(server: Arc<str>, entries: Vec<Arc<Entry>>) -> Self {
+        let mut segment = Self {
+            server,
+            lengths: Vec::with_capacity(entries.len()),
+            postings: HashMap::default(),
+            names: HashMap::new(),
+            entries: Vec::new(),
+        };
+        let server_words = words(&segment.server);
+        for (position, entry) in entries.iter().enumerate() {
+            let name_words = words(entry.name());
+            let document = Document::of(&name_words, &server_words, entry.tool());
+            segment.add(position, document);
+            segment
+                .names
+                .entry(name_words.join(" "))
+                .or_default()
+                .push(position);
+        }
+        segment.entries = entries;
+        segment
+    }
+
+    fn add(&mut self, position: usize, document: Document) {
+        let number = u32::try_from(position).unwrap_or(u32::MAX);
+        for (term, counts) in document.counts {
+            self.postings.entry(term).or_default().push(Posting {
+                document: number,
+                counts,
+            });
+        }
+        self.lengths.push(document.lengths);
+    }
+
+    /// The server whose tools these are.
+    pub(crate) fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    /// The tools, in the order of their names.
+    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// Where a word occurs.
+    pub(crate) fn postings(&self, term: Term) -> &[Posting] {
+        self.postings.get(&term).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many words each field of a document has.
+    pub(crate) fn lengths(&self, document: u32) -> &[u16; FIELD_COUNT] {
+        &self.lengths[document as usize]
+    }
+
+    /// The tools whose name consists of exactly these words, joined by spaces.
+    pub(crate) fn named(&self, joined_words: &str) -> &[usize] {
+        self.names.get(joined_words).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The counted words of one tool.
+#[derive(Default)]
+struct Document {
+    counts: HashMap<Term, [u8; FIELD_COUNT]>,
+    lengths: [u16; FIELD_COUNT],
+}
+
+impl Document {
+    fn of(name: &[String], server: &[String], tool: &Tool) -> Self {
+        let mut document = Self::default();
+        document.count(0, name);
+        document.count(1, server);
+        document.count(2, &words(&title(tool)));
+        document.count(3, &words(&tool.description));
+        let mut budget = PARAMETER_LIMIT;
+        document.count_parameters(&tool.input_schema.to_value(), PARAMETER_DEPTH, &mut budget);
+        document
+    }
+
+    fn count(&mut self, field: usize, words: &[String]) {
+        for word in words {
+            let count = &mut self.counts.entry(Term::of(&stem(word))).or_default()[field];
+            *count = count.saturating_add(1);
+            self.lengths[field] = self.lengths[field].saturating_add(1);
+        }
+    }
+
+    fn count_parameters(&mut self, schema: &Value, depth: usize, budget: &mut usize) {
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            return;
+        };
+        for (name, parameter) in properties {
+            if *budget == 0 {
+                return;
+            }
+            *budget -= 1;
+            self.count(4, &words(name));
+            if let Some(description) = parameter.get("description").and_then(Value::as_str) {
+                self.count(5, &words(description));
+            }
+            if depth > 1 {
+                self.count_parameters(parameter, depth - 1, budget);
+                if let Some(items) = parameter.get("items") {
+                    self.count_parameters(items, depth - 1, budget);
+                }
+            }
+        }
+    }
+}
+
+// === impl Term ===
+
+impl Term {
+    pub(crate) fn of(stem: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        stem.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+impl Hash for Term {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+/// A term is a hash already.
+#[derive(Default)]
+struct TermHasher(u64);
+
+impl Hasher for TermHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// What people call the tool, where its server says: `title`, or the older `annotations.title`.
+fn title(tool: &Tool) -> String {
+    let text = |json: Option<&Json>| -> Option<String> {
+        let fields = json?.fields()?;
+        serde_json::from_str(fields.given("title")?.get()).ok()
+    };
+    text(Some(&tool.raw))
+        .or_else(|| text(tool.annotations.as_ref()))
+        .unwrap_or_default()
+}
+
+const fn field(weight: f32, dilution: f32) -> Field {
+    Field { weight, dilution }
+}

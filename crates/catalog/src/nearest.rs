@@ -1,0 +1,95 @@
+//! The nearest existing names, for a name that does not exist.
+//!
+//! Only what search would show is suggested: the name of a disabled or quarantined tool would
+//! tell an agent what is being withheld.
+
+use crate::entry::Availability;
+use crate::snapshot::Snapshot;
+use crate::tokens::{stem, words};
+
+/// How many names are suggested.
+const SUGGESTIONS: usize = 3;
+
+/// How alike two names must be for one to be worth suggesting.
+const LIKENESS: f64 = 0.6;
+
+/// How much of a wrong name is compared; the time grows with the square of it.
+const NAME_LIMIT: usize = 128;
+
+impl Snapshot {
+    /// The servers whose names are nearest to `name`, nearest first.
+    pub fn nearest_servers(&self, name: &str) -> Vec<String> {
+        let wanted = Wanted::new(name);
+        let names = self
+            .configured()
+            .filter(|state| state.availability() == Availability::Callable)
+            .map(|state| (wanted.likeness(state.name()), state.name().to_string()));
+        nearest(names)
+    }
+
+    /// The callable tools, as `server:tool`, that are nearest to `name`, nearest first. The name
+    /// may lack the server or have a wrong one: the tool's own name counts as well.
+    pub fn nearest_tools(&self, name: &str) -> Vec<String> {
+        let whole = Wanted::new(name);
+        let own = Wanted::new(name.split_once(':').map_or(name, |(_, tool)| tool));
+        let names = self
+            .index()
+            .segments()
+            .iter()
+            .flat_map(|segment| segment.entries())
+            .map(|entry| {
+                // A tool of the same name elsewhere is near, one of the same server nearer.
+                let own = 0.95 * own.likeness(entry.name());
+                let likeness = whole.likeness(entry.qualified()).max(own);
+                (likeness, entry.qualified().to_owned())
+            });
+        nearest(names)
+    }
+}
+
+/// A name that was asked for.
+struct Wanted {
+    name: String,
+    words: Vec<String>,
+}
+
+impl Wanted {
+    fn new(name: &str) -> Self {
+        let name: String = name.chars().take(NAME_LIMIT).collect();
+        Self {
+            words: stems(&name),
+            name: name.to_lowercase(),
+        }
+    }
+
+    /// How alike two names are, from 0 to 1: by letters, or by the words they share.
+    fn likeness(&self, name: &str) -> f64 {
+        let letters = strsim::jaro_winkler(&self.name, &name.to_lowercase());
+        letters.max(self.shared_words(&stems(name)))
+    }
+
+    fn shared_words(&self, words: &[String]) -> f64 {
+        let shared = self
+            .words
+            .iter()
+            .filter(|word| words.contains(word))
+            .count();
+        let all = self.words.len() + words.len() - shared.min(words.len());
+        #[expect(clippy::cast_precision_loss, reason = "names have few words")]
+        let share = shared as f64 / all.max(1) as f64;
+        share
+    }
+}
+
+fn stems(name: &str) -> Vec<String> {
+    words(name).iter().map(|word| stem(word)).collect()
+}
+
+fn nearest(names: impl Iterator<Item = (f64, String)>) -> Vec<String> {
+    let mut names: Vec<(f64, String)> = names
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .collect();
+    names.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    names.truncate(SUGGESTIONS);
+    names.into_iter().map(|(_, name)| name).collect()
+}

@@ -1,0 +1,163 @@
+//! What the operator settles about a server and its tools.
+
+use std::collections::HashMap;
+
+use mcpproxy_policy::Hints;
+use mcpproxy_wire::Json;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The operator's settings for one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operator {
+    /// Whether the server is used at all.
+    pub enabled: bool,
+    /// Whether the server waits for a person's approval.
+    pub quarantined: bool,
+    /// Settings for single tools, by the tool's name at its server.
+    pub tools: HashMap<String, ToolOverride>,
+}
+
+/// The operator's settings for one tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOverride {
+    /// Annotations that are put over the server's own, key by key.
+    pub annotations: Map<String, Value>,
+    /// Whether the tool may be called.
+    pub enabled: bool,
+}
+
+// === impl Operator ===
+
+impl Default for Operator {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            quarantined: false,
+            tools: HashMap::new(),
+        }
+    }
+}
+
+// === impl ToolOverride ===
+
+impl Default for ToolOverride {
+    fn default() -> Self {
+        Self {
+            annotations: Map::new(),
+            enabled: true,
+        }
+    }
+}
+
+impl ToolOverride {
+    /// The hints among the operator's annotations. They are read from the very annotations
+    /// that agents are shown, so what is shown and what is decided on cannot differ.
+    pub fn hints(&self) -> Hints {
+        let hint = |name: &str| self.annotations.get(name).and_then(Value::as_bool);
+        Hints {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        }
+    }
+
+    /// The server's annotations with the operator's keys replaced in their place, or added at
+    /// the end. Everything else keeps its bytes and its order.
+    pub(crate) fn over(&self, own: Option<&Json>) -> Option<Json> {
+        if self.annotations.is_empty() {
+            return own.cloned();
+        }
+        let mut merged = Members::default();
+        let mut rest: Vec<(&String, &Value)> = self.annotations.iter().collect();
+        for (name, value) in own.and_then(Json::fields).unwrap_or_default().iter() {
+            if let Some(position) = rest.iter().position(|(key, _)| *key == name) {
+                let (_, replacement) = rest.remove(position);
+                merged.push(name, &replacement.to_string());
+            } else if !self.annotations.contains_key(name) {
+                merged.push(name, RawValue::get(value));
+            }
+        }
+        for (name, value) in rest {
+            merged.push(name, &value.to_string());
+        }
+        Json::parse(merged.finish()).ok()
+    }
+}
+
+/// The text of a JSON object that is being written.
+#[derive(Default)]
+struct Members(String);
+
+impl Members {
+    fn push(&mut self, name: &str, value: &str) {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        self.0.push_str(&Value::from(name).to_string());
+        self.0.push(':');
+        self.0.push_str(value);
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(own: Option<&str>, operator: &str, expected: Option<&str>) {
+        let own = own.map(|text| Json::parse(text.to_owned()).unwrap());
+        let tool = ToolOverride {
+            annotations: serde_json::from_str(operator).unwrap(),
+            enabled: true,
+        };
+        let merged = tool.over(own.as_ref());
+        assert_eq!(merged.as_ref().map(Json::text), expected, "{operator}");
+    }
+
+    #[test]
+    fn operator_keys_replace_in_place_and_the_rest_keeps_its_bytes() {
+        check(None, "{}", None);
+        check(Some(r#"{ "a" : 1.0 }"#), "{}", Some(r#"{ "a" : 1.0 }"#));
+        check(
+            None,
+            r#"{"destructiveHint":true}"#,
+            Some(r#"{"destructiveHint":true}"#),
+        );
+        check(
+            Some(r#"{"z":12345678901234567890123,"readOnlyHint":true,"title":"T"}"#),
+            r#"{"openWorldHint":false,"readOnlyHint":false}"#,
+            Some(
+                r#"{"z":12345678901234567890123,"readOnlyHint":false,"title":"T","openWorldHint":false}"#,
+            ),
+        );
+        // A key the server gives twice is replaced once and does not come back.
+        check(
+            Some(r#"{"readOnlyHint":true,"k":0,"readOnlyHint":true}"#),
+            r#"{"readOnlyHint":false}"#,
+            Some(r#"{"readOnlyHint":false,"k":0}"#),
+        );
+        check(Some("{}"), r#"{"a\"b":[1]}"#, Some(r#"{"a\"b":[1]}"#));
+    }
+
+    #[test]
+    fn hints_are_the_booleans_among_the_annotations() {
+        let tool = ToolOverride {
+            annotations: serde_json::from_str(
+                r#"{"readOnlyHint":false,"destructiveHint":"yes","other":true}"#,
+            )
+            .unwrap(),
+            enabled: true,
+        };
+        assert_eq!(
+            tool.hints(),
+            Hints {
+                read_only: Some(false),
+                ..Hints::default()
+            }
+        );
+    }
+}

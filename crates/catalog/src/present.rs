@@ -1,0 +1,161 @@
+//! How tools are shown to agents.
+//!
+//! The parts a server sent (schemas, annotations, `_meta`) are written as the bytes they came
+//! in, so numbers, key order and unknown keys survive. That is why these are types to
+//! serialise and not decoded values.
+
+use mcpproxy_wire::Json;
+use serde::Serialize;
+
+use crate::entry::Entry;
+use crate::signature::signature;
+use crate::text::one_line;
+
+/// The longest summary, in characters.
+const SUMMARY_LIMIT: usize = 120;
+
+/// Words before a full stop that do not end a sentence.
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
+
+/// A tool with everything needed to call it.
+#[derive(Debug, Serialize)]
+pub struct Full<'a> {
+    name: &'a str,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Json>,
+    description: &'a str,
+    #[serde(rename = "inputSchema")]
+    input_schema: &'a Json,
+    #[serde(rename = "outputSchema", skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a Json>,
+    call_with: &'static str,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Json>,
+}
+
+/// A tool in a few words.
+#[derive(Debug, Serialize)]
+pub struct Compact<'a> {
+    name: &'a str,
+    score: f64,
+    call_with: &'static str,
+    signature: String,
+    summary: String,
+}
+
+/// A tool found by a search, with everything needed to call it.
+pub fn full(entry: &Entry, score: f64) -> Full<'_> {
+    Full {
+        name: entry.qualified(),
+        server: entry.server(),
+        title: None,
+        description: &entry.tool().description,
+        input_schema: &entry.tool().input_schema,
+        output_schema: None,
+        score: Some(rounded(score)),
+        annotations: entry.annotations(),
+        call_with: entry.call_with().variant(),
+        meta: None,
+    }
+}
+
+/// A tool that was asked for by name, with all that its server says of it.
+pub fn described(entry: &Entry) -> Full<'_> {
+    let tool = entry.tool();
+    let given = |name: &str| Some(tool.raw.part(tool.raw.fields()?.given(name)?));
+    Full {
+        title: given("title"),
+        output_schema: given("outputSchema"),
+        score: None,
+        meta: tool.meta.as_ref(),
+        ..full(entry, 0.0)
+    }
+}
+
+/// A tool found by a search, in a few words.
+pub fn compact(entry: &Entry, score: f64) -> Compact<'_> {
+    Compact {
+        name: entry.qualified(),
+        score: rounded(score),
+        call_with: entry.call_with().variant(),
+        signature: signature(entry.name(), &entry.tool().input_schema.to_value()),
+        summary: summary(&entry.tool().description),
+    }
+}
+
+/// The first sentence of a description, on one line of at most about 120 characters.
+pub fn summary(description: &str) -> String {
+    one_line(first_sentence(description.trim()), SUMMARY_LIMIT)
+}
+
+fn first_sentence(text: &str) -> &str {
+    for (at, character) in text.char_indices() {
+        let end = at + character.len_utf8();
+        let rest = &text[end..];
+        let ends = match character {
+            '。' | '！' | '？' => true,
+            '.' | '!' | '?' => rest.starts_with(char::is_whitespace) && !goes_on(&text[..at], rest),
+            // An empty line ends a paragraph, and with it a sentence without a full stop.
+            '\n' => rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n'),
+            _ => false,
+        };
+        if ends {
+            return &text[..end];
+        }
+    }
+    text
+}
+
+/// Whether a full stop belongs to an abbreviation.
+fn goes_on(before: &str, after: &str) -> bool {
+    let word = before
+        .rsplit(|character: char| character.is_whitespace() || character == '(')
+        .next()
+        .unwrap_or_default();
+    ABBREVIATIONS
+        .iter()
+        .any(|abbreviation| word.eq_ignore_ascii_case(abbreviation))
+        || after.trim_start().starts_with(char::is_lowercase)
+}
+
+/// Four decimals tell scores apart; more would only cost the agent tokens.
+fn rounded(score: f64) -> f64 {
+    (score.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_the_first_sentence_on_one_line() {
+        let long = "word ".repeat(50);
+        let cut = format!("{}…", "word ".repeat(24).trim_end());
+        let table = [
+            ("", ""),
+            ("  Lists files.  Then more.", "Lists files."),
+            ("Lists files\nof a folder. More", "Lists files of a folder."),
+            ("Lists files\n\nArgs:\n x", "Lists files"),
+            ("Reads e.g. Markdown. More", "Reads e.g. Markdown."),
+            ("Version 2.5 of it! More", "Version 2.5 of it!"),
+            ("获取日期。更多", "获取日期。"),
+            ("a\u{1b}[31mred\u{202e}", "a [31mred"),
+            (long.as_str(), cut.as_str()),
+        ];
+        for (description, expected) in table {
+            assert_eq!(summary(description), expected, "{description:?}");
+        }
+    }
+
+    #[test]
+    fn scores_have_four_decimals() {
+        assert_eq!(rounded(0.123_456).to_string(), "0.1235");
+        assert_eq!(rounded(f64::from(0.95_f32)).to_string(), "0.95");
+        assert_eq!(rounded(2.0).to_string(), "1");
+    }
+}

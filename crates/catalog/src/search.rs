@@ -1,0 +1,344 @@
+//! Finding tools by words.
+//!
+//! A tool's score for a query is BM25F: the occurrences of a word are summed over the fields,
+//! each weighted and put in proportion to the field's usual length, and then
+//! saturate, so that one field full of a word does not win over two words that both match:
+//!
+//! ```text
+//! tf(w)  = Σ_field weight · count / (1 − dilution + dilution · length / average length)
+//! sat(w) = tf(w) / (SATURATION + tf(w))
+//! score  = Σ_w rarity(w) · sat(w) / Σ_w rarity(w)
+//! ```
+//!
+//! The divisor is what a tool would reach in which every word of the query is saturated, words
+//! that no tool has included. So a score lies between 0 and 1, says how much of the query a
+//! tool covers, and does not depend on which other tools were found. A query that is the name
+//! of a tool lifts that tool over all others: `score + (1 − score) · lift`.
+//!
+//! Filters are applied to each match before it is ranked, so a page is filled as long as there
+//! are matches. Equal scores are ordered by server, then by name.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+use std::sync::Arc;
+
+use mcpproxy_policy::Effect;
+
+use crate::entry::Entry;
+use crate::index::{FIELD_COUNT, FIELDS, Index, Posting, Segment, Term};
+use crate::snapshot::Snapshot;
+use crate::tokens::{is_stop_word, stem, words};
+
+/// How soon further occurrences of a word stop to count (`k1` of BM25).
+const SATURATION: f32 = 1.2;
+
+/// What a query that is exactly a tool's name adds, as a share of what is missing to 1.
+const NAME_LIFT: f32 = 0.9;
+
+/// The same for `server:tool`, which leaves nothing open.
+const QUALIFIED_LIFT: f32 = 1.0;
+
+/// How many characters of a query are read, and how many different words of it count. Nobody
+/// describes a tool in more, and a pasted document must not cost more than a question.
+const QUERY_LIMIT: usize = 2_000;
+const TERM_LIMIT: usize = 32;
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The words. Without any that say something, all tools match, in order and with score 0,
+    /// so that an agent can look around.
+    pub text: &'a str,
+    /// The most hits that are returned.
+    pub limit: usize,
+    /// Keeps only tools that are marked read-only.
+    pub read_only_only: bool,
+    /// Leaves out tools that are marked destructive.
+    pub exclude_destructive: bool,
+    /// Keeps only the tools of this server.
+    pub server: Option<&'a str>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Hits {
+    /// How many tools match, before the limit.
+    pub total: usize,
+    /// The best of them, best first.
+    pub hits: Vec<Hit>,
+}
+
+/// One tool that was found.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The tool.
+    pub entry: Arc<Entry>,
+    /// How well it matches, from 0.0 to 1.0.
+    pub score: f64,
+}
+
+impl Snapshot {
+    /// Finds the tools that match best. Tools that cannot be called are never among them.
+    pub fn search(&self, query: &Query<'_>) -> Hits {
+        let request = Request::parse(query.text);
+        let ranking = Ranking::new(self.index(), &request.terms);
+        let mut best = Best::new(query.limit);
+        let mut scores = Vec::new();
+        for (position, segment) in self.index().segments().iter().enumerate() {
+            if query
+                .server
+                .is_some_and(|server| server != &**segment.server())
+            {
+                continue;
+            }
+            scores.clear();
+            scores.resize(segment.entries().len(), 0.0);
+            // A second way to score, by meaning, is added to these scores here.
+            ranking.score(position, segment, &mut scores);
+            request.lift_named(segment, &mut scores);
+            for (entry, score) in segment.entries().iter().zip(&scores) {
+                if (*score > 0.0 || request.matches_all()) && query.admits(entry) {
+                    best.offer(entry, *score);
+                }
+            }
+        }
+        best.finish()
+    }
+}
+
+// === impl Query ===
+
+impl<'a> Query<'a> {
+    /// A query without filters.
+    pub fn new(text: &'a str, limit: usize) -> Self {
+        Self {
+            text,
+            limit,
+            read_only_only: false,
+            exclude_destructive: false,
+            server: None,
+        }
+    }
+
+    fn admits(&self, entry: &Entry) -> bool {
+        match entry.effect() {
+            Effect::Read => true,
+            Effect::Destructive => !self.read_only_only && !self.exclude_destructive,
+            Effect::Write | Effect::Unknown { .. } => !self.read_only_only,
+        }
+    }
+}
+
+/// A query's text, taken apart.
+struct Request<'a> {
+    text: &'a str,
+    joined_words: String,
+    terms: Vec<Term>,
+}
+
+impl<'a> Request<'a> {
+    fn parse(text: &'a str) -> Self {
+        let text = text.trim();
+        let end = text
+            .char_indices()
+            .nth(QUERY_LIMIT)
+            .map_or(text.len(), |(end, _)| end);
+        let text = &text[..end];
+        let words = words(text);
+        let mut seen = HashSet::new();
+        let terms = words
+            .iter()
+            .filter(|word| !is_stop_word(word))
+            .map(|word| Term::of(&stem(word)))
+            .filter(|term| seen.insert(*term))
+            .take(TERM_LIMIT)
+            .collect();
+        Self {
+            text,
+            joined_words: words.join(" "),
+            terms,
+        }
+    }
+
+    fn matches_all(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Lifts the tools whose name the query is.
+    fn lift_named(&self, segment: &Segment, scores: &mut [f32]) {
+        if !self.joined_words.is_empty() {
+            lift(segment.named(&self.joined_words), NAME_LIFT, scores);
+        }
+        if let Some(tool) = self.tool_of(segment.server()) {
+            lift(
+                segment.named(&words(tool).join(" ")),
+                QUALIFIED_LIFT,
+                scores,
+            );
+        }
+    }
+
+    /// What follows `server:` in a query that names this server.
+    fn tool_of(&self, server: &str) -> Option<&'a str> {
+        let head = self.text.get(..server.len())?;
+        let tool = self.text[server.len()..].strip_prefix(':')?;
+        (head.eq_ignore_ascii_case(server) && !tool.is_empty()).then_some(tool)
+    }
+}
+
+fn lift(named: &[usize], share: f32, scores: &mut [f32]) {
+    for position in named {
+        let score = &mut scores[*position];
+        *score += (1.0 - *score) * share;
+    }
+}
+
+/// The postings of a query's words, and what they are worth.
+struct Ranking<'a> {
+    average_lengths: &'a [f32; FIELD_COUNT],
+    words: Vec<RankedWord<'a>>,
+}
+
+struct RankedWord<'a> {
+    /// The word's share of the score, at most.
+    share: f32,
+    /// Where it occurs, for each segment.
+    postings: Vec<&'a [Posting]>,
+}
+
+impl<'a> Ranking<'a> {
+    fn new(index: &'a Index, terms: &[Term]) -> Self {
+        let mut words: Vec<RankedWord<'_>> = terms
+            .iter()
+            .map(|term| {
+                let postings: Vec<&[Posting]> = index
+                    .segments()
+                    .iter()
+                    .map(|segment| segment.postings(*term))
+                    .collect();
+                let occurrences = postings.iter().map(|list| list.len()).sum();
+                RankedWord {
+                    share: rarity(index.documents(), occurrences),
+                    postings,
+                }
+            })
+            .collect();
+        let total: f32 = words.iter().map(|word| word.share).sum();
+        for word in &mut words {
+            word.share /= total;
+        }
+        Self {
+            average_lengths: index.average_lengths(),
+            words,
+        }
+    }
+
+    /// Adds the scores of one segment's tools.
+    fn score(&self, position: usize, segment: &Segment, scores: &mut [f32]) {
+        for word in &self.words {
+            for posting in word.postings[position] {
+                let frequency = self.frequency(posting, segment.lengths(posting.document));
+                scores[posting.document as usize] +=
+                    word.share * frequency / (SATURATION + frequency);
+            }
+        }
+    }
+
+    fn frequency(&self, posting: &Posting, lengths: &[u16; FIELD_COUNT]) -> f32 {
+        let mut frequency = 0.0;
+        for (number, field) in FIELDS.iter().enumerate() {
+            let count = posting.counts[number];
+            if count > 0 {
+                let length = f32::from(lengths[number]) / self.average_lengths[number];
+                frequency += field.weight * f32::from(count)
+                    / (1.0 - field.dilution + field.dilution * length);
+            }
+        }
+        frequency
+    }
+}
+
+/// How much it says that a tool has a word which this many of all tools have; above zero.
+fn rarity(documents: usize, occurrences: usize) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of tools are small")]
+    let (documents, occurrences) = (documents as f32, occurrences as f32);
+    (1.0 + (documents - occurrences + 0.5) / (occurrences + 0.5)).ln()
+}
+
+/// The best hits so far, the worst of them on top.
+struct Best<'a> {
+    limit: usize,
+    total: usize,
+    heap: BinaryHeap<Candidate<'a>>,
+}
+
+/// A match and its place in the order of servers and names. The greater one is the worse hit.
+struct Candidate<'a> {
+    score: f32,
+    place: usize,
+    entry: &'a Arc<Entry>,
+}
+
+impl<'a> Best<'a> {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            total: 0,
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// Takes a match. Matches come in the order of servers and names.
+    fn offer(&mut self, entry: &'a Arc<Entry>, score: f32) {
+        let candidate = Candidate {
+            score,
+            place: self.total,
+            entry,
+        };
+        self.total += 1;
+        if self.heap.len() < self.limit {
+            self.heap.push(candidate);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && candidate < *worst
+        {
+            *worst = candidate;
+        }
+    }
+
+    fn finish(self) -> Hits {
+        let hits = self.heap.into_sorted_vec();
+        Hits {
+            total: self.total,
+            hits: hits
+                .into_iter()
+                .map(|candidate| Hit {
+                    entry: Arc::clone(candidate.entry),
+                    score: f64::from(candidate.score.clamp(0.0, 1.0)),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Ord for Candidate<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .total_cmp(&self.score)
+            .then(self.place.cmp(&other.place))
+    }
+}
+
+impl PartialOrd for Candidate<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate<'_> {}

@@ -1,0 +1,338 @@
+//! A tool and its parameters on one line.
+//!
+//! ```text
+//! signature = name "(" [ parameter { ", " parameter } ] ")"
+//! parameter = key [ "?" ] ": " type          required ones first, "?" marks the optional
+//! key       = identifier | JSON string       a name that is no identifier is quoted
+//! type      = alternative { "|" alternative }
+//! alternative = "string" | "integer" | "number" | "boolean" | "null" | "object" | "any"
+//!             | JSON literal                 of `const` and `enum`, "…" after eight
+//!             | alternative "[]" | "(" type ")[]"
+//! ```
+//!
+//! Required and optional parameters each keep the order of the schema. A `$ref` into the same
+//! schema is followed once. What the schema does not say is `any`. A line of more than 200
+//! characters is cut with `…`: at a parameter, if one fits, and then the last parameter is `…`.
+//! For example:
+//!
+//! ```text
+//! create_issue(title: string, body?: string, labels?: string[], state?: "open"|"closed")
+//! ```
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::text::{is_hidden, one_line};
+
+/// The longest signature, in characters.
+const LIMIT: usize = 200;
+
+/// The longest tool name that is shown whole, in characters.
+const NAME_LIMIT: usize = 100;
+
+/// How many values of an `enum`, or alternatives of a union, are shown.
+const ALTERNATIVES: usize = 8;
+
+/// The longest value of an `enum` that is shown, in characters.
+const LITERAL_LIMIT: usize = 40;
+
+/// How many parameters are read: more of them than fit on the line in any case.
+const PARAMETERS: usize = 60;
+
+/// How many lists within lists are spelled out.
+const DEPTH: usize = 4;
+
+/// The signature of a tool with this input schema.
+pub fn signature(name: &str, schema: &Value) -> String {
+    let mut line = one_line(name, NAME_LIMIT);
+    line.push('(');
+    let mut first = true;
+    for parameter in parameters(schema) {
+        let separator = if first { "" } else { ", " };
+        let room = line.chars().count() + separator.len() + parameter.chars().count();
+        // Two more characters have to fit: the mark of what is left out, and the bracket; and
+        // two for the separator in front of the mark.
+        if room + 4 > LIMIT {
+            line.push_str(separator);
+            line.push('…');
+            break;
+        }
+        line.push_str(separator);
+        line.push_str(&parameter);
+        first = false;
+    }
+    line.push(')');
+    one_line(&line, LIMIT)
+}
+
+/// The parameters, required ones first, each group in the order of the schema.
+fn parameters(schema: &Value) -> Vec<String> {
+    let root = Root(schema);
+    let object = root.resolved(schema);
+    let required: HashSet<&str> = object
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let of_kind = |mark: &'static str, wanted: bool| {
+        object
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| required.contains(name.as_str()) == wanted)
+            .map(move |(name, schema)| format!("{}{mark}: {}", key(name), root.type_of(schema)))
+            .take(PARAMETERS)
+            .collect::<Vec<_>>()
+    };
+    let mut parameters = of_kind("", true);
+    parameters.extend(of_kind("?", false));
+    parameters
+}
+
+/// The whole schema, into which references point.
+#[derive(Clone, Copy)]
+struct Root<'a>(&'a Value);
+
+impl<'a> Root<'a> {
+    fn type_of(self, schema: &Value) -> String {
+        let mut alternatives = Alternatives::default();
+        self.collect(schema, DEPTH, &mut alternatives);
+        alternatives.join()
+    }
+
+    /// The schema itself, or what its reference into the same document points at.
+    fn resolved<'b>(self, schema: &'b Value) -> &'b Value
+    where
+        'a: 'b,
+    {
+        schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| reference.strip_prefix('#'))
+            .and_then(|pointer| self.0.pointer(pointer))
+            .unwrap_or(schema)
+    }
+
+    fn collect(self, schema: &Value, depth: usize, into: &mut Alternatives) {
+        let schema = self.resolved(schema);
+        if let Some(value) = schema.get("const") {
+            into.add(literal(value));
+        } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            for value in values.iter().take(ALTERNATIVES + 1) {
+                into.add(literal(value));
+            }
+        } else if let Some(union) = union(schema).filter(|_| depth > 0) {
+            for alternative in union.iter().take(ALTERNATIVES + 1) {
+                self.collect(alternative, depth - 1, into);
+            }
+        } else {
+            self.collect_types(schema, depth, into);
+        }
+    }
+
+    fn collect_types(self, schema: &Value, depth: usize, into: &mut Alternatives) {
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ if schema.get("properties").is_some() => vec!["object"],
+            _ if schema.get("items").is_some() => vec!["array"],
+            _ => vec![],
+        };
+        if types.is_empty() {
+            into.add("any".to_owned());
+        }
+        for name in types.into_iter().take(ALTERNATIVES) {
+            into.add(match name {
+                "string" | "integer" | "number" | "boolean" | "null" | "object" => name.to_owned(),
+                "array" => self.list_of(schema.get("items"), depth),
+                _ => "any".to_owned(),
+            });
+        }
+    }
+
+    fn list_of(self, items: Option<&Value>, depth: usize) -> String {
+        let mut alternatives = Alternatives::default();
+        match items {
+            Some(items @ Value::Object(_)) if depth > 0 => {
+                self.collect(items, depth - 1, &mut alternatives);
+            }
+            _ => alternatives.add("any".to_owned()),
+        }
+        if alternatives.0.len() == 1 {
+            format!("{}[]", alternatives.join())
+        } else {
+            format!("({})[]", alternatives.join())
+        }
+    }
+}
+
+/// The different alternatives of a type, in order.
+#[derive(Default)]
+struct Alternatives(Vec<String>);
+
+impl Alternatives {
+    fn add(&mut self, alternative: String) {
+        if self.0.len() <= ALTERNATIVES && !self.0.contains(&alternative) {
+            self.0.push(alternative);
+        }
+    }
+
+    fn join(mut self) -> String {
+        if self.0.len() > ALTERNATIVES {
+            self.0.truncate(ALTERNATIVES);
+            self.0.push("…".to_owned());
+        }
+        if self.0.is_empty() {
+            self.0.push("any".to_owned());
+        }
+        self.0.join("|")
+    }
+}
+
+fn union(schema: &Value) -> Option<&Vec<Value>> {
+    ["anyOf", "oneOf"]
+        .into_iter()
+        .find_map(|keyword| schema.get(keyword)?.as_array())
+        .filter(|alternatives| !alternatives.is_empty())
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "any[]".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+        Value::String(text) => Value::from(one_line(text, LITERAL_LIMIT)).to_string(),
+        simple => simple.to_string(),
+    }
+}
+
+fn key(name: &str) -> String {
+    let is_identifier = name
+        .chars()
+        .all(|character| character.is_alphanumeric() || matches!(character, '_' | '$'))
+        && name.starts_with(|character: char| !character.is_numeric());
+    if is_identifier {
+        return name.to_owned();
+    }
+    let visible: String = name
+        .chars()
+        .filter(|character| !is_hidden(*character))
+        .collect();
+    Value::from(visible).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(schema: &str, expected: &str) {
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        assert_eq!(
+            signature("t", &schema),
+            format!("t({expected})"),
+            "{schema}"
+        );
+    }
+
+    #[test]
+    fn parameters_are_written_as_the_grammar_says() {
+        check("{}", "");
+        check("null", "");
+        check(r#"{"properties":[]}"#, "");
+        check(
+            r#"{"properties":{"body":{"type":"string"},"title":{"type":"string"},
+                "labels":{"type":"array","items":{"type":"string"}},
+                "state":{"enum":["open","closed"]}},"required":["title"]}"#,
+            r#"title: string, body?: string, labels?: string[], state?: "open"|"closed""#,
+        );
+        check(
+            r#"{"properties":{"a":{"type":["integer","null"]},"b":{"type":"array"},
+                "c":{"anyOf":[{"type":"number"},{"type":"boolean"},{"type":"number"}]},
+                "d":true,"e":{"type":"any"},"f":{"const":7},"g":{"properties":{}}}}"#,
+            "a?: integer|null, b?: any[], c?: number|boolean, d?: any, e?: any, f?: 7, g?: object",
+        );
+        check(
+            r#"{"properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"null"}]}},
+                "b":{"type":"array","items":{"type":"array","items":{"type":"object"}}}}}"#,
+            "a?: (string|null)[], b?: object[][]",
+        );
+        check(
+            r##"{"$defs":{"s":{"type":"string"},"twice":{"$ref":"#/$defs/s"}},
+                "properties":{"a":{"$ref":"#/$defs/s"},"b":{"$ref":"#/$defs/twice"},
+                "c":{"$ref":"https://elsewhere/x"},"d":{"type":"array","items":{"$ref":"#"}}}}"##,
+            "a?: string, b?: any, c?: any, d?: object[]",
+        );
+        check(
+            r#"{"properties":{"a":{"enum":[1,2,3,4,5,6,7,8,9,10]}}}"#,
+            "a?: 1|2|3|4|5|6|7|8|…",
+        );
+        check(
+            r#"{"properties":{"":{},"two words":{},"1st":{},"größe":{},"x-y":{},"q\"\n":{}}}"#,
+            r#"""?: any, "two words"?: any, "1st"?: any, größe?: any, "x-y"?: any, "q\"\n"?: any"#,
+        );
+    }
+
+    #[test]
+    fn a_long_signature_ends_at_a_parameter() {
+        let properties: serde_json::Map<String, Value> = (0..100)
+            .map(|number| {
+                (
+                    format!("parameter_{number}"),
+                    serde_json::json!({"type":"string"}),
+                )
+            })
+            .collect();
+        let line = signature("t", &serde_json::json!({ "properties": properties }));
+        assert!(line.chars().count() <= LIMIT, "{line}");
+        assert!(line.ends_with(": string, …)"), "{line}");
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            prop::sample::select(vec!["string", "array", "#", "#/properties", "#/$defs/a"])
+                .prop_map(Value::from),
+        ];
+        let name = prop_oneof![
+            prop::sample::select(vec![
+                "properties",
+                "required",
+                "type",
+                "items",
+                "enum",
+                "const",
+                "anyOf",
+                "oneOf",
+                "$ref",
+                "$defs",
+                "a",
+            ])
+            .prop_map(str::to_owned),
+            any::<String>(),
+        ];
+        leaf.prop_recursive(6, 60, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((name.clone(), inner), 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_schema_gives_one_bounded_line(name in any::<String>(), schema in json()) {
+            let line = signature(&name, &schema);
+            prop_assert!(line.chars().count() <= LIMIT);
+            prop_assert!(!line.chars().any(|c| c.is_control() || is_hidden(c)));
+        }
+    }
+}

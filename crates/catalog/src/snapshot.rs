@@ -1,0 +1,160 @@
+//! What is known at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::entry::{Availability, Definition, Entry};
+use crate::index::{Index, Segment};
+use crate::operator::Operator;
+
+/// All servers and tools known at one moment. It never changes.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    servers: Servers,
+    index: Index,
+}
+
+/// One configured server, with its tools if they are known.
+#[derive(Debug)]
+pub struct ServerState {
+    name: Arc<str>,
+    operator: Operator,
+    /// The tools in the order of their names; `None` until the server was listed.
+    entries: Option<Vec<Arc<Entry>>>,
+    /// What search knows of the callable ones. It is built with the state, so it is shared by
+    /// all snapshots in which this server is the same.
+    segment: Arc<Segment>,
+}
+
+/// Servers in the order of their names.
+pub(crate) type Servers = BTreeMap<Arc<str>, Arc<ServerState>>;
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    pub(crate) fn new(servers: Servers) -> Self {
+        let index = Index::new(
+            servers
+                .values()
+                .map(|state| Arc::clone(&state.segment))
+                .filter(|segment| !segment.entries().is_empty())
+                .collect(),
+        );
+        Self { servers, index }
+    }
+
+    /// The server of that name, if it is configured.
+    pub fn server(&self, name: &str) -> Option<&ServerState> {
+        self.servers.get(name).map(Arc::as_ref)
+    }
+
+    /// Every configured server, in the order of their names.
+    pub fn configured(&self) -> impl Iterator<Item = &ServerState> {
+        self.servers.values().map(Arc::as_ref)
+    }
+
+    /// The tool of that name, whether or not it can be called: see [`Entry::availability`].
+    pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<Entry>> {
+        self.server(server)?.find(tool)
+    }
+
+    /// Every known tool, by server, then by name, those that cannot be called included.
+    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.configured().flat_map(ServerState::entries)
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+}
+
+// === impl ServerState ===
+
+impl ServerState {
+    pub(crate) fn new(name: Arc<str>, operator: Operator) -> Self {
+        Self::build(name, operator, None)
+    }
+
+    /// The same server and tools under other settings.
+    pub(crate) fn configured(&self, operator: Operator) -> Self {
+        let definitions = self.entries.as_ref().map(|entries| {
+            entries
+                .iter()
+                .map(|entry| Arc::clone(entry.definition()))
+                .collect()
+        });
+        Self::build(Arc::clone(&self.name), operator, definitions)
+    }
+
+    /// The same server and settings with other tools, which come in the order of their names.
+    pub(crate) fn listed(&self, definitions: Vec<Arc<Definition>>) -> Self {
+        Self::build(
+            Arc::clone(&self.name),
+            self.operator.clone(),
+            Some(definitions),
+        )
+    }
+
+    fn build(
+        name: Arc<str>,
+        operator: Operator,
+        definitions: Option<Vec<Arc<Definition>>>,
+    ) -> Self {
+        let entries: Option<Vec<Arc<Entry>>> = definitions.map(|definitions| {
+            definitions
+                .into_iter()
+                .map(|definition| Arc::new(Entry::new(&name, definition, &operator)))
+                .collect()
+        });
+        let callable = entries
+            .iter()
+            .flatten()
+            .filter(|entry| entry.availability() == Availability::Callable)
+            .cloned()
+            .collect();
+        Self {
+            segment: Arc::new(Segment::new(Arc::clone(&name), callable)),
+            name,
+            operator,
+            entries,
+        }
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What the operator settles about it.
+    pub fn operator(&self) -> &Operator {
+        &self.operator
+    }
+
+    /// Whether its tools are known. As long as they are not, nobody can say that it lacks one.
+    pub fn is_listed(&self) -> bool {
+        self.entries.is_some()
+    }
+
+    /// Whether its tools may be called, as far as the whole server is concerned.
+    pub fn availability(&self) -> Availability {
+        Availability::of_server(&self.operator).unwrap_or(Availability::Callable)
+    }
+
+    /// Its known tools, in the order of their names.
+    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter().flatten()
+    }
+
+    /// Its tool of that name.
+    pub fn find(&self, tool: &str) -> Option<&Arc<Entry>> {
+        let entries = self.entries.as_ref()?;
+        let position = entries
+            .binary_search_by(|entry| (**entry.name()).cmp(tool))
+            .ok()?;
+        entries.get(position)
+    }
+}

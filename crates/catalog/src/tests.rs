@@ -1,0 +1,519 @@
+//! The catalog as its users see it: snapshots, search, suggestions and presentations.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mcpproxy_policy::{Effect, Hints, Operation};
+use mcpproxy_wire::{Json, Tool};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::present::{compact, described, full};
+use crate::{Availability, Catalog, Operator, Query, ServerListing, Snapshot, ToolOverride};
+
+fn tool(definition: &Value) -> Tool {
+    Tool::parse(&Json::of(definition)).unwrap()
+}
+
+fn named(name: &str, description: &str, annotations: &Value) -> Tool {
+    tool(
+        &json!({"name": name, "description": description, "inputSchema": {},
+        "annotations": annotations}),
+    )
+}
+
+fn listing(tools: Vec<Tool>) -> ServerListing {
+    ServerListing { tools }
+}
+
+fn catalog(servers: Vec<(&str, Vec<Tool>)>) -> Catalog {
+    let catalog = Catalog::new();
+    for (server, tools) in servers {
+        catalog.configure(server, Operator::default());
+        assert!(catalog.replace(server, listing(tools)));
+    }
+    catalog
+}
+
+fn sample() -> Vec<(&'static str, Vec<Tool>)> {
+    vec![
+        (
+            "github",
+            vec![
+                named(
+                    "create_issue",
+                    "Opens a new issue.",
+                    &json!({"readOnlyHint": false}),
+                ),
+                named(
+                    "list_issues",
+                    "Lists issues.",
+                    &json!({"readOnlyHint": true}),
+                ),
+                named(
+                    "delete_repo",
+                    "Removes it.",
+                    &json!({"destructiveHint": true}),
+                ),
+            ],
+        ),
+        (
+            "gitlab",
+            vec![
+                named(
+                    "create_issue",
+                    "Opens a new issue.",
+                    &json!({"readOnlyHint": false}),
+                ),
+                named("readURLs", "Reads pages.", &json!({"readOnlyHint": true})),
+            ],
+        ),
+        ("db", vec![named("run", "Runs a query.", &Value::Null)]),
+    ]
+}
+
+fn names(snapshot: &Snapshot, query: &Query<'_>) -> Vec<String> {
+    let hits = snapshot.search(query);
+    assert!(hits.hits.len() <= query.limit && hits.total >= hits.hits.len());
+    assert!(
+        hits.hits
+            .is_sorted_by(|one, other| one.score >= other.score)
+    );
+    for hit in &hits.hits {
+        assert!((0.0..=1.0).contains(&hit.score), "{}", hit.score);
+        assert_eq!(hit.entry.availability(), Availability::Callable);
+    }
+    let qualified = hits.hits.iter().map(|hit| hit.entry.qualified().to_owned());
+    qualified.collect()
+}
+
+#[test]
+fn a_reader_keeps_its_snapshot_while_the_catalog_changes() {
+    let catalog = catalog(sample());
+    let before = catalog.snapshot();
+    let kept = Arc::clone(before.find("db", "run").unwrap());
+    catalog.replace("github", listing(vec![]));
+    catalog.remove("gitlab");
+    assert_eq!(before.entries().count(), 6);
+    assert_eq!(names(&before, &Query::new("create issue", 5)).len(), 3);
+    let after = catalog.snapshot();
+    assert_eq!(after.entries().count(), 1);
+    assert!(Arc::ptr_eq(&kept, after.find("db", "run").unwrap()));
+}
+
+#[test]
+fn readers_on_other_threads_see_whole_snapshots() {
+    let catalog = catalog(sample());
+    let pairs = |number: u32| {
+        let description = format!("pair {number}");
+        listing(vec![
+            named("left", &description, &Value::Null),
+            named("right", &description, &Value::Null),
+        ])
+    };
+    catalog.replace("db", pairs(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    let snapshot = catalog.snapshot();
+                    let hits = snapshot.search(&Query::new("pair", 5));
+                    let found: Vec<&str> = hits
+                        .hits
+                        .iter()
+                        .map(|hit| hit.entry.tool().description.as_str())
+                        .collect();
+                    assert!(found.len() == 2 && found[0] == found[1], "{found:?}");
+                }
+            });
+        }
+        for number in 0..200 {
+            assert!(catalog.replace("db", pairs(number)));
+            catalog.configure(&format!("other{number}"), Operator::default());
+        }
+    });
+    // No writer overwrote the other's change.
+    assert_eq!(catalog.snapshot().configured().count(), 203);
+}
+
+#[test]
+fn compiled_checks_survive_changes_of_other_things() {
+    let catalog = catalog(sample());
+    let checker = |snapshot: &Snapshot| {
+        std::ptr::from_ref(snapshot.find("github", "list_issues").unwrap().arguments())
+    };
+    let first = catalog.snapshot();
+    let compiled = checker(&first);
+    catalog.replace("db", listing(vec![]));
+    catalog.configure(
+        "github",
+        Operator {
+            enabled: false,
+            ..Operator::default()
+        },
+    );
+    let mut tools = sample().remove(0).1;
+    tools.push(named("another", "", &Value::Null));
+    catalog.replace("github", listing(tools));
+    assert_eq!(checker(&catalog.snapshot()), compiled);
+    // A tool that its server changed is another one.
+    let changed = named("list_issues", "Lists.", &Value::Null);
+    catalog.replace("github", listing(vec![changed]));
+    assert_ne!(checker(&catalog.snapshot()), compiled);
+}
+
+#[test]
+fn a_listing_does_not_bring_a_removed_server_back() {
+    let catalog = catalog(sample());
+    assert!(catalog.remove("db") && !catalog.remove("db"));
+    assert!(!catalog.replace("db", listing(vec![])));
+    assert!(catalog.snapshot().server("db").is_none());
+}
+
+#[test]
+fn a_server_is_known_before_its_tools_are() {
+    let catalog = Catalog::new();
+    catalog.configure("slow", Operator::default());
+    assert!(!catalog.snapshot().server("slow").unwrap().is_listed());
+    catalog.replace("slow", listing(vec![]));
+    assert!(catalog.snapshot().server("slow").unwrap().is_listed());
+}
+
+#[test]
+fn a_reload_keeps_listings_and_drops_what_is_not_named() {
+    let catalog = catalog(sample());
+    let operators = ["github", "new"].map(|name| (name.to_owned(), Operator::default()));
+    catalog.configure_all(HashMap::from(operators));
+    let snapshot = catalog.snapshot();
+    let servers: Vec<_> = snapshot.configured().map(|state| &**state.name()).collect();
+    assert_eq!(servers, ["github", "new"]);
+    assert!(snapshot.find("github", "delete_repo").is_some());
+}
+
+fn overrides(annotations: &Value, enabled: bool) -> Operator {
+    let settings = ToolOverride {
+        annotations: annotations.as_object().unwrap().clone(),
+        enabled,
+    };
+    Operator {
+        tools: HashMap::from([("t".to_owned(), settings)]),
+        ..Operator::default()
+    }
+}
+
+#[test]
+fn operator_hints_win_hint_by_hint() {
+    let table = [
+        (
+            json!({}),
+            json!({}),
+            Effect::Unknown {
+                known_not_destructive: false,
+            },
+        ),
+        (json!({"readOnlyHint": true}), json!({}), Effect::Read),
+        (
+            json!({"readOnlyHint": true}),
+            json!({"destructiveHint": true}),
+            Effect::Destructive,
+        ),
+        (
+            json!({"destructiveHint": true}),
+            json!({"readOnlyHint": true}),
+            Effect::Destructive,
+        ),
+        (
+            json!({"destructiveHint": true, "readOnlyHint": false}),
+            json!({"destructiveHint": false}),
+            Effect::Write,
+        ),
+        (json!({}), json!({"readOnlyHint": true}), Effect::Read),
+    ];
+    for (own, operator, effect) in table {
+        let catalog = catalog(vec![("s", vec![named("t", "", &own)])]);
+        catalog.configure("s", overrides(&operator, true));
+        let snapshot = catalog.snapshot();
+        let entry = snapshot.find("s", "t").unwrap();
+        assert_eq!(entry.effect(), effect, "{own} {operator}");
+        assert_eq!(entry.call_with(), effect.call_with());
+        let shown = entry.annotations().map(Json::to_value);
+        for (name, value) in operator.as_object().unwrap() {
+            assert_eq!(shown.as_ref().unwrap()[name], *value, "{own} {operator}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_come_before_the_listing_hold_for_it() {
+    let catalog = Catalog::new();
+    catalog.configure("s", overrides(&json!({"readOnlyHint": true}), true));
+    catalog.replace("s", listing(vec![named("t", "", &Value::Null)]));
+    let snapshot = catalog.snapshot();
+    let hints = snapshot.find("s", "t").unwrap().hints();
+    assert_eq!(
+        hints,
+        Hints {
+            read_only: Some(true),
+            ..Hints::default()
+        }
+    );
+}
+
+#[test]
+fn what_is_withheld_is_found_by_name_and_never_shown() {
+    let quarantined = Operator {
+        quarantined: true,
+        ..Operator::default()
+    };
+    let disabled = Operator {
+        enabled: false,
+        ..Operator::default()
+    };
+    let both = Operator {
+        enabled: false,
+        quarantined: true,
+        ..Operator::default()
+    };
+    let table = [
+        (Operator::default(), Availability::Callable),
+        (overrides(&json!({}), false), Availability::ToolDisabled),
+        (disabled, Availability::ServerDisabled),
+        (quarantined, Availability::ServerQuarantined),
+        (both, Availability::ServerQuarantined),
+    ];
+    for (operator, availability) in table {
+        let catalog = catalog(vec![("s", vec![named("t", "withheld", &Value::Null)])]);
+        catalog.configure("s", operator);
+        let snapshot = catalog.snapshot();
+        assert_eq!(
+            snapshot.find("s", "t").unwrap().availability(),
+            availability
+        );
+        let shown = usize::from(availability == Availability::Callable);
+        for text in ["withheld", "s:t", "t", ""] {
+            assert_eq!(snapshot.search(&Query::new(text, 5)).total, shown, "{text}");
+        }
+        assert_eq!(snapshot.nearest_tools("s:tt").len(), shown);
+        let server_shown = shown == 1 || availability == Availability::ToolDisabled;
+        assert_eq!(
+            snapshot.nearest_servers("s").len(),
+            usize::from(server_shown)
+        );
+    }
+}
+
+#[test]
+fn filters_are_settled_before_the_page_is_cut() {
+    let mut tools: Vec<Tool> = (0..100)
+        .map(|number| {
+            let annotations = json!({"destructiveHint": true});
+            named(
+                &format!("wipe_file_{number}"),
+                "file file file",
+                &annotations,
+            )
+        })
+        .collect();
+    for number in 0..5 {
+        let annotations = json!({"readOnlyHint": true});
+        tools.push(named(
+            &format!("peek_{number}"),
+            "looks at one file",
+            &annotations,
+        ));
+    }
+    tools.push(named(
+        "touch",
+        "changes a file",
+        &json!({"readOnlyHint": false}),
+    ));
+    let catalog = catalog(vec![
+        ("disk", tools),
+        (
+            "other",
+            vec![named("file", "", &json!({"destructiveHint": true}))],
+        ),
+    ]);
+    let snapshot = catalog.snapshot();
+    let all = Query::new("file", 5);
+    let table = [
+        (all, 107),
+        (
+            Query {
+                read_only_only: true,
+                ..all
+            },
+            5,
+        ),
+        (
+            Query {
+                exclude_destructive: true,
+                ..all
+            },
+            6,
+        ),
+        (
+            Query {
+                server: Some("other"),
+                ..all
+            },
+            1,
+        ),
+        (
+            Query {
+                server: Some("nobody"),
+                ..all
+            },
+            0,
+        ),
+        (Query { limit: 0, ..all }, 107),
+        (
+            Query {
+                text: "",
+                read_only_only: true,
+                ..all
+            },
+            5,
+        ),
+    ];
+    for (query, total) in table {
+        let hits = snapshot.search(&query);
+        assert_eq!(hits.total, total, "{query:?}");
+        assert_eq!(
+            names(&snapshot, &query).len(),
+            total.min(query.limit),
+            "{query:?}"
+        );
+    }
+}
+
+#[test]
+fn the_same_servers_in_any_order_of_arrival_give_the_same_answers() {
+    let orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
+    let answers = orders.map(|order| {
+        let catalog = Catalog::new();
+        for position in order {
+            let (server, mut tools) = sample().remove(position);
+            tools.reverse();
+            catalog.configure(server, Operator::default());
+            catalog.replace(server, listing(vec![]));
+            catalog.replace(server, listing(tools));
+        }
+        let snapshot = catalog.snapshot();
+        let entries: Vec<String> = snapshot
+            .entries()
+            .map(|entry| entry.qualified().to_owned())
+            .collect();
+        let scores: Vec<(String, u64)> = ["create issue", "issue", "", "run a query"]
+            .iter()
+            .flat_map(|text| snapshot.search(&Query::new(text, 10)).hits)
+            .map(|hit| (hit.entry.qualified().to_owned(), hit.score.to_bits()))
+            .collect();
+        (entries, scores)
+    });
+    assert!(answers[0].0.is_sorted());
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn the_tool_that_is_meant_comes_first() {
+    let catalog = catalog(sample());
+    let snapshot = catalog.snapshot();
+    let table = [
+        ("github:create_issue", "github:create_issue"),
+        ("GitLab:create_issue", "gitlab:create_issue"),
+        ("create issue", "github:create_issue"),
+        ("gitlab create an issue", "gitlab:create_issue"),
+        ("list all of the issues", "github:list_issues"),
+        ("repository removed", "github:delete_repo"),
+        ("read urls", "gitlab:readURLs"),
+        ("queries", "db:run"),
+        ("", "db:run"),
+        ("of the", "db:run"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(
+            names(&snapshot, &Query::new(text, 3))[0],
+            expected,
+            "{text}"
+        );
+    }
+    assert_eq!(snapshot.search(&Query::new("zebra", 5)).total, 0);
+    let score = |text| snapshot.search(&Query::new(text, 1)).hits[0].score;
+    assert!((score("db:run") - 1.0).abs() < f64::EPSILON);
+    assert!(score("run") > 0.9 && score("") < f64::EPSILON);
+}
+
+#[test]
+fn wrong_names_get_the_nearest_ones() {
+    let catalog = catalog(sample());
+    let snapshot = catalog.snapshot();
+    let first = |name: &str| snapshot.nearest_tools(name).into_iter().next();
+    assert_eq!(first("github:create_isue").unwrap(), "github:create_issue");
+    assert_eq!(first("hub:list_issues").unwrap(), "github:list_issues");
+    assert_eq!(first("gitlab:issue-create").unwrap(), "gitlab:create_issue");
+    assert_eq!(first("delete_repo").unwrap(), "github:delete_repo");
+    assert_eq!(first("日本語"), None);
+    assert_eq!(first(""), None);
+    assert!(snapshot.nearest_tools("github:create").len() <= 3);
+    assert_eq!(snapshot.nearest_servers("gitlib")[0], "gitlab");
+    assert!(snapshot.nearest_servers("zzz").is_empty());
+}
+
+#[test]
+fn presentations_have_their_fields_in_order_and_bytes_as_sent() {
+    let sent = r#"{"name":"t","title":"The T","description":"Does it. Well.",
+        "inputSchema":{"z":18446744073709551616,"properties":{"b":{"type":"string"}},"required":["b"]},
+        "outputSchema":{"q":1.0},"annotations":{"x":1.50,"readOnlyHint":false},"_meta":{"k":[1]}}"#;
+    let parsed = Tool::parse(&Json::parse(sent.to_owned()).unwrap()).unwrap();
+    let catalog = catalog(vec![("s", vec![parsed, named("plain", "", &Value::Null)])]);
+    catalog.configure("s", overrides(&json!({"readOnlyHint": true}), true));
+    let snapshot = catalog.snapshot();
+    let entry = snapshot.find("s", "t").unwrap();
+    let schema =
+        r#"{"z":18446744073709551616,"properties":{"b":{"type":"string"}},"required":["b"]}"#;
+    let annotations = r#"{"x":1.50,"readOnlyHint":true}"#;
+    assert_eq!(
+        serde_json::to_string(&full(entry, 0.95)).unwrap(),
+        format!(
+            r#"{{"name":"s:t","server":"s","description":"Does it. Well.","inputSchema":{schema},"score":0.95,"annotations":{annotations},"call_with":"call_tool_read"}}"#
+        )
+    );
+    assert_eq!(
+        serde_json::to_string(&described(entry)).unwrap(),
+        format!(
+            r#"{{"name":"s:t","server":"s","title":"The T","description":"Does it. Well.","inputSchema":{schema},"outputSchema":{{"q":1.0}},"annotations":{annotations},"call_with":"call_tool_read","_meta":{{"k":[1]}}}}"#
+        )
+    );
+    assert_eq!(
+        serde_json::to_string(&compact(entry, 0.5)).unwrap(),
+        r#"{"name":"s:t","score":0.5,"call_with":"call_tool_read","signature":"t(b: string)","summary":"Does it."}"#
+    );
+    let plain = snapshot.find("s", "plain").unwrap();
+    assert_eq!(plain.call_with(), Operation::Write);
+    assert_eq!(
+        serde_json::to_string(&described(plain)).unwrap(),
+        r#"{"name":"s:plain","server":"s","description":"","inputSchema":{},"call_with":"call_tool_write"}"#
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_can_be_searched_for(text in any::<String>(), server in "\\PC{0,8}", limit in 0_usize..4) {
+        let mut servers = sample();
+        servers.push((&server, vec![named("x", &text, &Value::Null)]));
+        let snapshot = catalog(servers).snapshot();
+        names(&snapshot, &Query::new(&text, limit));
+        names(&snapshot, &Query::new(&format!("{server}:{text}"), limit));
+        prop_assert!(snapshot.nearest_tools(&text).len() <= 3);
+        prop_assert!(snapshot.nearest_servers(&text).len() <= 3);
+    }
+}
+
+#[test]
+fn a_pasted_document_is_cut_and_still_answered() {
+    let catalog = catalog(sample());
+    let text = format!("issue {}", "lorem ipsum \u{1f600} ".repeat(100_000));
+    assert_eq!(names(&catalog.snapshot(), &Query::new(&text, 5)).len(), 3);
+}

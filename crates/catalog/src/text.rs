@@ -1,0 +1,73 @@
+//! Foreign text on one line.
+
+/// The text with every run of spaces, line breaks and control characters as one space, without
+/// characters that cannot be seen, cut with `…` so that it has at most `limit` characters.
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    let mut space = false;
+    for character in text.chars().filter(|character| !is_hidden(*character)) {
+        if character.is_whitespace() || character.is_control() {
+            space = length > 0;
+            continue;
+        }
+        let needed = 1 + usize::from(space);
+        if length + needed > limit {
+            return shortened(line, limit);
+        }
+        if std::mem::take(&mut space) {
+            line.push(' ');
+        }
+        line.push(character);
+        length += needed;
+    }
+    line
+}
+
+/// Makes room for the mark that says that something was left out.
+fn shortened(mut line: String, limit: usize) -> String {
+    while line.chars().count() >= limit && line.pop().is_some() {}
+    line.truncate(line.trim_end().len());
+    line.push('…');
+    line
+}
+
+/// Characters that change how text looks without being seen: joiners, marks of direction, tags.
+/// A description can hide orders to the model in them.
+pub(crate) fn is_hidden(character: char) -> bool {
+    matches!(u32::from(character),
+        0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f
+        | 0xfeff | 0xfff9..=0xfffb | 0xe_0000..=0xe_0fff)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_becomes_one_bounded_line() {
+        let table = [
+            ("  a\n\n b\t c ", 20, "a b c"),
+            ("abcdef", 6, "abcdef"),
+            ("abcdefg", 6, "abcde…"),
+            ("abcd efg", 6, "abcd…"),
+            ("a\u{202e}b\u{200b}c\u{1b}[0m", 20, "abc [0m"),
+            ("äöüß", 3, "äö…"),
+            ("", 5, ""),
+        ];
+        for (text, limit, expected) in table {
+            assert_eq!(one_line(text, limit), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits(text in any::<String>(), limit in 1_usize..40) {
+            let line = one_line(&text, limit);
+            prop_assert!(line.chars().count() <= limit);
+            prop_assert!(!line.chars().any(|c| c.is_control() || is_hidden(c)));
+        }
+    }
+}
