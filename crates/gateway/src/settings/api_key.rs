@@ -66,7 +66,9 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
         source,
     };
     create_data_dir(settings).map_err(written)?;
-    write_new(&path, &generate()?).map_err(written)?;
+    // Each caller has its own draft, so that two that start at once do not write into one.
+    let draft = path.with_file_name(format!("{KEY_FILE}.{}.new", random_hex::<8>()?));
+    write_new(&draft, &path, &random_hex::<RANDOM_BYTES>()?).map_err(written)?;
     // Read back instead of returned: another process may have been first, and its key holds.
     read(&path)
 }
@@ -102,29 +104,25 @@ fn read(path: &Path) -> Result<Secret, ApiKeyError> {
     Ok(Secret::new(key))
 }
 
-fn generate() -> Result<String, ApiKeyError> {
-    let mut bytes = [0_u8; RANDOM_BYTES];
+fn random_hex<const BYTES: usize>() -> Result<String, ApiKeyError> {
+    let mut bytes = [0_u8; BYTES];
     getrandom::fill(&mut bytes).map_err(ApiKeyError::NoRandomNumbers)?;
-    let mut key = String::with_capacity(2 * RANDOM_BYTES);
+    let mut hex = String::with_capacity(2 * BYTES);
     for byte in bytes {
         // Writing to a string cannot fail.
-        let _ = write!(key, "{byte:02x}");
+        let _ = write!(hex, "{byte:02x}");
     }
-    Ok(key)
+    Ok(hex)
 }
 
 /// Writes the key so that a reader finds all of it or nothing, and never over another key.
-fn write_new(path: &Path, key: &str) -> io::Result<()> {
-    // Each process has its own draft, so two that start at once do not write into each other's.
-    let draft = path.with_file_name(format!("{KEY_FILE}.{}.new", std::process::id()));
-    let result = write_draft(&draft, key).and_then(|()| publish(&draft, path));
-    let _ = fs::remove_file(&draft);
+fn write_new(draft: &Path, path: &Path, key: &str) -> io::Result<()> {
+    let result = write_draft(draft, key).and_then(|()| publish(draft, path));
+    let _ = fs::remove_file(draft);
     result
 }
 
 fn write_draft(draft: &Path, key: &str) -> io::Result<()> {
-    // A process of the same id may have died here before.
-    let _ = fs::remove_file(draft);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -105,27 +105,17 @@ impl Document {
 
     /// The problem at a byte offset of the text.
     pub(super) fn problem(&self, offset: usize, message: String) -> Problem {
-        self.problem_at(self.position(offset), message)
-    }
-
-    /// The problem at a position that was looked up earlier.
-    pub(super) fn problem_at(&self, position: Position, message: String) -> Problem {
-        problem_at(&self.file, position.line, position.column, message)
-    }
-
-    /// Line and column of a byte offset of the text.
-    pub(super) fn position(&self, offset: usize) -> Position {
-        let line = self.line_starts.partition_point(|start| *start <= offset);
-        let start = line
-            .checked_sub(1)
-            .and_then(|index| self.line_starts.get(index))
-            .copied()
-            .unwrap_or(0);
+        let line = self.line(offset);
+        let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(start..offset).unwrap_or_default();
-        Position {
-            line: line.max(1),
-            column: before.chars().count() + 1,
-        }
+        problem_at(&self.file, line, before.chars().count() + 1, message)
+    }
+
+    /// The line of a byte offset of the text, counted from one.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        self.line_starts
+            .partition_point(|start| *start <= offset)
+            .max(1)
     }
 }
 

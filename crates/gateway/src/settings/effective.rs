@@ -70,6 +70,7 @@ fn server(server: &ServerSettings) -> Map<String, Value> {
             "url": url.to_string(),
             "headers": hidden_map(headers),
         })),
+        Transport::BuiltIn => Map::new(),
     };
     shown.extend(object(json!({
         "enabled": server.enabled,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::environment;
-use super::shape::{Key, Kind, Shape};
+use super::servers::NAME_PATTERN;
+use super::shape::{Default, Key, Kind, Shape};
 use super::written::File;
 
 /// The first part of the reference page.
@@ -57,7 +58,7 @@ fn section_schema(about: &str, keys: &[Key]) -> Value {
         .collect();
     let required: Vec<&str> = keys
         .iter()
-        .filter(|key| key.required)
+        .filter(|key| matches!(key.default, Default::Required))
         .map(|key| key.name)
         .collect();
     let mut schema = json!({
@@ -80,7 +81,7 @@ fn key_schema(key: &Key) -> Map<String, Value> {
         _ => key.about.trim().to_owned(),
     };
     schema.insert("description".into(), json!(description));
-    if let Some(default) = &key.default {
+    if let Default::Value(default) = &key.default {
         schema.insert("default".into(), default.clone());
     }
     schema
@@ -99,7 +100,11 @@ fn servers_schema(entry: &Kind) -> Value {
     in_array.insert("oneOf".into(), transports);
     json!({
         "oneOf": [
-            { "type": "object", "additionalProperties": in_map },
+            {
+                "type": "object",
+                "propertyNames": { "pattern": NAME_PATTERN },
+                "additionalProperties": in_map,
+            },
             { "type": "array", "items": in_array },
         ],
     })
@@ -148,11 +153,11 @@ fn write_section(page: &mut String, path: &str, kind: &Kind) {
 }
 
 fn default_of(key: &Key) -> String {
-    match (&key.default, &key.kind) {
-        _ if key.required => "must be given".to_owned(),
-        (Some(default), _) => format!("`{default}`"),
-        (None, Kind::Section { .. }) => "see below".to_owned(),
-        (None, _) => "none".to_owned(),
+    match &key.default {
+        Default::Value(default) => format!("`{default}`"),
+        Default::Nothing => "none".to_owned(),
+        Default::OfItsKeys => "see below".to_owned(),
+        Default::Required => "must be given".to_owned(),
     }
 }
 

@@ -61,6 +61,21 @@ pub(super) struct Merged {
     pub(super) file: File,
 }
 
+impl Sources {
+    /// The file a flag or a variable names.
+    fn named_config(&self) -> Option<PathBuf> {
+        let variable = || self.environment.given(environment::CONFIG);
+        self.config
+            .clone()
+            .or_else(|| variable().map(PathBuf::from))
+    }
+
+    /// Whether a person named the file.
+    pub(super) fn names_config(&self) -> bool {
+        self.named_config().is_some()
+    }
+}
+
 impl Locations {
     /// Finds the data folder and the file.
     pub(super) fn find(sources: &Sources) -> Result<Self, SettingsError> {
@@ -71,10 +86,7 @@ impl Locations {
             .clone()
             .or_else(|| variable(environment::DATA_DIR))
             .or_else(home);
-        let named = sources
-            .config
-            .clone()
-            .or_else(|| variable(environment::CONFIG));
+        let named = sources.named_config();
         let data_dir = absolute(&data_dir.ok_or(SettingsError::NoDataDir)?)?;
         Ok(Self {
             is_named: named.is_some(),

@@ -90,6 +90,6 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
 
 fn single(problem: Problem) -> SettingsError {
     let mut problems = Problems::default();
-    problems.push(problem);
+    problems.push_with(|| problem);
     SettingsError::Invalid(problems)
 }

@@ -39,6 +39,9 @@ pub enum SettingsError {
         "the data folder is not known because HOME is not set: give it with --data-dir or MCPPROXY_DATA_DIR"
     )]
     NoDataDir,
+    /// The operating system gives no notice of changes; the settings themselves are fine.
+    #[error("changes of the configuration file cannot be noticed: {0}")]
+    Unwatchable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A path that was given cannot be made absolute.
     #[error("the path '{}' cannot be used: {source}", .path.display())]
     UnusablePath {
@@ -132,9 +135,10 @@ impl Problems {
         self.listed.is_empty()
     }
 
-    pub(super) fn push(&mut self, problem: Problem) {
+    /// Notes a problem, which is only made when it will be listed: a hostile file has a million.
+    pub(super) fn push_with(&mut self, problem: impl FnOnce() -> Problem) {
         if self.listed.len() < LISTED_PROBLEMS {
-            self.listed.push(problem);
+            self.listed.push(problem());
         } else {
             self.unlisted += 1;
         }

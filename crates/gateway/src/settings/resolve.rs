@@ -105,7 +105,7 @@ impl Globals<'_, '_> {
             Given::File(text) => match expand(&text, self.references) {
                 Ok(expanded) => Some(expanded),
                 Err(problem) => {
-                    self.reader.report_at(text.position, problem);
+                    self.reader.report_at(text.offset, problem);
                     None
                 }
             },
@@ -117,7 +117,7 @@ impl Globals<'_, '_> {
                     "another string".to_owned()
                 };
                 let allowed = C::ALLOWED;
-                self.reader.problems.push(Problem {
+                self.reader.problems.push_with(|| Problem {
                     place: Place::Given(name),
                     message: format!("found {found}, allowed: {allowed}"),
                 });

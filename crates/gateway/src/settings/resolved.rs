@@ -7,8 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::{Hints, Rules};
+use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, Text};
+
+/// How long a call may take when nothing else is said.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many calls may be under way at one server when nothing else is said.
+pub(super) const DEFAULT_MAX_CONCURRENT: usize = 16;
+
+/// Whether changed tools wait for approval when nothing else is said.
+pub(super) const DEFAULT_TRUST: Trust = Trust::Manual;
 
 /// The settings of one gateway. They never change; a reload makes new ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +95,8 @@ pub enum Transport {
         /// Headers of every request.
         headers: Vec<(String, Secret)>,
     },
+    /// Inside this program. No file can say this.
+    BuiltIn,
 }
 
 /// What the operator says about one tool.
@@ -121,7 +133,8 @@ pub struct Discovery {
 }
 
 /// How much a search says of each tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Detail {
     /// The whole definition.
     Full,
@@ -199,6 +212,22 @@ impl Settings {
 // === impl ServerSettings ===
 
 impl ServerSettings {
+    /// A server inside this program, with the defaults of the file.
+    pub fn built_in(name: &Arc<str>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            transport: Transport::BuiltIn,
+            enabled: true,
+            quarantined: false,
+            trust: DEFAULT_TRUST,
+            timeout: DEFAULT_TIMEOUT,
+            max_concurrent: DEFAULT_MAX_CONCURRENT,
+            idle_stop: None,
+            tools: BTreeMap::new(),
+            problem: None,
+        }
+    }
+
     fn secrets(&self) -> Vec<&Secret> {
         match &self.transport {
             Transport::Stdio {
@@ -217,6 +246,7 @@ impl ServerSettings {
                 .into_iter()
                 .chain(headers.iter().map(|(_, value)| value))
                 .collect(),
+            Transport::BuiltIn => Vec::new(),
         }
     }
 }

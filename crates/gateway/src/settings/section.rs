@@ -36,8 +36,7 @@ macro_rules! section {
                             name: $key,
                             about: concat!($($doc),+),
                             kind: <$shape as $crate::settings::shape::Shape>::kind(),
-                            required: preset.is_required(),
-                            default: preset.written(),
+                            default: preset.described(),
                         }
                     }),+],
                 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
 use serde_json::json;
 
-use super::problem::{Position, shown};
+use super::problem::shown;
 use super::shape::{Kind, Reader, Shape, join};
-use super::values::Choice;
-use super::written::{Server, TransportKind};
+use super::written::Server;
 
 /// Names longer than this make tool names that clients refuse.
 const NAME_LIMIT: usize = 64;
@@ -16,9 +16,16 @@ const NAME_LIMIT: usize = 64;
 const NAME_ALLOWED: &str =
     "1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__'";
 
+/// The same as a pattern, for the JSON Schema.
+pub(super) const NAME_PATTERN: &str = "^(?!.*__)[A-Za-z0-9_.-]{1,64}$";
+
 /// The servers in the order written, with checked names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Servers(pub(super) Vec<Entry>);
+
+/// The name of a server in the array form. [`Servers`] takes it from there.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ServerName;
 
 /// One server of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,19 +40,14 @@ impl Shape for Servers {
     }
 
     fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
-        let entries = match value {
-            Value::Array(array) => {
-                let items = array.elements.iter().enumerate();
-                items
-                    .map(|(index, item)| read_item(reader, item, &format!("{path}[{index}]")))
-                    .collect()
-            }
+        let found = match value {
+            Value::Array(array) => read_array(reader, &array.elements, path),
             _ => read_map(reader, value, path)?,
         };
-        refuse_duplicates(reader, &entries);
-        let entries: Option<Vec<_>> = entries.into_iter().collect();
-        let entries = entries?.into_iter().map(|(_, entry)| entry).collect();
-        Some(Self(entries))
+        let entries = found
+            .into_iter()
+            .map(|Found { name, server }| server.map(|server| Entry { name, server }));
+        entries.collect::<Option<_>>().map(Self)
     }
 
     fn written(&self) -> Option<serde_json::Value> {
@@ -53,64 +55,85 @@ impl Shape for Servers {
     }
 }
 
-/// An entry and where its name is; nothing when it has a problem.
-type Found = Option<(Position, Entry)>;
-
-fn read_map(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Vec<Found>> {
-    let object = reader.object::<Servers>(value, path)?;
-    let entries = object.properties.iter().map(|property| {
-        let name = property.name.as_str();
-        let path = join(path, name);
-        let position = reader.position(&property.name);
-        check_name(reader, position, name);
-        let server = read_server(reader, &property.value, &path)?;
-        if let Some(inner) = &server.name {
-            let message = format!(
-                "{path}: 'name' belongs to the array form of mcpServers, here the key is the name"
-            );
-            reader.report_at(inner.position, message);
+impl Shape for ServerName {
+    fn kind() -> Kind {
+        Kind::Leaf {
+            allowed: NAME_ALLOWED.into(),
+            schema: json!({ "type": "string", "pattern": NAME_PATTERN }),
         }
-        let name = name.to_owned();
-        Some((position, Entry { name, server }))
-    });
-    Some(entries.collect())
-}
+    }
 
-fn read_item(reader: &mut Reader<'_>, item: &Value<'_>, path: &str) -> Found {
-    let server = read_server(reader, item, path)?;
-    let Some(name) = &server.name else {
-        let message = format!("missing key 'name' in {path}, allowed: {NAME_ALLOWED}");
-        reader.report(item, message);
-        return None;
-    };
-    check_name(reader, name.position, &name.raw);
-    let (position, name) = (name.position, name.raw.clone());
-    Some((position, Entry { name, server }))
-}
-
-fn read_server(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Server> {
-    let server = Server::read(reader, value, path)?;
-    check_transport(reader, value, path, &server);
-    Some(server)
-}
-
-/// The map form refuses duplicates as duplicate keys already; the array form has none.
-fn refuse_duplicates(reader: &mut Reader<'_>, entries: &[Found]) {
-    let mut seen = HashMap::new();
-    for (position, entry) in entries.iter().flatten() {
-        let first = seen.insert(entry.name.as_str(), *position);
-        let from_array = entry.server.name.is_some();
-        if let Some(first) = first.filter(|_| from_array) {
-            let (name, line) = (shown(&entry.name), first.line);
-            reader.report_at(
-                *position,
-                format!("duplicate server name '{name}', first given on line {line}"),
-            );
-        }
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+        let Value::StringLit(_) = value else {
+            reader.wrong_type::<Self>(value, path);
+            return None;
+        };
+        Some(Self)
     }
 }
 
-fn check_name(reader: &mut Reader<'_>, position: Position, name: &str) {
+/// What could be read of an entry.
+struct Found {
+    name: String,
+    server: Option<Server>,
+}
+
+fn read_map(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Vec<Found>> {
+    let object = reader.object::<Servers>(value, path)?;
+    let mut found = Vec::new();
+    for property in &object.properties {
+        let name = property.name.as_str();
+        let (path, offset) = (join(path, name), property.name.start());
+        check_name(reader, offset, name);
+        if has_key(&property.value, "name") {
+            let message = format!(
+                "{path}: 'name' belongs to the array form of mcpServers, here the key is the name"
+            );
+            report_key(reader, &property.value, "name", message);
+        }
+        found.push(Found {
+            name: name.to_owned(),
+            server: read_server(reader, &property.value, &path),
+        });
+    }
+    Some(found)
+}
+
+fn read_array(reader: &mut Reader<'_>, items: &[Value<'_>], path: &str) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut seen = HashMap::new();
+    for (index, item) in items.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        let server = read_server(reader, item, &path);
+        let Some(literal) = item.as_object().and_then(|item| item.get_string("name")) else {
+            // A name that is no string has been reported, and so has an item that is no object.
+            if item.as_object().is_some() && !has_key(item, "name") {
+                let message = format!("missing key 'name' in {path}, allowed: {NAME_ALLOWED}");
+                reader.report(item, message);
+            }
+            continue;
+        };
+        let (offset, name) = (literal.start(), literal.value.clone().into_owned());
+        check_name(reader, offset, &name);
+        if let Some(first) = seen.insert(name.clone(), offset) {
+            let (name, line) = (shown(&name), reader.line(first));
+            let message = format!("duplicate server name '{name}', first given on line {line}");
+            reader.report_at(offset, message);
+        }
+        found.push(Found { name, server });
+    }
+    found
+}
+
+fn read_server(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Server> {
+    // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
+    if value.as_object().is_some() {
+        check_transport(reader, value, path);
+    }
+    Server::read(reader, value, path)
+}
+
+fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
     let is_allowed = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '.' | '-');
     let is_valid = !name.is_empty()
         && name.len() <= NAME_LIMIT
@@ -119,47 +142,38 @@ fn check_name(reader: &mut Reader<'_>, position: Position, name: &str) {
     if !is_valid {
         let name = shown(name);
         reader.report_at(
-            position,
+            offset,
             format!("server name '{name}' is not allowed, allowed: {NAME_ALLOWED}"),
         );
     }
 }
 
 /// A server has a command or a url, and only the keys that go with it.
-fn check_transport(reader: &mut Reader<'_>, value: &Value<'_>, path: &str, server: &Server) {
-    let (transport, foreign) = match (&server.command, &server.url) {
-        (Some(_), Some(_)) => {
-            let message =
-                format!("{path}: found both 'command' and 'url', allowed: exactly one of them");
-            return report_key(reader, value, "url", message);
-        }
-        (None, None) => {
-            let message =
-                format!("{path}: found neither 'command' nor 'url', allowed: exactly one of them");
-            return reader.report(value, message);
-        }
-        (Some(_), None) => (
-            "command",
-            vec![("headers", !server.headers.entries.is_empty())],
-        ),
-        (None, Some(_)) => (
-            "url",
-            vec![
-                ("args", !server.args.is_empty()),
-                ("env", !server.env.entries.is_empty()),
-                ("working_dir", server.working_dir.is_some()),
-            ],
-        ),
-    };
-    for (key, _) in foreign.iter().filter(|(_, is_given)| *is_given) {
+fn check_transport(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) {
+    let one = "allowed: exactly one of them";
+    let (transport, foreign): (_, &[&str]) =
+        match (has_key(value, "command"), has_key(value, "url")) {
+            (true, true) => {
+                let message = format!("{path}: found both 'command' and 'url', {one}");
+                return report_key(reader, value, "url", message);
+            }
+            (false, false) => {
+                let message = format!("{path}: found neither 'command' nor 'url', {one}");
+                return reader.report(value, message);
+            }
+            (true, false) => ("command", &["headers"]),
+            (false, true) => ("url", &["args", "env", "working_dir"]),
+        };
+    for key in foreign.iter().filter(|key| says_something(value, key)) {
         let message = format!("{path}: '{key}' has no meaning for a server with '{transport}'");
         report_key(reader, value, key, message);
     }
-    let allowed = match (server.kind, transport) {
-        (Some(Choice(TransportKind::Stdio)), "url") => "\"http\", \"streamable-http\"",
-        (Some(Choice(TransportKind::Http | TransportKind::StreamableHttp)), "command") => {
-            "\"stdio\""
-        }
+    let kind = value
+        .as_object()
+        .and_then(|object| object.get_string("type"));
+    let allowed = match (kind.map(|kind| kind.value.as_ref()), transport) {
+        (Some("stdio"), "url") => "\"http\", \"streamable-http\"",
+        (Some("http" | "streamable-http"), "command") => "\"stdio\"",
         _ => return,
     };
     let message = format!("{path}: 'type' contradicts '{transport}', allowed: {allowed}");
@@ -171,5 +185,23 @@ fn report_key(reader: &mut Reader<'_>, value: &Value<'_>, key: &str, message: St
     match value.as_object().and_then(|object| object.get(key)) {
         Some(property) => reader.report(property, message),
         None => reader.report(value, message),
+    }
+}
+
+fn has_key(value: &Value<'_>, key: &str) -> bool {
+    value
+        .as_object()
+        .is_some_and(|object| object.get(key).is_some())
+}
+
+/// Whether a key is there with more than an empty list or object, which some clients always write.
+fn says_something(value: &Value<'_>, key: &str) -> bool {
+    match value.as_object().and_then(|object| object.get(key)) {
+        Some(property) => match &property.value {
+            Value::Array(array) => !array.elements.is_empty(),
+            Value::Object(object) => !object.properties.is_empty(),
+            _ => true,
+        },
+        None => false,
     }
 }

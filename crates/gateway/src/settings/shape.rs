@@ -7,7 +7,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::document::{Document, empty_object};
-use super::problem::{Position, Problems, nearest, shown};
+use super::problem::{Problems, nearest, shown};
 
 /// A kind of value: how it is read and how it is described.
 pub(super) trait Shape: Sized {
@@ -54,8 +54,20 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) kind: Kind,
-    pub(super) required: bool,
-    pub(super) default: Option<serde_json::Value>,
+    pub(super) default: Default,
+}
+
+/// What a key means when it is not written, for documents.
+#[derive(Debug)]
+pub(super) enum Default {
+    /// This value.
+    Value(serde_json::Value),
+    /// Nothing is assumed.
+    Nothing,
+    /// The defaults of its own keys.
+    OfItsKeys,
+    /// It has to be written.
+    Required,
 }
 
 /// What a key means when it is not written.
@@ -103,21 +115,20 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Line and column at which a part of the tree begins.
-    pub(super) fn position(&self, part: &impl Ranged) -> Position {
-        self.document.position(part.start())
-    }
-
     /// Notes a problem with a part of the tree.
     pub(super) fn report(&mut self, part: &impl Ranged, message: String) {
-        self.problems
-            .push(self.document.problem(part.start(), message));
+        self.report_at(part.start(), message);
     }
 
-    /// Notes a problem at a place that was looked up earlier.
-    pub(super) fn report_at(&mut self, position: Position, message: String) {
+    /// Notes a problem at a byte offset.
+    pub(super) fn report_at(&mut self, offset: usize, message: String) {
         self.problems
-            .push(self.document.problem_at(position, message));
+            .push_with(|| self.document.problem(offset, message));
+    }
+
+    /// The line of a byte offset.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        self.document.line(offset)
     }
 
     /// Notes a value of the wrong type. The value itself is not repeated: it may be a secret.
@@ -153,7 +164,7 @@ impl<'d> Reader<'d> {
         for property in &object.properties {
             let key = property.name.as_str();
             if let Some(first) = seen.insert(key, property.name.range()) {
-                let line = self.document.position(first.start).line;
+                let line = self.line(first.start);
                 let (key, place) = (shown(key), place(path));
                 self.report(
                     &property.name,
@@ -171,13 +182,16 @@ impl<'d> Reader<'d> {
             if allowed.contains(&key) {
                 continue;
             }
-            let hint = nearest(key, allowed)
-                .map_or_else(|| ".".to_owned(), |key| format!(", did you mean '{key}'?"));
-            let (key, place, allowed) = (shown(key), place(path), allowed.join(", "));
-            self.report(
-                &property.name,
-                format!("unknown key '{key}' {place}{hint} Allowed: {allowed}"),
-            );
+            let document = self.document;
+            self.problems.push_with(|| {
+                let hint = nearest(key, allowed)
+                    .map_or_else(|| ".".to_owned(), |key| format!(", did you mean '{key}'?"));
+                let (key, place, allowed) = (shown(key), place(path), allowed.join(", "));
+                document.problem(
+                    property.name.start(),
+                    format!("unknown key '{key}' {place}{hint} Allowed: {allowed}"),
+                )
+            });
         }
     }
 
@@ -226,16 +240,12 @@ fn place(path: &str) -> String {
 // === impl Preset ===
 
 impl<T: Shape> Preset<T> {
-    /// The default as a person would write it.
-    pub(super) fn written(&self) -> Option<serde_json::Value> {
+    /// The same for documents.
+    pub(super) fn described(&self) -> Default {
         match self {
-            Self::Value(value) => value.written(),
-            Self::Defaults | Self::Required => None,
+            Self::Value(value) => value.written().map_or(Default::Nothing, Default::Value),
+            Self::Defaults => Default::OfItsKeys,
+            Self::Required => Default::Required,
         }
-    }
-
-    /// Whether the key has to be written.
-    pub(super) fn is_required(&self) -> bool {
-        matches!(self, Self::Required)
     }
 }

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
 use serde_json::json;
 
 use super::content::{Anything, Content, NotEmpty};
-use super::problem::{Position, nearest, shown};
+use super::problem::{nearest, shown};
 use super::references;
 use super::shape::{Kind, Reader, Shape, join};
 
@@ -17,8 +18,8 @@ use super::shape::{Kind, Reader, Shape, join};
 pub(super) struct RawText<C = Anything> {
     /// As written.
     pub(super) raw: String,
-    /// Where, for problems that show only once references are replaced.
-    pub(super) position: Position,
+    /// Where it begins, for problems that show only once references are replaced.
+    pub(super) offset: usize,
     /// The key, such as `mcpServers.github.url`.
     pub(super) path: String,
     content: PhantomData<C>,
@@ -202,7 +203,7 @@ impl<C: Content> Shape for RawText<C> {
         }
         Some(Self {
             raw: raw.to_owned(),
-            position: reader.position(value),
+            offset: value.start(),
             path: path.to_owned(),
             content: PhantomData,
         })
@@ -314,7 +315,7 @@ impl<C> RawText<C> {
     pub(super) fn preset(text: &str) -> Self {
         Self {
             raw: text.to_owned(),
-            position: Position { line: 1, column: 1 },
+            offset: 0,
             path: String::new(),
             content: PhantomData,
         }

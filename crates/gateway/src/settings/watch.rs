@@ -36,25 +36,18 @@ pub struct Watch {
 /// Watches the configuration file of settings that were loaded from the same sources.
 ///
 /// Must be called inside a tokio runtime.
-pub fn watch(sources: Sources, running: Settings) -> Result<Watch, notify::Error> {
-    let config_file = running.config_file.clone();
+pub fn watch(sources: Sources, running: Settings) -> Result<Watch, SettingsError> {
     // One signal that waits is enough: it stands for everything that happened until it is taken.
     let (signal, signals) = mpsc::channel(1);
-    let mut folders = Folders::new(config_file.clone(), move || {
+    // The first one stands for what happened between the loading of the settings and this.
+    let _ = signal.try_send(());
+    let mut folders = Folders::new(running.config_file.clone(), move || {
         let _ = signal.try_send(());
-    })?;
+    })
+    .map_err(|error| SettingsError::Unwatchable(Box::new(error)))?;
     folders.watch_again();
     let (sender, outcomes) = mpsc::channel(OUTCOMES);
-    let reload = Reload {
-        sources,
-        locations: Locations {
-            data_dir: running.data_dir.clone(),
-            config_file,
-            // A file that was there and is gone is a change to report, not a wish for defaults.
-            is_named: true,
-        },
-        last: Ok(running),
-    };
+    let reload = Reload::new(sources, running);
     let task = tokio::spawn(run(folders, signals, reload, sender));
     Ok(Watch { outcomes, task })
 }
@@ -135,8 +128,22 @@ impl Drop for Watch {
 // === impl Reload ===
 
 impl Reload {
+    fn new(sources: Sources, running: Settings) -> Self {
+        Self {
+            locations: Locations {
+                data_dir: running.data_dir.clone(),
+                config_file: running.config_file.clone(),
+                is_named: sources.names_config() || running.config_file.exists(),
+            },
+            sources,
+            last: Ok(running),
+        }
+    }
+
     /// The outcome, unless it is the same as last time.
     fn attempt(&mut self) -> Option<Result<Settings, SettingsError>> {
+        // A file that was there and is gone is a change to report, not a wish for defaults.
+        self.locations.is_named |= self.locations.config_file.exists();
         let outcome = load_from(self.locations.clone(), &self.sources);
         let comparable = match &outcome {
             Ok(settings) => Ok(settings.clone()),
@@ -216,4 +223,34 @@ fn concerns(event: &Event, file: &Path) -> bool {
         _ => true,
     };
     is_change && (event.need_rescan() || event.paths.iter().any(|path| file.starts_with(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::settings::{Environment, load};
+
+    #[test]
+    fn a_missing_file_is_a_change_only_after_it_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let running = load(&sources).unwrap();
+        let file = running.config_file.clone();
+        let mut reload = Reload::new(sources, running);
+        assert!(reload.attempt().is_none(), "never there");
+        fs::write(&file, "{}").unwrap();
+        assert!(reload.attempt().is_none(), "there with nothing new in it");
+        fs::remove_file(&file).unwrap();
+        let outcome = reload.attempt();
+        assert!(matches!(outcome, Some(Err(SettingsError::Missing { .. }))));
+        assert!(reload.attempt().is_none(), "still gone");
+        fs::write(&file, "{}").unwrap();
+        assert!(matches!(reload.attempt(), Some(Ok(_))), "back again");
+    }
 }

@@ -5,9 +5,11 @@ use mcpproxy_policy::{Mode, Unannotated};
 use super::content::{
     Address, ApiKey, HeaderName, HeaderValue, NotEmpty, StoreAddress, Url, VariableName,
 };
-use super::resolved::{Detail, Durability, ProxiedHints, Trust};
+use super::resolved::{
+    DEFAULT_MAX_CONCURRENT, DEFAULT_TIMEOUT, DEFAULT_TRUST, Detail, Durability, ProxiedHints, Trust,
+};
 use super::section::section;
-use super::servers::Servers;
+use super::servers::{ServerName, Servers};
 use super::shape::Preset::{Defaults, Required, Value};
 use super::values::{Choice, Map, RawText, Span, Whole, Words};
 
@@ -49,7 +51,7 @@ section! {
     /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP).
     struct Server {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
-        "name" name: Option<RawText> = Value(None);
+        "name" name: Option<ServerName> = Value(None);
         /// How the server is reached, as many clients write it. It must agree with `command` or `url`; it may be left out.
         "type" kind: Option<Choice<TransportKind>> = Value(None);
         /// The program to start. May hold references.
@@ -70,11 +72,11 @@ section! {
         "quarantined" quarantined: bool = Value(false);
         /// Whether new and changed tools of the server are used at once (`auto`) or wait for approval (`manual`).
         /// Checked, without effect in this version.
-        "trust" trust: Choice<Trust> = Value(Choice(Trust::Manual));
+        "trust" trust: Choice<Trust> = Value(Choice(DEFAULT_TRUST));
         /// How long one call may take.
-        "timeout" timeout: Span<1, HOUR_MS> = Value(Span(std::time::Duration::from_secs(30)));
+        "timeout" timeout: Span<1, HOUR_MS> = Value(Span(DEFAULT_TIMEOUT));
         /// How many calls may be under way at once.
-        "max_concurrent" max_concurrent: Whole<1, 1024> = Value(Whole(16));
+        "max_concurrent" max_concurrent: Whole<1, 1024> = Value(Whole(DEFAULT_MAX_CONCURRENT as u64));
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" idle_stop: Option<Span<100, { 7 * DAY_MS }>> = Value(None);
         /// What the operator says about single tools, by the tool's name.

@@ -1,1 +1,70 @@
+//! The settings, checked through files in real folders.
 
+mod accepted;
+mod generated;
+mod key_file;
+mod precedence;
+mod references;
+mod refused;
+mod reload;
+mod robust;
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Environment, Settings, SettingsError, Sources, load};
+
+/// A data folder with a configuration file, and the variables that are set.
+struct Scene {
+    folder: TempDir,
+    variables: Vec<(String, String)>,
+    sources: Sources,
+}
+
+impl Scene {
+    /// A folder without a configuration file.
+    fn empty() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        Self {
+            folder,
+            variables: Vec::new(),
+            sources,
+        }
+    }
+
+    /// A folder with this configuration file.
+    fn with(config: &str) -> Self {
+        let scene = Self::empty();
+        scene.write("mcp_config.json", config);
+        scene
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self.sources.environment = Environment::of_variables(self.variables.clone());
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn load(&self) -> Result<Settings, SettingsError> {
+        load(&self.sources)
+    }
+
+    fn settings(&self) -> Settings {
+        self.load().unwrap_or_else(|error| panic!("{error}"))
+    }
+}

@@ -1,0 +1,231 @@
+//! Files that are allowed, and what they mean.
+
+use std::time::Duration;
+
+use mcpproxy_policy::{Hints, Mode, Rules, Unannotated};
+use serde_json::{Value, json};
+
+use super::Scene;
+use crate::settings::{
+    Activity, Detail, Discovery, Durability, ProxiedHints, RateLimit, Secret, Store, Text,
+    Transport, Trust, effective,
+};
+
+/// A file with every key in it.
+pub(super) const EVERYTHING: &str = r#"{
+  "$schema": "./mcp_config.schema.json",
+  "listen": "0.0.0.0:9000",
+  "api_key": "configured-key",
+  "allow_plain_http": true, // a comment
+  "mcpServers": {
+    "github": {
+      "type": "http",
+      "url": "https://example.com/mcp",
+      "headers": { "Authorization": "Bearer abcdefgh" },
+      "trust": "auto",
+    },
+    "files": {
+      "type": "stdio", "command": "npx", "args": ["-y", "server", "/data"],
+      "env": { "LEVEL": "verbose" }, "working_dir": "/srv",
+      "enabled": false, "quarantined": true,
+      "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
+      "tools": {
+        "write_file": {
+          "enabled": false,
+          "annotations": { "title": "Write", "readOnlyHint": false, "destructiveHint": true,
+                           "idempotentHint": true, "openWorldHint": false },
+          "rate_limit": { "max_calls": 10, "window_ms": 1000 },
+        },
+        "read_file": {},
+      },
+    },
+  },
+  "intent_declaration": { "mode": "inferred", "strict_server_validation": false, "unannotated": "at_least_write" },
+  "discovery": { "limit": 50, "detail": "compact", "semantic": false },
+  "activity": { "retention_days": 1, "max_payload_bytes": 1024, "durability": "balanced" },
+  "store": { "url": "postgres://user:password@db/mcpproxy" },
+  "hints": { "proxied": "content" }, /* and another */
+}"#;
+
+#[test]
+fn no_file_means_the_defaults() {
+    let settings = Scene::empty().settings();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.api_key, None);
+    assert!(!settings.allow_plain_http);
+    assert!(settings.servers.is_empty());
+    assert_eq!(settings.rules, Rules::default());
+    let discovery = Discovery {
+        limit: 5,
+        detail: Detail::Full,
+        semantic: true,
+    };
+    assert_eq!(settings.discovery, discovery);
+    let activity = Activity {
+        retention_days: 90,
+        max_payload_bytes: 65_536,
+        durability: Durability::Strict,
+    };
+    assert_eq!(settings.activity, activity);
+    assert_eq!(settings.store, Store::Sqlite);
+    assert_eq!(settings.hints, ProxiedHints::Meta);
+}
+
+#[test]
+fn an_empty_object_means_the_defaults() {
+    let (with, without) = (Scene::with("{}"), Scene::empty());
+    assert_eq!(effective(&with.settings()), effective(&without.settings()));
+}
+
+#[test]
+fn every_global_key_is_used() {
+    let settings = Scene::with(EVERYTHING).settings();
+    assert_eq!(settings.listen.to_string(), "0.0.0.0:9000");
+    assert_eq!(settings.api_key, Some(Secret::new("configured-key")));
+    assert!(settings.allow_plain_http);
+    let rules = Rules {
+        mode: Mode::Inferred,
+        strict_server_validation: false,
+        unannotated: Unannotated::AtLeastWrite,
+    };
+    assert_eq!(settings.rules, rules);
+    assert_eq!(settings.discovery.limit, 50);
+    assert_eq!(settings.discovery.detail, Detail::Compact);
+    assert!(!settings.discovery.semantic);
+    assert_eq!(settings.activity.retention_days, 1);
+    assert_eq!(settings.activity.max_payload_bytes, 1024);
+    assert_eq!(settings.activity.durability, Durability::Balanced);
+    let address = Secret::new("postgres://user:password@db/mcpproxy");
+    assert_eq!(settings.store, Store::Postgres(address));
+    assert_eq!(settings.hints, ProxiedHints::Content);
+}
+
+#[test]
+fn every_key_of_a_server_is_used() {
+    let settings = Scene::with(EVERYTHING).settings();
+    let [github, files] = settings.servers.as_slice() else {
+        panic!("two servers in the order of the file");
+    };
+    assert_eq!((&*github.name, &*files.name), ("github", "files"));
+    let transport = Transport::Http {
+        url: Text::Plain("https://example.com/mcp".into()),
+        headers: vec![("Authorization".into(), Secret::new("Bearer abcdefgh"))],
+    };
+    assert_eq!(github.transport, transport);
+    assert_eq!((github.enabled, github.quarantined), (true, false));
+    assert_eq!(github.timeout, Duration::from_secs(30));
+    assert_eq!((github.max_concurrent, github.idle_stop), (16, None));
+    assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
+
+    let plain = |text: &str| Text::Plain(text.into());
+    let transport = Transport::Stdio {
+        command: plain("npx"),
+        args: vec![plain("-y"), plain("server"), plain("/data")],
+        env: vec![("LEVEL".into(), Secret::new("verbose"))],
+        working_dir: Some(plain("/srv")),
+    };
+    assert_eq!(files.transport, transport);
+    assert_eq!((files.enabled, files.quarantined), (false, true));
+    assert_eq!(files.timeout, Duration::from_secs(90));
+    assert_eq!(files.max_concurrent, 4);
+    assert_eq!(files.idle_stop, Some(Duration::from_secs(600)));
+}
+
+#[test]
+fn every_key_of_a_tool_is_used() {
+    let settings = Scene::with(EVERYTHING).settings();
+    let tools = &settings.servers[1].tools;
+    let write = &tools["write_file"];
+    let hints = Hints {
+        read_only: Some(false),
+        destructive: Some(true),
+        idempotent: Some(true),
+        open_world: Some(false),
+    };
+    assert_eq!(write.hints, hints);
+    let annotations = json!({ "title": "Write", "readOnlyHint": false, "destructiveHint": true,
+                              "idempotentHint": true, "openWorldHint": false });
+    assert_eq!(Value::Object(write.annotations.clone()), annotations);
+    assert!(!write.enabled);
+    let limit = RateLimit {
+        max_calls: 10,
+        window: Duration::from_secs(1),
+    };
+    assert_eq!(write.rate_limit, Some(limit));
+    let read = &tools["read_file"];
+    assert_eq!(read.hints, Hints::default());
+    assert!(read.annotations.is_empty() && read.enabled && read.rate_limit.is_none());
+}
+
+#[test]
+fn both_forms_of_servers_mean_the_same() {
+    let map = r#"{ "mcpServers": { "b": { "command": "x" }, "a": { "url": "http://h/mcp" } } }"#;
+    let array = r#"{ "mcpServers": [{ "name": "b", "command": "x" }, { "name": "a", "url": "http://h/mcp" }] }"#;
+    let (map, array) = (Scene::with(map).settings(), Scene::with(array).settings());
+    assert_eq!(map.servers, array.servers);
+    assert_eq!(map.servers.len(), 2);
+}
+
+#[test]
+fn a_change_of_one_server_shows_in_that_server_only() {
+    let scene = Scene::with(EVERYTHING);
+    let before = scene.settings();
+    scene.write(
+        "mcp_config.json",
+        &EVERYTHING.replace("\"verbose\"", "\"quiet\""),
+    );
+    let after = scene.settings();
+    assert_eq!(before.servers[0], after.servers[0]);
+    assert_ne!(before.servers[1], after.servers[1]);
+}
+
+#[test]
+fn addresses_to_listen_on() {
+    for (written, meant) in [
+        ("127.0.0.1:0", "127.0.0.1:0"),
+        ("[::1]:80", "[::1]:80"),
+        ("localhost:8080", "127.0.0.1:8080"),
+    ] {
+        let settings = Scene::with(&format!(r#"{{ "listen": "{written}" }}"#)).settings();
+        assert_eq!(settings.listen.to_string(), meant);
+    }
+}
+
+#[test]
+fn a_relative_working_dir_starts_at_the_folder_of_the_file() {
+    let scene =
+        Scene::with(r#"{ "mcpServers": { "a": { "command": "x", "working_dir": "sub/b" } } }"#);
+    let settings = scene.settings();
+    let Transport::Stdio { working_dir, .. } = &settings.servers[0].transport else {
+        panic!("a process");
+    };
+    let expected = scene.path("sub/b");
+    assert_eq!(working_dir.as_ref().map(Text::expose), expected.to_str());
+}
+
+#[test]
+fn what_is_shown_has_every_value_and_no_secret() {
+    let settings = Scene::with(EVERYTHING).settings();
+    let shown = effective(&settings);
+    assert_eq!(shown["api_key"], "***");
+    assert_eq!(
+        shown["mcpServers"]["github"]["headers"]["Authorization"],
+        "***"
+    );
+    assert_eq!(shown["mcpServers"]["files"]["timeout"], "1m 30s");
+    assert_eq!(shown["store"]["url"], "***");
+    let (shown, debug) = (shown.to_string(), format!("{settings:?}"));
+    for secret in ["configured-key", "abcdefgh", "verbose", "password"] {
+        assert!(!shown.contains(secret), "{shown}");
+        assert!(!debug.contains(secret), "{debug}");
+    }
+}
+
+#[test]
+fn what_is_shown_is_a_valid_file_with_the_same_meaning() {
+    // Without the values that are hidden, because `***` is not an address.
+    let file = EVERYTHING.replace("postgres://user:password@db/mcpproxy", "sqlite");
+    let shown = effective(&Scene::with(&file).settings());
+    let again = effective(&Scene::with(&shown.to_string()).settings());
+    assert_eq!(shown, again);
+}

@@ -1,0 +1,188 @@
+//! References: what they become, and what happens when they lead nowhere.
+
+use std::fs;
+
+use super::Scene;
+use crate::settings::{Secret, Text, Transport};
+
+/// The one argument of the one server, or the server's problem.
+#[track_caller]
+fn check(argument: &str, expected: Result<&str, &str>) {
+    let argument = serde_json::json!(argument);
+    let config =
+        format!(r#"{{ "mcpServers": {{ "a": {{ "command": "x", "args": [{argument}] }} }} }}"#);
+    let scene = Scene::with(&config)
+        .variable("TOKEN", "t0ken-value")
+        .variable("EMPTY", "");
+    scene.write("token.txt", "from-file\r\n\n");
+    scene.write("large.txt", &"x".repeat(64 * 1024 + 1));
+    fs::write(scene.path("binary.txt"), b"\xff\xfe").unwrap();
+    let server = scene.settings().servers.remove(0);
+    let Transport::Stdio { args, .. } = &server.transport else {
+        panic!("a process");
+    };
+    match expected {
+        Ok(value) => assert_eq!((args[0].expose(), server.problem), (value, None)),
+        Err(problem) => {
+            let problem = format!("mcpServers.a.args[0]: {problem}");
+            assert_eq!(server.problem, Some(problem));
+        }
+    }
+}
+
+#[test]
+fn references_are_replaced() {
+    check("plain", Ok("plain"));
+    check("", Ok(""));
+    check("${env:TOKEN}", Ok("t0ken-value"));
+    check("${env:EMPTY}", Ok(""));
+    check("Bearer ${env:TOKEN}!", Ok("Bearer t0ken-value!"));
+    check("${env:TOKEN}${env:TOKEN}", Ok("t0ken-valuet0ken-value"));
+    check("${file:token.txt}", Ok("from-file"));
+    check(
+        "${file:./token.txt}-${env:TOKEN}",
+        Ok("from-file-t0ken-value"),
+    );
+    check("$${env:TOKEN}", Ok("${env:TOKEN}"));
+    check("$${env:TOKEN} ${env:TOKEN}", Ok("${env:TOKEN} t0ken-value"));
+    check("costs $5 {a}", Ok("costs $5 {a}"));
+}
+
+#[test]
+fn references_that_lead_nowhere_are_the_problem_of_their_server() {
+    check("${env:NONE}", Err("environment variable NONE is not set"));
+    check("${file:none.txt}", Err("file 'none.txt' does not exist"));
+    check("${file:.}", Err("file '.' is not a regular file"));
+    check(
+        "${file:large.txt}",
+        Err("file 'large.txt' is larger than the 64 KiB allowed"),
+    );
+    check(
+        "${file:binary.txt}",
+        Err("file 'binary.txt' is not valid UTF-8"),
+    );
+    check(
+        "${keyring:x}",
+        Err("this version has no keyring for ${keyring:x}, use ${env:…} or ${file:…}"),
+    );
+}
+
+#[test]
+fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
+    let config = r#"{ "mcpServers": {
+        "broken": { "url": "${env:NO_URL}", "headers": { "X": "${env:NO_X}" } },
+        "fine": { "command": "${env:COMMAND}", "env": { "A": "${env:VALUE}" }, "working_dir": "${env:FOLDER}" },
+    } }"#;
+    let scene = Scene::with(config)
+        .variable("COMMAND", "run")
+        .variable("VALUE", "some value")
+        .variable("FOLDER", "/srv");
+    let settings = scene.settings();
+    assert_eq!(
+        settings.servers[0].problem.as_deref(),
+        Some(
+            "mcpServers.broken.url: environment variable NO_URL is not set; \
+             mcpServers.broken.headers.X: environment variable NO_X is not set"
+        )
+    );
+    let fine = &settings.servers[1];
+    assert_eq!(fine.problem, None);
+    let Transport::Stdio {
+        command,
+        env,
+        working_dir,
+        ..
+    } = &fine.transport
+    else {
+        panic!("a process");
+    };
+    assert_eq!(command.expose(), "run");
+    assert_eq!(env[0].1.expose(), "some value");
+    assert_eq!(working_dir.as_ref().map(Text::expose), Some("/srv"));
+}
+
+#[test]
+fn what_a_reference_gives_is_checked_like_what_is_written() {
+    let config = r#"{ "mcpServers": {
+        "a": { "url": "${env:BAD}" },
+        "b": { "url": "http://h/", "headers": { "X": "${env:LINES}" } },
+        "c": { "command": "${env:EMPTY}" },
+    } }"#;
+    let scene = Scene::with(config)
+        .variable("BAD", "secret-but-no-address")
+        .variable("LINES", "one\ntwo")
+        .variable("EMPTY", "");
+    let problems: Vec<String> = scene
+        .settings()
+        .servers
+        .into_iter()
+        .filter_map(|server| server.problem)
+        .collect();
+    let but = "its references give a value that is not allowed, allowed";
+    assert_eq!(
+        problems,
+        [
+            format!("mcpServers.a.url: {but}: an address that begins with http:// or https://"),
+            format!(
+                "mcpServers.b.headers.X: {but}: a string of visible ASCII characters and spaces"
+            ),
+            format!(
+                "mcpServers.c.command: {but}: a string that is not empty, without a NUL character"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn an_unset_reference_in_a_global_key_stops_the_start() {
+    let config = "{\n  \"api_key\": \"${env:KEY}\",\n  \"listen\": \"${env:WHERE}\",\n  \"store\": { \"url\": \"${file:db}\" } }";
+    let error = Scene::with(config).load().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "mcp_config.json:2:14: api_key: environment variable KEY is not set\n\
+         mcp_config.json:3:13: listen: environment variable WHERE is not set\n\
+         mcp_config.json:4:21: store.url: file 'db' does not exist"
+    );
+    let scene = Scene::with(config)
+        .variable("KEY", "the-key")
+        .variable("WHERE", "127.0.0.1:7");
+    scene.write("db", "postgres://u:p@h/d\n");
+    let settings = scene.settings();
+    assert_eq!(settings.listen.port(), 7);
+    assert_eq!(
+        settings.api_key.as_ref().map(Secret::expose),
+        Some("the-key")
+    );
+}
+
+#[test]
+fn every_secret_is_known_for_masking_and_none_is_printed() {
+    let config = r#"{ "api_key": "${env:KEY}", "mcpServers": {
+        "a": { "command": "x", "args": ["--token=${env:ARG}", "ordinary"], "env": { "E": "env-literal" } },
+        "b": { "url": "http://h/${env:PATH_PART}", "headers": { "Authorization": "Bearer ${env:HEADER}", "X": "header-literal" } },
+    } }"#;
+    let scene = Scene::with(config)
+        .variable("KEY", "key-value")
+        .variable("ARG", "arg-value")
+        .variable("PATH_PART", "path-value")
+        .variable("HEADER", "header-value");
+    let settings = scene.settings();
+    let secrets: Vec<String> = settings.secrets().collect();
+    let debug = format!("{settings:?}");
+    for secret in [
+        "key-value",
+        "arg-value",
+        "env-literal",
+        "path-value",
+        "header-value",
+        "header-literal",
+    ] {
+        assert!(
+            secrets.iter().any(|known| known == secret),
+            "{secret} is not masked"
+        );
+        assert!(!debug.contains(secret), "{secret} is printed: {debug}");
+    }
+    assert!(!secrets.iter().any(|known| known == "ordinary"));
+    assert!(debug.contains("ordinary"));
+}
