@@ -1,1 +1,36 @@
 //! Connections to MCP servers: one task for each, none in the way of another.
+//!
+//! An [`Upstream`] is a handle to one server. Its task connects, lists the tools, keeps the
+//! listing current and connects again when the server is lost; an [`Observer`] hears of it.
+//! Calls run in the caller's own task, each with its deadline, and need a [`Permit`]: this
+//! crate must never call a tool that was not decided on. Values of headers and variables
+//! never reach a log or an error.
+//!
+//! Start reading at [`Upstream`]; then `task` (the life of an upstream), `board` (what is
+//! known of it, and who waits for what), `stdio` and `http`.
+
+mod backoff;
+mod board;
+mod builtin;
+mod connection;
+mod environment;
+pub mod guard;
+mod http;
+mod inbound;
+mod lines;
+mod listing;
+mod pending;
+mod process;
+mod runtime;
+mod spec;
+mod state;
+mod stderr;
+mod stdio;
+mod task;
+mod upstream;
+
+pub use mcpproxy_policy::Permit;
+pub use runtime::{Observer, Runtime};
+pub use spec::{BuiltIn, HttpSpec, Spec, StdioSpec, Transport};
+pub use state::{CallError, State};
+pub use upstream::Upstream;

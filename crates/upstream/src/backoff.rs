@@ -1,0 +1,48 @@
+//! How long to wait before the next attempt.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// The wait after the first failure, before jitter.
+const FIRST: Duration = Duration::from_millis(250);
+/// No wait is longer: a server that comes back is found within half a minute.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The wait after so many failures in a row, jittered so that upstreams that went down
+/// together do not come back in step.
+pub(crate) fn delay(failures: u32) -> Duration {
+    jittered(failures, RandomState::new().hash_one(failures))
+}
+
+/// Between half of the doubled wait and all of it, chosen by the random number.
+fn jittered(failures: u32, random: u64) -> Duration {
+    let doublings = failures.saturating_sub(1).min(16);
+    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let half = full / 2;
+    let spread = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+    half + Duration::from_micros(random % spread.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_half_a_minute_and_keep_half_as_jitter() {
+        for (failures, full) in [
+            (0, 250),
+            (1, 250),
+            (2, 500),
+            (5, 4_000),
+            (8, 30_000),
+            (u32::MAX, 30_000),
+        ] {
+            let full = Duration::from_millis(full);
+            for random in [0, 1, 12_345_678, u64::MAX] {
+                let wait = jittered(failures, random);
+                assert!(wait >= full / 2 && wait <= full, "{failures}: {wait:?}");
+            }
+            assert_eq!(jittered(failures, 0), full / 2);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading the answer to a request: one JSON message, or a stream of events that has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use mcpproxy_wire::sse;
+
+use super::Wire;
+use crate::CallError;
+use crate::inbound::{self, Inbound};
+use crate::lines::MESSAGE_LIMIT;
+use crate::pending::Answer;
+
+/// How often a stream that breaks off before its answer is taken up again.
+const RESUMPTIONS: usize = 20;
+/// How long to wait before that.
+const RESUMPTION_PAUSE: Duration = Duration::from_millis(500);
+
+/// How a stream of events ended.
+pub(super) enum StreamEnd {
+    /// With the answer that was looked for.
+    Answer(Answer),
+    /// Without one.
+    Open,
+    /// With an event that is too large.
+    TooLarge(sse::TooLarge),
+}
+
+impl Wire {
+    /// Reads the answer to the request with the id.
+    pub(super) async fn read_answer(
+        self: &Arc<Self>,
+        response: Response<Incoming>,
+        id: u64,
+    ) -> Answer {
+        match Kind::of(response.headers()) {
+            Kind::Json => {
+                let bytes = read_body(response.into_body(), MESSAGE_LIMIT).await?;
+                self.read_message(&bytes, id)
+            }
+            Kind::Events => self.read_events(response.into_body(), id).await,
+            Kind::Other(name) if response.status() == StatusCode::ACCEPTED => {
+                drop(name);
+                Err(CallError::malformed(
+                    "it accepted the request and gave no answer (HTTP 202)",
+                ))
+            }
+            Kind::Other(name) => Err(CallError::malformed(format!(
+                "it answers with content type '{name}' instead of JSON or events"
+            ))),
+        }
+    }
+
+    fn read_message(self: &Arc<Self>, bytes: &Bytes, id: u64) -> Answer {
+        match inbound::receive(bytes, &self.board) {
+            Inbound::Answer(answered, answer) if answered == id => answer,
+            Inbound::Garbage(reason) => Err(CallError::malformed(format!(
+                "the answer is no JSON-RPC response: {reason}"
+            ))),
+            _ => Err(CallError::malformed("the answer is for another request")),
+        }
+    }
+
+    /// Reads events until the answer comes, taking a stream that breaks off up again where
+    /// the server allows it.
+    async fn read_events(self: &Arc<Self>, body: Incoming, id: u64) -> Answer {
+        let mut last_event = None;
+        let mut stream = Some(body);
+        for _ in 0..RESUMPTIONS {
+            if let Some(body) = stream.take() {
+                match self.follow(body, Some(id), &mut last_event).await {
+                    StreamEnd::Answer(answer) => return answer,
+                    StreamEnd::TooLarge(error) => {
+                        return Err(CallError::malformed(error.to_string()));
+                    }
+                    StreamEnd::Open => {}
+                }
+            }
+            let Some(last_event) = &last_event else { break };
+            tokio::time::sleep(RESUMPTION_PAUSE).await;
+            stream = self.open_events(Some(last_event)).await.ok();
+        }
+        Err(CallError::disconnected(
+            true,
+            "the stream of events ended before the answer",
+        ))
+    }
+
+    /// Handles the events of a stream until it ends or the answer comes.
+    pub(super) async fn follow(
+        self: &Arc<Self>,
+        mut body: Incoming,
+        id: Option<u64>,
+        last_event: &mut Option<String>,
+    ) -> StreamEnd {
+        let mut reader = sse::Reader::new(MESSAGE_LIMIT);
+        while let Some(Ok(frame)) = body.frame().await {
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let events = match reader.feed(&data) {
+                Ok(events) => events,
+                Err(error) => return StreamEnd::TooLarge(error),
+            };
+            for event in events {
+                if event.id.as_ref().is_some_and(|id| !id.is_empty()) {
+                    last_event.clone_from(&event.id);
+                }
+                let is_message = event.name.as_deref().is_none_or(|name| name == "message");
+                if !is_message || event.data.is_empty() {
+                    continue;
+                }
+                match inbound::receive(&Bytes::from(event.data), &self.board) {
+                    Inbound::Answer(answered, answer) if Some(answered) == id => {
+                        return StreamEnd::Answer(answer);
+                    }
+                    Inbound::Reply(message) => self.send_aside(message),
+                    Inbound::Answer(..) | Inbound::Done | Inbound::Garbage(_) => {}
+                }
+            }
+        }
+        StreamEnd::Open
+    }
+}
+
+/// What a body is said to be.
+enum Kind {
+    Json,
+    Events,
+    /// Anything else, cut for messages.
+    Other(String),
+}
+
+impl Kind {
+    fn of(headers: &HeaderMap) -> Self {
+        let value = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let name = value.split(';').next().unwrap_or_default().trim();
+        if name.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if name.eq_ignore_ascii_case("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Other(name.chars().take(60).collect())
+        }
+    }
+}
+
+/// Reads a body of bounded size; a body in one piece is not copied.
+pub(super) async fn read_body(mut body: Incoming, limit: usize) -> Result<Bytes, CallError> {
+    let too_large = || CallError::malformed(format!("the answer is longer than {limit} bytes"));
+    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+        return Err(too_large());
+    }
+    let mut first: Option<Bytes> = None;
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| CallError::disconnected(true, "the answer broke off"))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if first.is_none() {
+            first = Some(data);
+        } else {
+            rest.extend_from_slice(&data);
+        }
+        if first.as_ref().map_or(0, Bytes::len) + rest.len() > limit {
+            return Err(too_large());
+        }
+    }
+    let first = first.unwrap_or_default();
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
+}

@@ -1,0 +1,91 @@
+//! The stream on which a server tells what nobody asked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, HeaderName, HeaderValue};
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+
+use super::body::Body;
+use super::{Wire, is_absent};
+use crate::backoff;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A stream that held this long was well.
+const WELL_AFTER: Duration = Duration::from_secs(10);
+
+/// Why a stream of events could not be opened.
+pub(super) enum NoEvents {
+    /// The server answered with this status.
+    Status(StatusCode),
+    /// There was no answer.
+    Broken,
+}
+
+/// Follows the server's events for as long as the session lasts.
+///
+/// Changes of tools count as announced only while the stream is open. Whatever happened in
+/// between may have been missed, so each opening makes the listing stale.
+pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
+    let mut last_event = None;
+    let mut was_open = false;
+    let mut failures = 0;
+    loop {
+        match wire.open_events(last_event.as_deref()).await {
+            Ok(stream) => {
+                let since = Instant::now();
+                was_open = true;
+                if declares_changes {
+                    wire.board.set_announces(true);
+                }
+                wire.follow(stream, None, &mut last_event).await;
+                if declares_changes {
+                    wire.board.set_announces(false);
+                }
+                failures = if since.elapsed() >= WELL_AFTER {
+                    0
+                } else {
+                    failures
+                };
+            }
+            Err(NoEvents::Status(StatusCode::NOT_FOUND)) if was_open && wire.has_session_id() => {
+                wire.lose(&"its session has expired".into(), true);
+                return;
+            }
+            // The server has no such stream. What it declared can then not reach us.
+            Err(NoEvents::Status(status)) if is_absent(status) || !was_open => return,
+            Err(_) => {}
+        }
+        failures += 1;
+        tokio::time::sleep(backoff::delay(failures)).await;
+    }
+}
+
+impl Wire {
+    /// Opens a stream of events, after the last one that was seen.
+    pub(super) async fn open_events(&self, last_event: Option<&str>) -> Result<Incoming, NoEvents> {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.session_headers().clone();
+        let headers = request.headers_mut();
+        headers.remove(http::header::CONTENT_TYPE);
+        headers.insert(ACCEPT, EVENTS);
+        if let Some(id) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let response = self
+            .client
+            .request(request)
+            .await
+            .map_err(|_| NoEvents::Broken)?;
+        if response.status() == StatusCode::OK {
+            return Ok(response.into_body());
+        }
+        Err(NoEvents::Status(response.status()))
+    }
+}

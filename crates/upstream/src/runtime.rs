@@ -1,0 +1,70 @@
+//! What all upstreams share.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mcpproxy_wire::Tool;
+
+use crate::State;
+use crate::http::{self, Client};
+
+/// How long a server may take to start: `npx` and `uvx` download it first.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Hears what happens to upstreams.
+///
+/// The upstream's own task calls it and waits meanwhile, so it must not block.
+pub trait Observer: Send + Sync {
+    /// A server's tools were listed and differ from what was told before.
+    fn listed(&self, server: &str, tools: Vec<Tool>);
+
+    /// A server entered a state.
+    fn state_changed(&self, server: &str, state: &State);
+}
+
+/// What all upstreams share. Cloning shares it further.
+#[derive(Clone)]
+pub struct Runtime {
+    /// Our own program, started as a guard for each server's process (Linux).
+    pub guard: Option<PathBuf>,
+    /// Our version, as servers are told.
+    pub version: String,
+    /// How long a server may take to start.
+    pub start_timeout: Duration,
+    pub(crate) observer: Arc<dyn Observer>,
+    client: Arc<OnceLock<Client>>,
+}
+
+impl Runtime {
+    /// What upstreams need besides their own configuration.
+    pub fn new(
+        guard: Option<PathBuf>,
+        version: impl Into<String>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        Self {
+            guard,
+            version: version.into(),
+            start_timeout: START_TIMEOUT,
+            observer,
+            client: Arc::default(),
+        }
+    }
+
+    /// The one client of all servers reached over HTTP, made when the first one needs it.
+    pub(crate) fn client(&self) -> Client {
+        self.client.get_or_init(http::client).clone()
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Runtime")
+            .field("version", &self.version)
+            .field("start_timeout", &self.start_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+//! A gateway that waits to be killed.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_policy::{Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, decide};
+use mcpproxy_upstream::{Observer, Runtime, Spec, State, StdioSpec, Transport, Upstream};
+use tokio::time::Instant;
+
+/// Starts a guarded server that starts processes, prints who they are, and waits.
+pub(crate) fn run() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let program = std::env::current_exe().expect("the path of this program");
+        let shared = Runtime::new(Some(program.clone()), "1", Arc::new(Nobody));
+        let spec = Spec {
+            name: "fake".into(),
+            transport: Transport::Stdio(StdioSpec {
+                command: program.to_string_lossy().into_owned(),
+                args: vec!["ignores-the-end".into()],
+                env: Vec::new(),
+                working_dir: None,
+            }),
+            timeout: Duration::from_secs(30),
+            max_concurrent: 1,
+            idle_stop: None,
+        };
+        let upstream = Upstream::start(spec, &shared);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let result = upstream
+            .call(&permit(), "{}", deadline)
+            .await
+            .expect("the server spawns");
+        let result = result.json().to_value();
+        let State::Ready {
+            pid: Some(guard), ..
+        } = upstream.state()
+        else {
+            panic!("the server is ready");
+        };
+        let pids = result["content"][0]["text"].as_str().expect("a text");
+        writeln!(std::io::stdout(), "{guard} {pids}").expect("the test listens");
+        std::future::pending::<()>().await;
+    });
+    ExitCode::SUCCESS
+}
+
+fn permit() -> mcpproxy_policy::Permit {
+    let intent = Intent::parse(Operation::Write, &Declared::default(), Mode::Inferred)
+        .expect("the variant says it all");
+    let subject = Subject {
+        server: &"fake".into(),
+        tool: &"spawn".into(),
+        description: "",
+        hints: Hints::default(),
+    };
+    match decide(&intent, &subject, Rules::default()) {
+        Decision::Allow(permit, _) => permit,
+        Decision::Deny(denial) => panic!("{denial}"),
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn listed(&self, _: &str, _: Vec<mcpproxy_wire::Tool>) {}
+    fn state_changed(&self, _: &str, _: &State) {}
+}

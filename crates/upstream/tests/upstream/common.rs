@@ -1,0 +1,170 @@
+//! What the tests share: an observer that remembers, permits, and handles to the fake server.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcpproxy_policy::{
+    Decision, Declared, Hints, Intent, Mode, Operation, Permit, Rules, Subject, decide,
+};
+use mcpproxy_upstream::{
+    CallError, Observer, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+};
+use mcpproxy_wire::Tool;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The helper program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
+
+/// An observer that remembers, and can be waited for.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) listings: Mutex<Vec<Vec<Tool>>>,
+    pub(crate) states: watch::Sender<Vec<State>>,
+}
+
+impl Observer for Memory {
+    fn listed(&self, _server: &str, tools: Vec<Tool>) {
+        self.listings
+            .lock()
+            .expect("no test panics here")
+            .push(tools);
+    }
+
+    fn state_changed(&self, _server: &str, state: &State) {
+        self.states.send_modify(|states| states.push(state.clone()));
+    }
+}
+
+impl Memory {
+    /// Waits until a state came that fits.
+    pub(crate) async fn until(&self, fits: impl Fn(&State) -> bool) -> State {
+        let mut states = self.states.subscribe();
+        let found = states.wait_for(|states| states.iter().any(&fits));
+        let states = tokio::time::timeout(LONG, found)
+            .await
+            .expect("the state comes")
+            .expect("the observer lives");
+        states
+            .iter()
+            .find(|state| fits(state))
+            .expect("it was found")
+            .clone()
+    }
+
+    /// The reason of the first failure.
+    pub(crate) async fn failure(&self) -> String {
+        match self
+            .until(|state| matches!(state, State::Failed { .. }))
+            .await
+        {
+            State::Failed { reason, .. } => reason.to_string(),
+            _ => unreachable!("only failures fit"),
+        }
+    }
+
+    /// What the newest listing says of a tool.
+    pub(crate) fn hints(&self, name: &str) -> Hints {
+        let listings = self.listings.lock().expect("no test panics here");
+        let newest = listings.last().expect("a listing came");
+        newest
+            .iter()
+            .find(|tool| &*tool.name == name)
+            .expect("it is listed")
+            .hints
+    }
+}
+
+/// Longer than anything takes that goes well on a busy machine.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) fn soon() -> Instant {
+    Instant::now() + LONG
+}
+
+pub(crate) struct Fake {
+    pub(crate) upstream: Upstream,
+    pub(crate) memory: Arc<Memory>,
+}
+
+impl Fake {
+    /// Starts the fake server under its guard.
+    pub(crate) fn start(mode: &str) -> Self {
+        Self::with(mode, |_, _| {})
+    }
+
+    pub(crate) fn with(mode: &str, change: impl FnOnce(&mut Spec, &mut Runtime)) -> Self {
+        let mut spec = spec(mode);
+        let memory = Arc::new(Memory::default());
+        let guard = Some(PathBuf::from(PROGRAM));
+        let mut runtime = Runtime::new(guard, "1", Arc::clone(&memory) as Arc<dyn Observer>);
+        change(&mut spec, &mut runtime);
+        Self {
+            upstream: Upstream::start(spec, &runtime),
+            memory,
+        }
+    }
+
+    /// Calls a tool as reading, and decodes what it says.
+    pub(crate) async fn read(&self, tool: &str, arguments: &str) -> Result<Value, CallError> {
+        self.call(Operation::Read, tool, arguments).await
+    }
+
+    pub(crate) async fn call(
+        &self,
+        operation: Operation,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<Value, CallError> {
+        let permit = permit("fake", tool, operation);
+        let result = self.upstream.call(&permit, arguments, soon()).await?;
+        Ok(said(&result))
+    }
+}
+
+/// The text of a result of the fake server, which is JSON.
+pub(crate) fn said(result: &mcpproxy_wire::CallResult) -> Value {
+    let result = result.json().to_value();
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    serde_json::from_str(text).expect("the text is JSON")
+}
+
+pub(crate) fn spec(mode: &str) -> Spec {
+    Spec {
+        name: "fake".into(),
+        transport: Transport::Stdio(StdioSpec {
+            command: PROGRAM.into(),
+            args: vec![mode.into()],
+            env: vec![("FAKE_KEY".into(), "topsecret-value".into())],
+            working_dir: None,
+        }),
+        timeout: LONG,
+        max_concurrent: 16,
+        idle_stop: None,
+    }
+}
+
+pub(crate) fn stdio(spec: &mut Spec) -> &mut StdioSpec {
+    match &mut spec.transport {
+        Transport::Stdio(stdio) => stdio,
+        _ => unreachable!("the fake server is a program"),
+    }
+}
+
+/// A permit, as only a decision gives one.
+pub(crate) fn permit(server: &str, tool: &str, operation: Operation) -> Permit {
+    let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)
+        .expect("the variant says it all");
+    let subject = Subject {
+        server: &server.into(),
+        tool: &tool.into(),
+        description: "",
+        hints: Hints::default(),
+    };
+    match decide(&intent, &subject, Rules::default()) {
+        Decision::Allow(permit, _) => permit,
+        Decision::Deny(denial) => panic!("{denial}"),
+    }
+}
