@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The `mcpproxy` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mcpproxy::main()
+}

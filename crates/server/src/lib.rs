@@ -1,1 +1,93 @@
-//! HTTP and stdio faces of the gateway.
+//! The faces of the gateway: MCP over HTTP and stdio, and REST.
+//!
+//! This crate turns bytes into requests of the gateway and its answers back into bytes. It
+//! decides nothing about a call. Start reading at [`message`], what an MCP client may ask,
+//! whichever way it comes; then [`mcp`], the same over HTTP.
+
+mod access;
+mod body;
+mod listen;
+mod mcp;
+pub mod message;
+mod respond;
+mod rest;
+mod sessions;
+pub mod stdio;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use mcpproxy_gateway::Gateway;
+use mcpproxy_gateway::settings::Secret;
+use tokio_util::sync::CancellationToken;
+
+pub use access::Reach;
+pub use listen::{serve_socket, serve_tcp};
+use sessions::Sessions;
+
+/// What every request of the HTTP faces shares.
+pub struct App {
+    gateway: Arc<Gateway>,
+    api_key: Secret,
+    address: SocketAddr,
+    sessions: Sessions,
+    shutdown: CancellationToken,
+}
+
+impl App {
+    /// An app that is reached at `address`, and ends its open streams when `shutdown` is cancelled.
+    pub fn new(
+        gateway: Arc<Gateway>,
+        api_key: Secret,
+        address: SocketAddr,
+        shutdown: CancellationToken,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            gateway,
+            api_key,
+            address,
+            sessions: Sessions::default(),
+            shutdown,
+        })
+    }
+}
+
+/// Every route, for callers that come from the given side.
+fn router(app: &Arc<App>, reach: Reach) -> Router {
+    let rest = Router::new()
+        .route("/status", get(rest::status))
+        .route("/config", get(rest::config))
+        .route("/tools", get(rest::list_tools))
+        .route("/tools/call", post(rest::call_tool))
+        .route("/tools/{server}/{tool}", get(rest::show_tool))
+        .layer(axum::middleware::from_fn_with_state(
+            (Arc::clone(app), reach),
+            access::administration,
+        ));
+    let mcp = Router::new()
+        .route("/mcp", post(mcp::post).get(mcp::get).delete(mcp::delete))
+        .layer(axum::middleware::from_fn_with_state(
+            (Arc::clone(app), reach),
+            access::agent,
+        ));
+    Router::new()
+        .merge(mcp)
+        .nest("/api/v1", rest)
+        .route("/healthz", get(rest::healthz))
+        .route("/readyz", get(rest::readyz))
+        .fallback(respond::not_found)
+        .with_state(Arc::clone(app))
+}
+
+/// Refuses to listen where anybody could call without a credential over an open line.
+pub fn check_address(address: SocketAddr, allow_plain_http: bool) -> Result<(), String> {
+    if address.ip().is_loopback() || allow_plain_http {
+        return Ok(());
+    }
+    Err(format!(
+        "listening on {address} reaches beyond this machine over plain HTTP: \
+         use a loopback address, or set \"allow_plain_http\": true if a proxy in front adds TLS"
+    ))
+}

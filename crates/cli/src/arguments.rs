@@ -1,0 +1,184 @@
+//! Everything that can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcpproxy_gateway::settings::{Environment, Sources};
+
+/// One safe, fast endpoint in front of every MCP server.
+#[derive(Debug, Parser)]
+#[command(name = "mcpproxy", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mcpproxy serve --demo                                  try it with nothing else installed
+  mcpproxy tools search 'create an issue'
+  mcpproxy call tool-read cards:get-card --args '{\"card_id\":\"card_1\"}'
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no running gateway, 4 configuration";
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// How results are shown
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    /// The configuration file [default: `mcp_config.json` in the data directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The folder of all state [default: ~/.mcpproxy]
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// For both
+    Yaml,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the gateway
+    #[command(
+        after_help = "Examples:\n  mcpproxy serve --demo\n  mcpproxy serve --listen 127.0.0.1:9000"
+    )]
+    Serve(Serve),
+    /// Serve one client on standard input and output
+    #[command(
+        after_help = "Goes through the running gateway of the data directory; without one, runs its own.\n\nExample, as a client would start it:\n  mcpproxy stdio"
+    )]
+    Stdio,
+    /// Call a tool through the variant that says what the call does
+    #[command(subcommand)]
+    Call(Call),
+    /// Find and show tools
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Show and check the configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// Show the state of the running gateway
+    #[command(after_help = "Example:\n  mcpproxy status -o json")]
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address to listen on [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Add a built-in sample server
+    #[arg(long)]
+    pub(crate) demo: bool,
+}
+
+#[derive(Debug, Subcommand)]
+#[expect(clippy::enum_variant_names, reason = "the names are what people type")]
+pub(crate) enum Call {
+    /// Call a tool that reads
+    #[command(
+        after_help = "Examples:\n  mcpproxy call tool-read github:list_repos --args '{\"org\":\"myorg\"}'\n  mcpproxy call tool-read --tool-name=github:list_repos --json_args='{}'"
+    )]
+    ToolRead(CallTool),
+    /// Call a tool that creates or changes something
+    #[command(
+        after_help = "Examples:\n  mcpproxy call tool-write github:create_issue --args @issue.json --reason 'Bug report'\n  echo '{\"title\":\"Bug\"}' | mcpproxy call tool-write github:create_issue --args -"
+    )]
+    ToolWrite(CallTool),
+    /// Call a tool that deletes or cannot be undone
+    #[command(
+        after_help = "Example:\n  mcpproxy call tool-destructive github:delete_repo --args '{\"repo\":\"test\"}' --sensitivity private"
+    )]
+    ToolDestructive(CallTool),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallTool {
+    /// The tool, as server:tool
+    #[arg(
+        value_name = "SERVER:TOOL",
+        required_unless_present = "tool_name",
+        conflicts_with = "tool_name"
+    )]
+    pub(crate) tool: Option<String>,
+    /// The tool, as server:tool
+    #[arg(long, value_name = "SERVER:TOOL")]
+    pub(crate) tool_name: Option<String>,
+    /// Arguments for the tool as a JSON object; @FILE reads a file, - reads standard input
+    #[arg(long, visible_aliases = ["json_args", "json-args"], value_name = "JSON", allow_hyphen_values = true)]
+    pub(crate) args: Option<String>,
+    /// Why the call is made, for the record
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// How sensitive the data is, for the record
+    #[arg(long, value_parser = ["public", "internal", "private", "unknown"])]
+    pub(crate) sensitivity: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// Find tools by what they do
+    #[command(after_help = "Example:\n  mcpproxy tools search 'create an issue'")]
+    Search {
+        /// What the tool should do
+        query: String,
+        /// Only tools of this server
+        #[arg(long)]
+        server: Option<String>,
+    },
+    /// List every tool
+    #[command(after_help = "Example:\n  mcpproxy tools list --server github -o json")]
+    List {
+        /// Only tools of this server
+        #[arg(long)]
+        server: Option<String>,
+    },
+    /// Show one tool with its schema
+    #[command(after_help = "Example:\n  mcpproxy tools show github:create_issue")]
+    Show {
+        /// The tool, as server:tool
+        #[arg(value_name = "SERVER:TOOL")]
+        tool: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print the JSON Schema of the configuration file
+    #[command(after_help = "Example:\n  mcpproxy config schema > mcp_config.schema.json")]
+    Schema,
+    /// Show the configuration in force, secrets masked
+    #[command(after_help = "Example:\n  mcpproxy config show -o yaml")]
+    Show,
+    /// Check the configuration file and report every problem
+    #[command(after_help = "Example:\n  mcpproxy config check --config ./mcp_config.json")]
+    Check,
+}
+
+// === impl Common ===
+
+impl Common {
+    /// Where the settings come from, for a command without flags of its own for them.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources {
+            data_dir: self.data_dir.clone(),
+            config: self.config.clone(),
+            listen: None,
+            demo: false,
+            environment: Environment::of_process(),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Where a command gets its answers: the running gateway, or one of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcpproxy_gateway::settings::{self, Settings, Sources};
+use mcpproxy_gateway::{CallRequest, Caller, Failure, Gateway, Options, Wanted};
+use mcpproxy_policy::Operation;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::daemon::{Answer, Daemon};
+use crate::failed::Failed;
+
+/// How long a gateway of our own waits for its servers before it answers with what is there.
+const SETTLE_TIME: Duration = Duration::from_secs(60);
+
+/// How often the wait for servers looks again.
+const SETTLE_STEP: Duration = Duration::from_millis(20);
+
+/// Answers commands. All answers are the JSON text of the REST interface.
+pub(crate) enum Backend {
+    /// The running gateway.
+    Daemon(Daemon),
+    /// A gateway in this process, for as long as the command takes.
+    Own(Arc<Gateway>),
+}
+
+/// Our own program, for watching over server processes. The name holds even when the file
+/// was replaced by a newer one meanwhile.
+pub(crate) fn guard_path() -> Option<PathBuf> {
+    if cfg!(target_os = "linux") {
+        return Some(PathBuf::from("/proc/self/exe"));
+    }
+    None
+}
+
+impl Backend {
+    /// The running gateway if there is one; else starts the servers that are wanted.
+    pub(crate) async fn find(sources: &Sources, wanted: Wanted) -> Result<Self, Failed> {
+        let settings = settings::load(sources)?;
+        if let Some(daemon) = Daemon::find(&settings.data_dir).await {
+            return Ok(Self::Daemon(daemon));
+        }
+        Ok(Self::Own(own(settings, wanted)))
+    }
+
+    /// Makes a call; the answer is a `CallToolResult`.
+    pub(crate) async fn call(&self, variant: Operation, request: Value) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => {
+                let mut body = request;
+                body["variant"] = json!(variant.variant());
+                answered(daemon.post("/api/v1/tools/call", text(&body)).await)
+            }
+            Self::Own(gateway) => {
+                let caller = Caller {
+                    client_name: Some("mcpproxy-cli".to_owned()),
+                    client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                    session_id: None,
+                };
+                let request = CallRequest::parse(variant, &request.to_string());
+                let outcome = gateway.call(variant, request, &caller).await;
+                match &outcome.result {
+                    Ok(_) => Ok(outcome.to_call_tool_result()),
+                    Err(failure) => Err(Failed::of_failure(failure, outcome.request_id)),
+                }
+            }
+        }
+    }
+
+    /// Lists tools, or searches them.
+    pub(crate) async fn tools(
+        &self,
+        query: Option<&str>,
+        server: Option<&str>,
+    ) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => {
+                let pairs = [("q", query), ("server", server)];
+                let query: Vec<String> = pairs
+                    .iter()
+                    .filter_map(|(name, value)| Some(format!("{name}={}", encode((*value)?))))
+                    .collect();
+                answered(
+                    daemon
+                        .get(&format!("/api/v1/tools?{}", query.join("&")))
+                        .await,
+                )
+            }
+            Self::Own(gateway) => {
+                settle(gateway).await;
+                local(gateway.list_tools(query, server))
+            }
+        }
+    }
+
+    /// Shows one tool.
+    pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => {
+                let path = format!("/api/v1/tools/{}/{}", encode(server), encode(tool));
+                answered(daemon.get(&path).await)
+            }
+            Self::Own(gateway) => {
+                settle(gateway).await;
+                local(gateway.show_tool(&format!("{server}:{tool}")))
+            }
+        }
+    }
+
+    /// Ends what was started for the command.
+    pub(crate) async fn finish(self) {
+        if let Self::Own(gateway) = self {
+            gateway.stop().await;
+        }
+    }
+}
+
+/// Starts a gateway in this process.
+pub(crate) fn own(settings: Settings, wanted: Wanted) -> Arc<Gateway> {
+    Gateway::start(
+        settings,
+        Options {
+            guard: guard_path(),
+            wanted,
+        },
+    )
+}
+
+/// Waits until every server has answered or failed, within bounds.
+async fn settle(gateway: &Gateway) {
+    let settled = async {
+        while !gateway.is_settled() {
+            tokio::time::sleep(SETTLE_STEP).await;
+        }
+    };
+    let _ = tokio::time::timeout(SETTLE_TIME, settled).await;
+}
+
+fn local(result: Result<Value, Failure>) -> Result<String, Failed> {
+    result
+        .map(|value| value.to_string())
+        .map_err(|failure| Failed::of_failure(&failure, Uuid::now_v7()))
+}
+
+/// The body of an answer, or the error in it.
+pub(crate) fn answered(answer: Result<Answer, String>) -> Result<String, Failed> {
+    let answer = answer.map_err(Failed::not_reachable)?;
+    let body = String::from_utf8_lossy(&answer.body).into_owned();
+    if answer.status.is_success() {
+        return Ok(body);
+    }
+    let error = serde_json::from_str::<Value>(&body)
+        .ok()
+        .and_then(|mut body| body.get_mut("error").map(Value::take));
+    Err(match error {
+        Some(error) => Failed::of_gateway(error),
+        None => Failed::refused(format!(
+            "the gateway answered with status {}",
+            answer.status
+        )),
+    })
+}
+
+fn text(value: &Value) -> Bytes {
+    Bytes::from(value.to_string())
+}
+
+/// A value as part of a URL: all but the plainest characters are written as their bytes.
+fn encode(value: &str) -> String {
+    use std::fmt::Write;
+    value.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_parts_are_encoded() {
+        assert_eq!(encode("a b/c?é~"), "a%20b%2Fc%3F%C3%A9~");
+    }
+}

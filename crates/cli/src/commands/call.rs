@@ -1,0 +1,129 @@
+//! `mcpproxy call tool-read|tool-write|tool-destructive`
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use mcpproxy_gateway::Wanted;
+use mcpproxy_policy::Operation;
+use serde_json::{Value, json};
+
+use crate::arguments::{Call, CallTool, Common};
+use crate::backend::Backend;
+use crate::failed::Failed;
+use crate::output::{Output, printable};
+
+/// The most that is read from a file or standard input.
+const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
+
+pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<ExitCode, Failed> {
+    let (variant, call) = match call {
+        Call::ToolRead(call) => (Operation::Read, call),
+        Call::ToolWrite(call) => (Operation::Write, call),
+        Call::ToolDestructive(call) => (Operation::Destructive, call),
+    };
+    let name = call
+        .tool
+        .as_deref()
+        .or(call.tool_name.as_deref())
+        .unwrap_or_default();
+    let request = request(variant, name, &call)?;
+    let server = name.split(':').next().unwrap_or_default();
+    let backend = Backend::find(&common.sources(), Wanted::Only(server.to_owned())).await?;
+    let result = backend.call(variant, request).await;
+    backend.finish().await;
+    let result = result?;
+    output.result(&result, text_content);
+    let is_error =
+        serde_json::from_str::<Value>(&result).is_ok_and(|result| result["isError"] == json!(true));
+    Ok(ExitCode::from(u8::from(is_error)))
+}
+
+/// The call, with the operation that the command itself declares.
+fn request(variant: Operation, name: &str, call: &CallTool) -> Result<Value, Failed> {
+    let mut intent = json!({ "operation_type": variant.as_str() });
+    if let Some(sensitivity) = &call.sensitivity {
+        intent["data_sensitivity"] = json!(sensitivity);
+    }
+    if let Some(reason) = &call.reason {
+        intent["reason"] = json!(reason);
+    }
+    let mut request = json!({ "name": name, "intent": intent });
+    if let Some(given) = &call.args {
+        let text = read_arguments(given)?;
+        let is_object = serde_json::from_str::<Value>(&text)
+            .map_err(|error| Failed::usage(format!("--args is not valid JSON: {error}")))?
+            .is_object();
+        if !is_object {
+            return Err(Failed::usage(
+                "--args must be a JSON object, such as '{\"key\": 1}'",
+            ));
+        }
+        // Sent as text, so that numbers and the order of keys stay as they were typed.
+        request["args_json"] = json!(text);
+    }
+    Ok(request)
+}
+
+fn read_arguments(given: &str) -> Result<String, Failed> {
+    let mut text = String::new();
+    if given == "-" {
+        std::io::stdin()
+            .take(ARGUMENTS_LIMIT)
+            .read_to_string(&mut text)
+            .map_err(|error| Failed::usage(format!("--args - could not be read: {error}")))?;
+    } else if let Some(path) = given.strip_prefix('@') {
+        std::fs::File::open(path)
+            .and_then(|file| file.take(ARGUMENTS_LIMIT).read_to_string(&mut text))
+            .map_err(|error| Failed::usage(format!("--args {given} could not be read: {error}")))?;
+    } else {
+        given.clone_into(&mut text);
+    }
+    Ok(text)
+}
+
+/// What a person wants to see of a result: its text, and a line for what is not text.
+fn text_content(result: &Value) -> String {
+    let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
+    if blocks.is_empty() && !result["structuredContent"].is_null() {
+        return format!("{:#}", result["structuredContent"]);
+    }
+    let lines: Vec<String> = blocks.iter().map(block).collect();
+    lines.join("\n")
+}
+
+fn block(block: &Value) -> String {
+    if let Some(text) = block["text"].as_str() {
+        return printable(text);
+    }
+    let kind = block["type"].as_str().unwrap_or("unknown");
+    let about = ["mimeType", "uri", "name"]
+        .iter()
+        .filter_map(|name| block[*name].as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
+    printable(&format!("[{kind} {about}]")).replace(" ]", "]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_shown_as_text() {
+        let check = |result: Value, expected: &str| assert_eq!(text_content(&result), expected);
+        check(
+            json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),
+            "a\nb",
+        );
+        check(
+            json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "…" }, { "type": "odd" }] }),
+            "[image image/png]\n[odd]",
+        );
+        check(
+            json!({ "structuredContent": { "n": 1 } }),
+            "{\n  \"n\": 1\n}",
+        );
+        check(json!({}), "");
+        check(json!({ "content": [7] }), "[unknown]");
+    }
+}

@@ -1,0 +1,64 @@
+//! `mcpproxy config schema|show|check`
+
+use std::process::ExitCode;
+
+use mcpproxy_gateway::settings;
+use serde_json::{Value, json};
+
+use crate::arguments::{Common, Config};
+use crate::backend::answered;
+use crate::daemon::Daemon;
+use crate::failed::Failed;
+use crate::output::Output;
+
+pub(crate) async fn run(
+    common: &Common,
+    config: Config,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    match config {
+        Config::Schema => output.result(&settings::schema().to_string(), pretty),
+        Config::Show => {
+            let settings = settings::load(&common.sources())?;
+            let shown = match Daemon::find(&settings.data_dir).await {
+                Some(daemon) => answered(daemon.get("/api/v1/config").await)?,
+                None => settings::effective(&settings).to_string(),
+            };
+            output.result(&shown, pretty);
+        }
+        Config::Check => {
+            let settings = settings::load(&common.sources())?;
+            let problems: Vec<Value> = settings
+                .servers
+                .iter()
+                .filter_map(|server| {
+                    Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
+                })
+                .collect();
+            let report = json!({
+                "file": settings.config_file,
+                "servers": settings.servers.len(),
+                "server_problems": problems,
+            });
+            output.result(&report.to_string(), checked);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+fn checked(report: &Value) -> String {
+    let mut shown = format!(
+        "{} is valid, {} servers\n",
+        report["file"].as_str().unwrap_or_default(),
+        report["servers"]
+    );
+    for problem in report["server_problems"].as_array().unwrap_or(&Vec::new()) {
+        let text = |name: &str| problem[name].as_str().unwrap_or_default();
+        shown.push_str(&format!("server {}: {}\n", text("server"), text("problem")));
+    }
+    shown
+}

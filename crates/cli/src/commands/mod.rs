@@ -1,0 +1,8 @@
+//! The commands, one file each.
+
+pub(crate) mod call;
+pub(crate) mod config;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod stdio;
+pub(crate) mod tools;

@@ -1,0 +1,176 @@
+//! `mcpproxy serve`
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use mcpproxy_gateway::settings::{self, Settings, Sources};
+use mcpproxy_gateway::{Gateway, Wanted};
+use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{Common, Serve};
+use crate::backend;
+use crate::daemon::{Daemon, socket_path};
+use crate::failed::Failed;
+use crate::output::Output;
+
+pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result<ExitCode, Failed> {
+    let sources = Sources {
+        listen: serve.listen,
+        demo: serve.demo,
+        ..common.sources()
+    };
+    let settings = settings::load(&sources)?;
+    check_address(settings.listen, settings.allow_plain_http).map_err(Failed::configuration)?;
+    let api_key =
+        settings::api_key(&settings).map_err(|error| Failed::configuration(error.to_string()))?;
+    let socket = bind_socket(&settings.data_dir).await?;
+    let listener = bind(settings.listen).await?;
+    let address = listener.local_addr().unwrap_or(settings.listen);
+
+    let gateway = backend::own(settings.clone(), Wanted::All);
+    let shutdown = CancellationToken::new();
+    let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
+    output.result(&announcement(&settings, address).to_string(), welcome);
+    let reloading = tokio::spawn(follow(sources, settings.clone(), Arc::clone(&gateway)));
+    let faces = async {
+        tokio::join!(
+            serve_tcp(listener, Arc::clone(&app)),
+            serve_socket(socket, Arc::clone(&app)),
+        );
+    };
+    let stop = async {
+        interrupted().await;
+        tracing::info!("stopping");
+        shutdown.cancel();
+    };
+    tokio::join!(faces, stop);
+    reloading.abort();
+    gateway.stop().await;
+    // Left behind, it would only be recognised as dead and replaced.
+    let _ = std::fs::remove_file(socket_path(&settings.data_dir));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until somebody wants the program to end.
+pub(crate) async fn interrupted() {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        // Without signals the program ends when it is killed.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failed> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failed::refused(format!(
+            "cannot listen on {address}: {error}; choose another address with --listen, port 0 takes a free one"
+        ))
+    })
+}
+
+/// The socket that only the owner can open, in the place of one that nobody listens on.
+async fn bind_socket(data_dir: &Path) -> Result<UnixListener, Failed> {
+    if Daemon::find(data_dir).await.is_some() {
+        return Err(Failed::refused(format!(
+            "a gateway already runs on the data directory {}; stop it, or use another --data-dir",
+            data_dir.display()
+        )));
+    }
+    let path = socket_path(data_dir);
+    let failed = |error: std::io::Error| {
+        Failed::refused(format!(
+            "the local socket cannot be made in {}: {error}",
+            data_dir.display()
+        ))
+    };
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let socket = UnixListener::bind(&path).map_err(failed)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(socket)
+}
+
+/// Takes the configuration anew whenever its file changes.
+async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>) {
+    let mut watch = match settings::watch(sources, running) {
+        Ok(watch) => watch,
+        Err(error) => {
+            tracing::warn!(%error, "changes of the configuration are not followed");
+            return;
+        }
+    };
+    while let Some(read) = watch.changed().await {
+        gateway.reload(read);
+    }
+}
+
+fn announcement(settings: &Settings, address: SocketAddr) -> Value {
+    let key = match settings.api_key {
+        Some(_) => "the configuration".to_owned(),
+        None => settings.data_dir.join("api_key").display().to_string(),
+    };
+    json!({
+        "endpoint": format!("http://{address}/mcp"),
+        "rest": format!("http://{address}/api/v1"),
+        "api_key": key,
+        "configuration": settings.config_file,
+        "servers": settings.servers.len(),
+        "demo": settings.demo,
+    })
+}
+
+/// What a person needs to know to use the gateway that just started.
+fn welcome(announcement: &Value) -> String {
+    let text = |name: &str| announcement[name].as_str().unwrap_or_default();
+    let demo = if announcement["demo"] == json!(true) {
+        "
+Try the sample server, in another terminal:
+  mcpproxy tools search 'find a card'
+  mcpproxy call tool-read cards:search-cards
+  mcpproxy call tool-read cards:delete-card --args '{\"card_id\":\"card_1\"}'    (refused: it deletes)
+"
+    } else {
+        ""
+    };
+    let empty = if announcement["servers"] == json!(0) && demo.is_empty() {
+        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+    } else {
+        ""
+    };
+    format!(
+        "mcpproxy is running
+
+  MCP endpoint   {endpoint}
+  REST           {rest}
+  API key        in {key} (REST needs it; agents on this machine do not)
+  Configuration  {configuration}
+
+Connect a client:
+  Claude Code    claude mcp add --transport http mcpproxy {endpoint}
+  Cursor         \"mcpproxy\": {{ \"url\": \"{endpoint}\" }} under \"mcpServers\" in ~/.cursor/mcp.json
+  VS Code        \"mcpproxy\": {{ \"type\": \"http\", \"url\": \"{endpoint}\" }} under \"servers\" in .vscode/mcp.json
+  Others, stdio  the command `mcpproxy stdio`
+{demo}{empty}
+Stop with Ctrl-C.
+",
+        endpoint = text("endpoint"),
+        rest = text("rest"),
+        key = text("api_key"),
+        configuration = text("configuration"),
+    )
+}

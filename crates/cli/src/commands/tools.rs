@@ -1,0 +1,101 @@
+//! `mcpproxy tools search|list|show`
+
+use std::process::ExitCode;
+
+use mcpproxy_gateway::Wanted;
+use mcpproxy_gateway::request::ToolName;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::arguments::{Common, Tools};
+use crate::backend::Backend;
+use crate::failed::Failed;
+use crate::output::{Output, printable, table};
+
+pub(crate) async fn run(common: &Common, tools: Tools, output: Output) -> Result<ExitCode, Failed> {
+    match tools {
+        Tools::Search { query, server } => {
+            list(common, Some(&query), server.as_deref(), output).await
+        }
+        Tools::List { server } => list(common, None, server.as_deref(), output).await,
+        Tools::Show { tool } => show(common, &tool, output).await,
+    }
+}
+
+async fn list(
+    common: &Common,
+    query: Option<&str>,
+    server: Option<&str>,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    let backend = Backend::find(&common.sources(), wanted(server)).await?;
+    let listed = backend.tools(query, server).await;
+    backend.finish().await;
+    output.result(&listed?, |value| rows(value, query.is_some()));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, Failed> {
+    let name =
+        ToolName::parse(name).map_err(|failure| Failed::of_failure(&failure, Uuid::now_v7()))?;
+    let backend = Backend::find(&common.sources(), wanted(Some(&name.server))).await?;
+    let shown = backend.tool(&name.server, &name.tool).await;
+    backend.finish().await;
+    output.result(&shown?, page);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(server: Option<&str>) -> Wanted {
+    server.map_or(Wanted::All, |server| Wanted::Only(server.to_owned()))
+}
+
+fn rows(value: &Value, is_search: bool) -> String {
+    let tools = value["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    if tools.is_empty() && is_search {
+        return "No tool matches. `mcpproxy tools list` shows all of them.\n".to_owned();
+    }
+    if tools.is_empty() {
+        return "No tools. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n".to_owned();
+    }
+    let cell = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+    let mut shown = table(
+        &["NAME", "CLASS", "CALL WITH", "STATUS", "SUMMARY"],
+        tools.iter().map(|tool| {
+            ["name", "class", "call_with", "status", "summary"]
+                .iter()
+                .map(|name| cell(tool, name))
+                .collect()
+        }),
+    );
+    let total = value["total"].as_u64().unwrap_or_default();
+    if total > tools.len() as u64 {
+        shown.push_str(&format!("{} of {total} shown\n", tools.len()));
+    }
+    shown
+}
+
+fn page(tool: &Value) -> String {
+    let text = |name: &str| printable(tool[name].as_str().unwrap_or_default());
+    let mut page = String::new();
+    for (label, name) in [
+        ("Name", "name"),
+        ("Server", "server"),
+        ("Class", "class"),
+        ("Call with", "call_with"),
+        ("Status", "status"),
+    ] {
+        page.push_str(&format!("{label:<12}{}\n", text(name)));
+    }
+    if !tool["annotations"].is_null() {
+        page.push_str(&format!(
+            "Annotations {}\n",
+            printable(&tool["annotations"].to_string())
+        ));
+    }
+    page.push_str(&format!("\n{}\n", text("description")));
+    page.push_str(&format!(
+        "\nArguments\n{}\n",
+        printable(&format!("{:#}", tool["inputSchema"]))
+    ));
+    page
+}

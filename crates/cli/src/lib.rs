@@ -1,0 +1,78 @@
+//! The command line: what was typed, run, and shown.
+//!
+//! Nothing here holds logic that another face would need. [`main`] is the table of contents;
+//! the commands are in `commands`, one file each. It is a library so that the tests can
+//! build the very same program under another name.
+
+mod arguments;
+mod backend;
+mod commands;
+mod daemon;
+mod failed;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failed::Failed;
+use output::Output;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    if let Some(code) = guard() {
+        return code;
+    }
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.common.output);
+    match run(arguments, output) {
+        Ok(code) => code,
+        Err(failed) => failed.report(output),
+    }
+}
+
+/// A server process is started through this program itself, which then watches over it.
+fn guard() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == mcpproxy_upstream::guard::ARGUMENT)
+        .then(|| mcpproxy_upstream::guard::run(arguments))
+}
+
+fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
+    start_logging(&arguments.command);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::refused(format!("the program could not start: {error}")))?;
+    let common = &arguments.common;
+    let code = runtime.block_on(async {
+        match arguments.command {
+            Command::Serve(serve) => commands::serve::run(common, serve, output).await,
+            Command::Stdio => commands::stdio::run(common).await,
+            Command::Call(call) => commands::call::run(common, call, output).await,
+            Command::Tools(tools) => commands::tools::run(common, tools, output).await,
+            Command::Config(config) => commands::config::run(common, config, output).await,
+            Command::Status => commands::status::run(common, output).await,
+        }
+    });
+    // A read of standard input cannot be interrupted, so its thread is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+/// Logs go to stderr, so that results on stdout stay clean. `RUST_LOG` changes what is logged.
+fn start_logging(command: &Command) {
+    let default = match command {
+        Command::Serve(_) => "info",
+        _ => "error",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(output::stderr_has_colour())
+        .with_target(false)
+        .init();
+}

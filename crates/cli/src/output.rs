@@ -1,0 +1,115 @@
+//! What is shown: results on stdout, all else on stderr.
+
+use std::io::{IsTerminal, Write};
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use serde_json::Value;
+
+use crate::arguments::Format;
+
+/// Shows results in the format that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    format: Format,
+}
+
+impl Output {
+    pub(crate) fn new(format: Format) -> Self {
+        Self { format }
+    }
+
+    /// Shows a result: as `table` draws it, or as the value itself.
+    pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) {
+        let shown = match self.format {
+            // Decoding and writing again could change a number; programs get what was sent.
+            Format::Json => format!("{text}\n"),
+            Format::Yaml => as_yaml(&decode(text)),
+            Format::Table => table(&decode(text)),
+        };
+        write_out(&shown);
+    }
+
+    /// Tells of an error.
+    pub(crate) fn error(self, error: &Value) {
+        let shown = match self.format {
+            Format::Json => serde_json::json!({ "error": error }).to_string(),
+            Format::Yaml => as_yaml(&serde_json::json!({ "error": error })),
+            Format::Table => {
+                let message = error["message"].as_str().unwrap_or("unknown error");
+                format!("error: {}", printable(message))
+            }
+        };
+        note(shown.trim_end());
+    }
+}
+
+fn write_out(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // Whoever closed the pipe has seen enough.
+    let _ = stdout.write_all(text.as_bytes());
+    if !text.ends_with('\n') {
+        let _ = stdout.write_all(b"\n");
+    }
+    let _ = stdout.flush();
+}
+
+/// Tells the person something that is not the result.
+pub(crate) fn note(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = writeln!(stderr, "{text}");
+}
+
+/// Whether messages may have colour.
+pub(crate) fn stderr_has_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::io::stderr().is_terminal()
+}
+
+/// A table with a header, without lines around it.
+pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.to_vec());
+    if table.is_tty() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell)).collect::<Vec<_>>());
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Text of a server without what would steer the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\n' | '\t' => character,
+            // Controls, and the marks that turn the direction of text around.
+            _ if character.is_control() => '\u{fffd}',
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            _ => character,
+        })
+        .collect()
+}
+
+fn decode(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+fn as_yaml(value: &Value) -> String {
+    serde_norway::to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_server_cannot_steer_the_terminal() {
+        assert_eq!(
+            printable("a\u{1b}[31mb\n\tc\u{202e}d"),
+            "a\u{fffd}[31mb\n\tc\u{fffd}d"
+        );
+    }
+}

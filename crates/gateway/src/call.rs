@@ -1,0 +1,222 @@
+//! One call, in a straight line.
+//!
+//! Every face enters at [`Gateway::call`] with the same types, so none can skip a check.
+//! Reading [`Gateway::attempt`] is reading the product.
+
+use std::time::{Duration, Instant};
+
+use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind, Status};
+use mcpproxy_catalog::Entry;
+use mcpproxy_policy::{Decision, Intent, Operation, Subject, Warning, decide};
+use mcpproxy_wire::CallResult;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::Gateway;
+use crate::failure::{Code, Failure, Violation};
+use crate::request::{Arguments, CallRequest};
+use crate::settings::ServerSettings;
+
+/// What came of a call, with the ids the caller gets back.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The id of the record.
+    pub activity_id: Uuid,
+    /// The id of the request.
+    pub request_id: Uuid,
+    /// What the caller is warned about.
+    pub warnings: Vec<Warning>,
+    /// The upstream's own result, or why there is none.
+    pub result: Result<CallResult, Failure>,
+}
+
+impl Gateway {
+    /// Makes a call, or refuses it; either way it is on the record.
+    pub async fn call(
+        &self,
+        variant: Operation,
+        request: Result<CallRequest, Failure>,
+        caller: &Caller,
+    ) -> Outcome {
+        let mut record = self.log.open(Kind::ToolCall, caller, Some(variant));
+        let mut warnings = Vec::new();
+        let result = match request {
+            Ok(request) => self
+                .attempt(variant, &request, caller, &mut record, &mut warnings)
+                .await
+                .map_err(|failure| name_the_call(failure, variant, &request)),
+            Err(failure) => Err(failure),
+        };
+        let (activity_id, request_id) = (record.id(), record.request_id());
+        record.warned(&warnings);
+        close(record, &result);
+        Outcome {
+            activity_id,
+            request_id,
+            warnings,
+            result,
+        }
+    }
+
+    /// The straight line: intent, tool, decision, arguments, record, upstream.
+    async fn attempt(
+        &self,
+        variant: Operation,
+        request: &CallRequest,
+        caller: &Caller,
+        record: &mut ActivityEntry,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<CallResult, Failure> {
+        let rules = self.settings.load().rules;
+        let name = &request.name;
+        record.about(&name.server, &name.tool);
+
+        let intent = Intent::parse(variant, &request.declared, rules.mode)?;
+        record.declared(&intent);
+
+        let server = self.server(&name.server)?;
+        let deadline = Instant::now() + server.settings.timeout;
+        let unreachable =
+            |error| Failure::of_upstream(&name.server, variant, error, &self.mask.load());
+        // What the server says of its tool now counts, not what the agent saw earlier.
+        server.upstream.fresh(deadline).await.map_err(unreachable)?;
+        let entry = self.known_tool(&name.server, &name.tool)?;
+
+        let permit = match decide(&intent, &subject(&entry), rules) {
+            Decision::Allow(permit, notes) => {
+                warnings.extend(notes);
+                permit
+            }
+            Decision::Deny(denial) => return Err(denial.into()),
+        };
+        check_arguments(&entry, &request.arguments)?;
+        self.check_rate(&server.settings, &entry, caller)?;
+
+        record.sending();
+        server
+            .upstream
+            .call(&permit, request.arguments.text(), deadline)
+            .await
+            .map_err(unreachable)
+    }
+
+    fn check_rate(
+        &self,
+        server: &ServerSettings,
+        entry: &Entry,
+        caller: &Caller,
+    ) -> Result<(), Failure> {
+        let Some(limit) = server
+            .tools
+            .get(&**entry.name())
+            .and_then(|tool| tool.rate_limit)
+        else {
+            return Ok(());
+        };
+        let who = caller_key(caller);
+        self.rates
+            .admit(&who, entry.qualified(), limit, Instant::now())
+            .map_err(|wait| rate_limited(entry.qualified(), wait))
+    }
+}
+
+/// The arguments against the tool's own schema, before anything is sent.
+fn check_arguments(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
+    entry
+        .arguments()
+        .check(Some(arguments.value()))
+        .map_err(|found| {
+            let violations: Vec<Violation> = found
+                .into_iter()
+                .map(|one| Violation {
+                    path: one.path,
+                    message: one.message,
+                })
+                .collect();
+            Failure::invalid_arguments(entry.qualified(), &violations)
+                .with("input_schema", entry.tool().input_schema.to_value())
+        })
+}
+
+fn subject(entry: &Entry) -> Subject<'_> {
+    Subject {
+        server: entry.server(),
+        tool: entry.name(),
+        description: &entry.tool().description,
+        hints: entry.hints(),
+    }
+}
+
+/// Whose calls count together: the client's name and session.
+fn caller_key(caller: &Caller) -> String {
+    format!(
+        "{}\n{}",
+        caller.client_name.as_deref().unwrap_or_default(),
+        caller.session_id.as_deref().unwrap_or_default()
+    )
+}
+
+fn rate_limited(tool: &str, wait: Duration) -> Failure {
+    let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+    Failure::new(
+        Code::RateLimited,
+        format!("Tool '{tool}' was called too often, try again in {milliseconds} ms"),
+    )
+    .with("retry_after_ms", milliseconds)
+}
+
+/// Every refusal says which call it is about.
+fn name_the_call(failure: Failure, variant: Operation, request: &CallRequest) -> Failure {
+    failure
+        .with("tool", request.name.to_string())
+        .with("variant", variant.variant())
+}
+
+fn close(record: ActivityEntry, result: &Result<CallResult, Failure>) {
+    match result {
+        Ok(result) if result.is_error() => record.close(Status::Error, Some("TOOL_ERROR")),
+        Ok(_) => record.close(Status::Success, None),
+        Err(failure) if failure.code.is_of_upstream() => {
+            record.close(Status::Error, Some(failure.code.as_str()));
+        }
+        Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// The text of the `CallToolResult` that answers an MCP client.
+    pub fn to_call_tool_result(&self) -> String {
+        let activity_id = format!("\"{}\"", self.activity_id);
+        let request_id = format!("\"{}\"", self.request_id);
+        let warnings = json!(self.warnings).to_string();
+        let mut meta = vec![
+            ("dev.mcpproxy/activity_id", activity_id.as_str()),
+            ("dev.mcpproxy/request_id", request_id.as_str()),
+        ];
+        if !self.warnings.is_empty() {
+            meta.push(("dev.mcpproxy/warnings", warnings.as_str()));
+        }
+        match &self.result {
+            Ok(result) => result.with_meta(&meta),
+            Err(failure) => {
+                failure_result(failure, self.request_id, Some(self.activity_id)).to_string()
+            }
+        }
+    }
+}
+
+/// A refusal or failure as a `CallToolResult`: the message as text, the object for programs.
+pub fn failure_result(failure: &Failure, request_id: Uuid, activity_id: Option<Uuid>) -> Value {
+    let mut meta = json!({ "dev.mcpproxy/request_id": request_id });
+    if let Some(activity_id) = activity_id {
+        meta["dev.mcpproxy/activity_id"] = json!(activity_id);
+    }
+    json!({
+        "content": [{ "type": "text", "text": failure.message }],
+        "structuredContent": { "error": failure.to_json(request_id) },
+        "isError": true,
+        "_meta": meta,
+    })
+}

@@ -1,0 +1,255 @@
+//! Finding tools: `retrieve_tools` and `describe_tool`.
+
+use mcpproxy_activity::{Caller, Kind, Status};
+use mcpproxy_catalog::{Query, present};
+use mcpproxy_wire::json::Fields;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::Gateway;
+use crate::failure::{Failure, Violation};
+use crate::menu::USAGE_INSTRUCTIONS;
+use crate::request::{ToolName, pointer, unknown_parameters, violation};
+use crate::settings::Detail;
+
+/// The most tools one search returns.
+const MOST_RESULTS: u64 = 50;
+
+/// The most tools that are described at once.
+const MOST_DESCRIBED: usize = 20;
+
+/// A search, as asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// What the tool should do.
+    pub query: String,
+    /// How many to return.
+    pub limit: Option<usize>,
+    /// How much of each.
+    pub detail: Option<Detail>,
+    /// Only tools marked read-only.
+    pub read_only_only: bool,
+    /// No tools marked destructive.
+    pub exclude_destructive: bool,
+    /// Only tools of this server.
+    pub server: Option<String>,
+}
+
+/// What a discovery tool answers.
+#[derive(Debug)]
+pub struct Found {
+    /// The id of the request.
+    pub request_id: Uuid,
+    /// The answer as JSON text, or why there is none.
+    pub result: Result<String, Failure>,
+}
+
+impl Gateway {
+    /// Answers `retrieve_tools`.
+    pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Caller) -> Found {
+        let record = self.log.open(Kind::Discovery, caller, None);
+        let request_id = record.request_id();
+        let result = search.and_then(|search| self.search(&search));
+        match &result {
+            Ok(_) => record.close(Status::Success, None),
+            Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
+        }
+        Found { request_id, result }
+    }
+
+    /// Answers `describe_tool`.
+    pub fn describe_tools(&self, names: Result<Vec<String>, Failure>, caller: &Caller) -> Found {
+        let record = self.log.open(Kind::Discovery, caller, None);
+        let request_id = record.request_id();
+        let result = names.map(|names| self.describe(&names, request_id));
+        match &result {
+            Ok(_) => record.close(Status::Success, None),
+            Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
+        }
+        Found { request_id, result }
+    }
+
+    fn search(&self, search: &Search) -> Result<String, Failure> {
+        let settings = self.settings.load();
+        if let Some(server) = &search.server {
+            self.known_server(server)?;
+        }
+        let hits = self.catalog.snapshot().search(&Query {
+            text: &search.query,
+            limit: search.limit.unwrap_or(settings.discovery.limit),
+            read_only_only: search.read_only_only,
+            exclude_destructive: search.exclude_destructive,
+            server: search.server.as_deref(),
+        });
+        let detail = search.detail.unwrap_or(settings.discovery.detail);
+        let tools = hits.hits.iter().map(|hit| match detail {
+            Detail::Full => raw(&present::full(&hit.entry, hit.score)),
+            Detail::Compact => raw(&present::compact(&hit.entry, hit.score)),
+        });
+        Ok(format!(
+            r#"{{"tools":[{}],"query":{},"total":{},"usage_instructions":{}}}"#,
+            tools.collect::<Vec<_>>().join(","),
+            json!(search.query),
+            hits.total,
+            json!(self.usage_instructions()),
+        ))
+    }
+
+    /// What the variants are for, and what an agent should know when a server is missing.
+    fn usage_instructions(&self) -> String {
+        let starting = self.servers_starting();
+        if starting.is_empty() {
+            return USAGE_INSTRUCTIONS.to_owned();
+        }
+        format!(
+            "{USAGE_INSTRUCTIONS} Still starting, so not searched yet: {}.",
+            starting.join(", ")
+        )
+    }
+
+    fn describe(&self, names: &[String], request_id: Uuid) -> String {
+        let mut tools = Vec::new();
+        let mut errors = Vec::new();
+        for name in names {
+            let found = ToolName::parse(name)
+                .and_then(|parsed| self.known_tool(&parsed.server, &parsed.tool));
+            match found {
+                Ok(entry) => tools.push(raw(&present::described(&entry))),
+                Err(failure) => {
+                    errors.push(json!({ "name": name, "error": failure.to_json(request_id) }));
+                }
+            }
+        }
+        format!(
+            r#"{{"tools":[{}],"errors":{}}}"#,
+            tools.join(","),
+            json!(errors)
+        )
+    }
+}
+
+fn raw(value: &impl Serialize) -> String {
+    // What the catalog presents is strings, numbers and JSON that was checked on arrival.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+// === impl Search ===
+
+impl Search {
+    /// Reads the arguments of `retrieve_tools`, given as the text of a JSON object.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        const PARAMETERS: &[&str] = &[
+            "query",
+            "limit",
+            "detail",
+            "read_only_only",
+            "exclude_destructive",
+            "server",
+        ];
+        let mut reader = ParameterReader::new(text, PARAMETERS, "retrieve_tools")?;
+        let query: Option<String> = reader.read("query", "must be a string");
+        let limit: Option<u64> = reader.read("limit", "must be a whole number from 1 to 50");
+        let detail: Option<Detail> = reader.read("detail", "must be full or compact");
+        let read_only_only: Option<bool> = reader.read("read_only_only", "must be true or false");
+        let exclude_destructive: Option<bool> =
+            reader.read("exclude_destructive", "must be true or false");
+        let server: Option<String> = reader.read("server", "must be a string");
+        if !reader.names("query") {
+            reader.complain("/query", "is required");
+        }
+        if limit.is_some_and(|limit| !(1..=MOST_RESULTS).contains(&limit)) {
+            reader.complain("/limit", "must be a whole number from 1 to 50");
+        }
+        reader.finish(Self {
+            query: query.unwrap_or_default(),
+            limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+            detail,
+            read_only_only: read_only_only.unwrap_or_default(),
+            exclude_destructive: exclude_destructive.unwrap_or_default(),
+            server,
+        })
+    }
+}
+
+/// Reads the arguments of `describe_tool`, given as the text of a JSON object.
+pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
+    let mut reader = ParameterReader::new(text, &["names"], "describe_tool")?;
+    let names: Option<Vec<String>> = reader.read("names", "must be a list of names");
+    if !reader.names("names") {
+        reader.complain("/names", "is required");
+    }
+    if names
+        .as_ref()
+        .is_some_and(|names| names.is_empty() || names.len() > MOST_DESCRIBED)
+    {
+        reader.complain("/names", "must hold 1 to 20 names");
+    }
+    reader.finish(names.unwrap_or_default())
+}
+
+/// Reads parameters of a tool of ours and gathers everything that is wrong with them.
+struct ParameterReader<'a> {
+    tool: &'static str,
+    fields: Fields<'a>,
+    violations: Vec<Violation>,
+}
+
+impl<'a> ParameterReader<'a> {
+    fn new(text: &'a str, known: &[&str], tool: &'static str) -> Result<Self, Failure> {
+        let Ok(fields) = serde_json::from_str::<Fields<'a>>(text) else {
+            return Err(Failure::invalid_arguments(
+                tool,
+                &[violation("", "must be an object")],
+            ));
+        };
+        Ok(Self {
+            tool,
+            violations: unknown_parameters(&fields, known),
+            fields,
+        })
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.fields.given(name).is_some()
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, name: &str, expected: &str) -> Option<T> {
+        let raw = self.fields.given(name)?;
+        let read = serde_json::from_str(raw.get()).ok();
+        if read.is_none() {
+            self.complain(&pointer(name), expected);
+        }
+        read
+    }
+
+    fn complain(&mut self, path: &str, message: &str) {
+        self.violations.push(violation(path, message));
+    }
+
+    fn finish<T>(self, value: T) -> Result<T, Failure> {
+        if self.violations.is_empty() {
+            return Ok(value);
+        }
+        Err(Failure::invalid_arguments(self.tool, &self.violations))
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    /// The text of the `CallToolResult` that answers an MCP client: the answer as
+    /// structured content, and the same JSON in a text block.
+    pub fn to_call_tool_result(&self) -> String {
+        match &self.result {
+            Ok(text) => {
+                let block = Value::String(text.clone());
+                format!(
+                    r#"{{"content":[{{"type":"text","text":{block}}}],"structuredContent":{text}}}"#
+                )
+            }
+            Err(failure) => crate::call::failure_result(failure, self.request_id, None).to_string(),
+        }
+    }
+}

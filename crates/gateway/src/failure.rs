@@ -1,0 +1,333 @@
+//! The one shape of errors, on every face.
+//!
+//! Each part has its own error type; this is the only place that turns them into what a
+//! caller sees: a stable code, a message with the remedy, and details for programs.
+
+use std::time::Duration;
+
+use mcpproxy_policy::{Denial, IntentError, Mask, Operation};
+use mcpproxy_upstream::CallError;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+/// What programs match on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Code {
+    /// Nothing was declared.
+    MissingIntent,
+    /// The operation was not declared.
+    MissingOperationType,
+    /// The declared operation does not exist.
+    InvalidOperationType,
+    /// The declared operation is not the variant's.
+    IntentMismatch,
+    /// The server's annotation speaks against the variant.
+    ServerMismatch,
+    /// The rules ask for more care with a tool without annotations.
+    UnannotatedTool,
+    /// The declared sensitivity does not exist.
+    InvalidSensitivity,
+    /// The reason is too long.
+    ReasonTooLong,
+    /// The arguments do not fit.
+    InvalidArguments,
+    /// The name is not `server:tool`.
+    InvalidToolName,
+    /// There is no such server.
+    UnknownServer,
+    /// The server has no such tool.
+    UnknownTool,
+    /// An operator switched the tool or its server off.
+    ToolDisabled,
+    /// The server waits for approval.
+    ServerQuarantined,
+    /// The server could not be reached.
+    UpstreamUnavailable,
+    /// The server did not answer in time.
+    UpstreamTimeout,
+    /// The server answered with an error of the protocol.
+    UpstreamError,
+    /// The caller called too often.
+    RateLimited,
+    /// The credential is missing or wrong.
+    Unauthorized,
+    /// The caller may not do this.
+    Forbidden,
+    /// Something broke on our side.
+    Internal,
+}
+
+/// The three groups of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// What was sent is wrong.
+    Validation,
+    /// A rule or a state speaks against it.
+    Business,
+    /// Something does not work.
+    System,
+}
+
+/// An error as a caller sees it.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// What programs match on.
+    pub code: Code,
+    /// What happened and what to do.
+    pub message: String,
+    /// More for programs.
+    pub details: Map<String, Value>,
+}
+
+/// One thing that is wrong with arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Where, as a JSON pointer.
+    pub path: String,
+    /// What.
+    pub message: String,
+}
+
+// === impl Code ===
+
+impl Code {
+    /// The code as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MissingIntent => "MISSING_INTENT",
+            Self::MissingOperationType => "MISSING_OPERATION_TYPE",
+            Self::InvalidOperationType => "INVALID_OPERATION_TYPE",
+            Self::IntentMismatch => "INTENT_MISMATCH",
+            Self::ServerMismatch => "SERVER_MISMATCH",
+            Self::UnannotatedTool => "UNANNOTATED_TOOL",
+            Self::InvalidSensitivity => "INVALID_SENSITIVITY",
+            Self::ReasonTooLong => "REASON_TOO_LONG",
+            Self::InvalidArguments => "INVALID_ARGUMENTS",
+            Self::InvalidToolName => "INVALID_TOOL_NAME",
+            Self::UnknownServer => "UNKNOWN_SERVER",
+            Self::UnknownTool => "UNKNOWN_TOOL",
+            Self::ToolDisabled => "TOOL_DISABLED",
+            Self::ServerQuarantined => "SERVER_QUARANTINED",
+            Self::UpstreamUnavailable => "UPSTREAM_UNAVAILABLE",
+            Self::UpstreamTimeout => "UPSTREAM_TIMEOUT",
+            Self::UpstreamError => "UPSTREAM_ERROR",
+            Self::RateLimited => "RATE_LIMITED",
+            Self::Unauthorized => "UNAUTHORIZED",
+            Self::Forbidden => "FORBIDDEN",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// The group it belongs to.
+    pub fn category(self) -> Category {
+        match self {
+            Self::MissingIntent
+            | Self::MissingOperationType
+            | Self::InvalidOperationType
+            | Self::IntentMismatch
+            | Self::InvalidSensitivity
+            | Self::ReasonTooLong
+            | Self::InvalidArguments
+            | Self::InvalidToolName
+            | Self::UnknownServer
+            | Self::UnknownTool => Category::Validation,
+            Self::ServerMismatch
+            | Self::UnannotatedTool
+            | Self::ToolDisabled
+            | Self::ServerQuarantined
+            | Self::RateLimited
+            | Self::Unauthorized
+            | Self::Forbidden => Category::Business,
+            Self::UpstreamUnavailable
+            | Self::UpstreamTimeout
+            | Self::UpstreamError
+            | Self::Internal => Category::System,
+        }
+    }
+
+    /// Whether the very same call may work later.
+    pub fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::RateLimited
+        )
+    }
+
+    /// Whether the call got as far as its server, or at least on the way there.
+    pub fn is_of_upstream(self) -> bool {
+        matches!(
+            self,
+            Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::UpstreamError
+        )
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// A failure without details.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: Map::new(),
+        }
+    }
+
+    /// The same with one more detail.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Arguments that do not fit, with everything that is wrong with them.
+    pub fn invalid_arguments(of: &str, violations: &[Violation]) -> Self {
+        let listed: Vec<String> = violations
+            .iter()
+            .map(|violation| match violation.path.as_str() {
+                "" => violation.message.clone(),
+                path => format!("{path}: {}", violation.message),
+            })
+            .collect();
+        Self::new(
+            Code::InvalidArguments,
+            format!("Invalid arguments for '{of}': {}", listed.join("; ")),
+        )
+        .with("violations", json!(violations))
+    }
+
+    /// What an upstream that did not do its part means for the caller.
+    pub fn of_upstream(server: &str, operation: Operation, error: CallError, mask: &Mask) -> Self {
+        let failure = match error {
+            CallError::Unavailable { reason } => Self::new(
+                Code::UpstreamUnavailable,
+                format!("Server '{server}' is not available: {reason}. The call was not sent."),
+            ),
+            CallError::Timeout { after, sent } => Self::new(
+                Code::UpstreamTimeout,
+                format!(
+                    "Server '{server}' did not answer within {}. {}",
+                    in_words(after),
+                    effect_of(sent, operation)
+                ),
+            )
+            .with("sent", sent),
+            CallError::Disconnected { sent, reason } => Self::new(
+                Code::UpstreamUnavailable,
+                format!(
+                    "Server '{server}' went away: {reason}. {}",
+                    effect_of(sent, operation)
+                ),
+            )
+            .with("sent", sent),
+            CallError::Rpc(error) => {
+                let failure = Self::new(
+                    Code::UpstreamError,
+                    format!(
+                        "Server '{server}' answered with an error: {}",
+                        error.message
+                    ),
+                );
+                let failure = failure.with("upstream_code", error.code);
+                match error.data {
+                    Some(data) => failure.with("upstream_data", data),
+                    None => failure,
+                }
+            }
+            CallError::Malformed { reason } => Self::new(
+                Code::UpstreamError,
+                format!(
+                    "Server '{server}' gave no usable answer: {reason}. {}",
+                    effect_of(true, operation)
+                ),
+            ),
+            other => Self::new(
+                Code::UpstreamError,
+                format!("Server '{server}' failed: {other}"),
+            ),
+        };
+        failure.with("server", server).masked(mask)
+    }
+
+    /// The error object, as every face shows it.
+    pub fn to_json(&self, request_id: Uuid) -> Value {
+        json!({
+            "code": self.code.as_str(),
+            "message": self.message,
+            "category": self.code.category(),
+            "retryable": self.code.is_retryable(),
+            "details": self.details,
+            "request_id": request_id,
+        })
+    }
+
+    fn masked(mut self, mask: &Mask) -> Self {
+        self.message = mask.apply(&self.message).into_owned();
+        self.details = mask_map(self.details, mask);
+        self
+    }
+}
+
+impl From<IntentError> for Failure {
+    fn from(error: IntentError) -> Self {
+        let code = match &error {
+            IntentError::Missing { .. } => Code::MissingIntent,
+            IntentError::MissingOperationType => Code::MissingOperationType,
+            IntentError::InvalidOperationType { .. } => Code::InvalidOperationType,
+            IntentError::Mismatch { .. } => Code::IntentMismatch,
+            IntentError::InvalidSensitivity { .. } => Code::InvalidSensitivity,
+            IntentError::ReasonTooLong => Code::ReasonTooLong,
+            _ => Code::InvalidArguments,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<Denial> for Failure {
+    fn from(denial: Denial) -> Self {
+        let code = match denial {
+            Denial::Unannotated { .. } => Code::UnannotatedTool,
+            _ => Code::ServerMismatch,
+        };
+        Self::new(code, denial.to_string()).with("call_with", denial.call_with().variant())
+    }
+}
+
+/// Whether a call that got no answer may have done something.
+fn effect_of(sent: bool, operation: Operation) -> &'static str {
+    match (sent, operation) {
+        (false, _) => "The call was not sent.",
+        (true, Operation::Read) => "The call was sent; as a read it is safe to repeat.",
+        (true, _) => "The call was sent and may have taken effect; check before repeating it.",
+    }
+}
+
+fn in_words(duration: Duration) -> String {
+    // Parts below a millisecond say nothing about a deadline.
+    let whole = Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    humantime::format_duration(whole).to_string()
+}
+
+fn mask_map(map: Map<String, Value>, mask: &Mask) -> Map<String, Value> {
+    map.into_iter()
+        .map(|(name, value)| (name, mask_value(value, mask)))
+        .collect()
+}
+
+fn mask_value(value: Value, mask: &Mask) -> Value {
+    match value {
+        Value::String(text) => Value::String(mask.apply(&text).into_owned()),
+        Value::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| mask_value(item, mask))
+                .collect(),
+        ),
+        Value::Object(map) => Value::Object(mask_map(map, mask)),
+        other => other,
+    }
+}

@@ -1,0 +1,230 @@
+//! The tools an agent sees: five, whatever stands behind them.
+//!
+//! The text of the four seed tools is part of the product's interface. The list is made
+//! once for each mode and sent as it is, so it is the same for everybody, always.
+
+use std::sync::LazyLock;
+
+use mcpproxy_policy::{Mode, Operation};
+use serde_json::{Value, json};
+
+/// What the three variants are for, told with every search result.
+pub const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
+
+/// What a client is told when it connects.
+pub const INSTRUCTIONS: &str = "Find tools with retrieve_tools, then call them by the variant it names in call_with: call_tool_read, call_tool_write or call_tool_destructive.";
+
+/// What a call of the removed `call_tool` is answered with.
+const CALL_TOOL_IS_GONE: &str = "Tool 'call_tool' not found. Use call_tool_read, call_tool_write, or call_tool_destructive with matching intent.operation_type. See retrieve_tools for annotations and recommendations.";
+
+static TWO_KEY: LazyLock<String> = LazyLock::new(|| list(Mode::TwoKey).to_string());
+static INFERRED: LazyLock<String> = LazyLock::new(|| list(Mode::Inferred).to_string());
+
+/// The result of `tools/list`, as text.
+pub fn tools_list(mode: Mode) -> &'static str {
+    match mode {
+        Mode::TwoKey => &TWO_KEY,
+        Mode::Inferred => &INFERRED,
+    }
+}
+
+/// What to say about a tool that is not on the menu.
+pub fn unknown_tool(name: &str) -> String {
+    if name == "call_tool" {
+        return CALL_TOOL_IS_GONE.to_owned();
+    }
+    let shown: String = name.chars().take(200).collect();
+    format!(
+        "Tool '{shown}' not found. This server offers retrieve_tools, describe_tool, call_tool_read, call_tool_write and call_tool_destructive; tools of other servers are called through the last three."
+    )
+}
+
+fn list(mode: Mode) -> Value {
+    json!({ "tools": [
+        retrieve_tools(),
+        describe_tool(),
+        call_tool(Operation::Read, mode),
+        call_tool(Operation::Write, mode),
+        call_tool(Operation::Destructive, mode),
+    ] })
+}
+
+fn retrieve_tools() -> Value {
+    json!({
+        "name": "retrieve_tools",
+        "description": "Search for tools across all upstream servers. Results include annotations (readOnlyHint, destructiveHint) and recommended call_with variant. Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "What the tool should do, in a few words" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools to return" },
+                "detail": { "type": "string", "enum": ["full", "compact"], "description": "full: with input schemas; compact: one line each, see describe_tool for more" },
+                "read_only_only": { "type": "boolean", "description": "Only tools marked read-only" },
+                "exclude_destructive": { "type": "boolean", "description": "No tools marked destructive" },
+                "server": { "type": "string", "description": "Only tools of this server" },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        },
+        "annotations": { "title": "Find tools", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false },
+    })
+}
+
+fn describe_tool() -> Value {
+    json!({
+        "name": "describe_tool",
+        "description": "Get the full definition of tools found via retrieve_tools: description, input schema, annotations and the recommended call_with variant.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "names": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 20,
+                    "description": "Tool names in the form server:tool",
+                },
+            },
+            "required": ["names"],
+            "additionalProperties": false,
+        },
+        "annotations": { "title": "Describe tools", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false },
+    })
+}
+
+fn call_tool(operation: Operation, mode: Mode) -> Value {
+    let mut properties = json!({
+        "name": { "type": "string", "description": "Tool name in the form server:tool" },
+        "args_json": { "type": "string", "description": "Arguments for the tool as JSON text" },
+        "args": { "type": "object", "description": "Arguments for the tool as an object, instead of args_json" },
+    });
+    let mut required = vec!["name"];
+    let sensitivity = json!({ "type": "string", "enum": ["public", "internal", "private", "unknown"], "description": "How sensitive the data is" });
+    let reason =
+        json!({ "type": "string", "maxLength": 1000, "description": "Why the call is made" });
+    match mode {
+        Mode::TwoKey => {
+            required.push("intent");
+            properties["intent"] = json!({
+                "type": "object",
+                "description": "What the call does; must match this variant",
+                "properties": {
+                    "operation_type": { "type": "string", "enum": [operation.as_str()] },
+                    "data_sensitivity": sensitivity,
+                    "reason": reason,
+                },
+                "required": ["operation_type"],
+            });
+        }
+        Mode::Inferred => {
+            properties["intent_data_sensitivity"] = sensitivity;
+            properties["intent_reason"] = reason;
+        }
+    }
+    json!({
+        "name": operation.variant(),
+        "description": description(operation, mode),
+        "inputSchema": { "type": "object", "properties": properties, "required": required },
+        "annotations": annotations(operation),
+    })
+}
+
+fn description(operation: Operation, mode: Mode) -> String {
+    let (what, use_for, check) = match operation {
+        Operation::Read => (
+            "Execute a read-only tool discovered via retrieve_tools.",
+            "Use for operations that query data without modifying state.",
+            "Will be rejected if server marks tool as destructive.",
+        ),
+        Operation::Write => (
+            "Execute a state-modifying tool discovered via retrieve_tools.",
+            "Use for operations that create or update resources.",
+            "Will be rejected if server marks tool as destructive.",
+        ),
+        Operation::Destructive => (
+            "Execute a destructive tool discovered via retrieve_tools.",
+            "Use for operations that delete or permanently modify resources.",
+            "Most permissive - allowed regardless of server annotations.",
+        ),
+    };
+    let declares = match mode {
+        Mode::TwoKey => format!("Requires intent.operation_type='{operation}'."),
+        Mode::Inferred => format!("The operation type '{operation}' is taken from this variant."),
+    };
+    format!("{what} {use_for} {declares} {check}")
+}
+
+/// What clients that ask before each call decide by. Calls reach other servers, so the
+/// world is open, and nothing is promised about repeating one.
+fn annotations(operation: Operation) -> Value {
+    let (title, read_only, destructive) = match operation {
+        Operation::Read => ("Call a tool that reads", true, false),
+        Operation::Write => ("Call a tool that writes", false, false),
+        Operation::Destructive => ("Call a tool that destroys", false, true),
+    };
+    json!({ "title": title, "readOnlyHint": read_only, "destructiveHint": destructive, "openWorldHint": true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound the product promises for the whole menu, as compact JSON.
+    const MENU_LIMIT: usize = 6 * 1024;
+
+    #[test]
+    fn the_menu_is_five_tools_in_under_six_kilobytes() {
+        for mode in [Mode::TwoKey, Mode::Inferred] {
+            let text = tools_list(mode);
+            assert!(text.len() < MENU_LIMIT, "{mode:?}: {} bytes", text.len());
+            let menu: Value = serde_json::from_str(text).unwrap();
+            let names: Vec<_> = menu["tools"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|tool| tool["name"].as_str().unwrap())
+                .collect();
+            assert_eq!(
+                names,
+                [
+                    "retrieve_tools",
+                    "describe_tool",
+                    "call_tool_read",
+                    "call_tool_write",
+                    "call_tool_destructive"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn the_advertised_schema_follows_the_mode() {
+        let menu: Value = serde_json::from_str(tools_list(Mode::TwoKey)).unwrap();
+        let schema = &menu["tools"][3]["inputSchema"];
+        assert_eq!(schema["required"], json!(["name", "intent"]));
+        assert_eq!(
+            schema["properties"]["intent"]["properties"]["operation_type"]["enum"],
+            json!(["write"])
+        );
+        let menu: Value = serde_json::from_str(tools_list(Mode::Inferred)).unwrap();
+        let schema = &menu["tools"][3]["inputSchema"];
+        assert_eq!(schema["required"], json!(["name"]));
+        assert!(schema["properties"].get("intent").is_none());
+        assert!(schema["properties"].get("intent_reason").is_some());
+    }
+
+    #[test]
+    fn descriptions_say_what_the_specification_says() {
+        let menu: Value = serde_json::from_str(tools_list(Mode::TwoKey)).unwrap();
+        let descriptions: Vec<_> = [0, 2, 3, 4]
+            .iter()
+            .map(|index| menu["tools"][index]["description"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            descriptions,
+            [
+                "Search for tools across all upstream servers. Results include annotations (readOnlyHint, destructiveHint) and recommended call_with variant. Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.",
+                "Execute a read-only tool discovered via retrieve_tools. Use for operations that query data without modifying state. Requires intent.operation_type='read'. Will be rejected if server marks tool as destructive.",
+                "Execute a state-modifying tool discovered via retrieve_tools. Use for operations that create or update resources. Requires intent.operation_type='write'. Will be rejected if server marks tool as destructive.",
+                "Execute a destructive tool discovered via retrieve_tools. Use for operations that delete or permanently modify resources. Requires intent.operation_type='destructive'. Most permissive - allowed regardless of server annotations.",
+            ]
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! A configuration that changes while the gateway runs.
+
+use std::sync::{Arc, PoisonError};
+
+use mcpproxy_policy::Mask;
+
+use crate::Gateway;
+use crate::settings::{Settings, SettingsError};
+
+impl Gateway {
+    /// Takes a configuration that was read anew. One that cannot be used is reported, and
+    /// what runs stays as it is.
+    pub fn reload(&self, read: Result<Settings, SettingsError>) {
+        match read {
+            Ok(settings) => {
+                if settings.listen != self.settings.load().listen {
+                    tracing::warn!("the new listen address takes effect at the next start");
+                }
+                self.mask.store(Arc::new(Mask::new(settings.secrets())));
+                let settings = Arc::new(settings);
+                self.settings.store(Arc::clone(&settings));
+                self.reconcile(&settings);
+                self.note_problem(None);
+                tracing::info!("configuration reloaded");
+            }
+            Err(error) => {
+                tracing::error!(%error, "the changed configuration cannot be used, the running one stays");
+                self.note_problem(Some(error.to_string()));
+            }
+        }
+    }
+
+    /// Why the file on disk is not what runs.
+    pub fn configuration_problem(&self) -> Option<String> {
+        self.problem
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note_problem(&self, problem: Option<String>) {
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+}

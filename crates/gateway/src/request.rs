@@ -1,0 +1,232 @@
+//! A call as it was asked for: checked for shape, not yet for meaning.
+
+use mcpproxy_policy::{Declared, Operation};
+use mcpproxy_wire::json::{Fields, parse_strict};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::failure::{Code, Failure, Violation};
+use crate::nearest::nearest;
+
+/// The parameters that every `call_tool_*` variant takes.
+const PARAMETERS: &[&str] = &[
+    "name",
+    "args_json",
+    "args",
+    "intent",
+    "intent_operation_type",
+    "intent_data_sensitivity",
+    "intent_reason",
+];
+
+/// What a caller wants done.
+#[derive(Debug)]
+pub struct CallRequest {
+    /// `server:tool`.
+    pub name: ToolName,
+    /// What the tool is given.
+    pub arguments: Arguments,
+    /// What is declared about the call.
+    pub declared: Declared,
+}
+
+/// The two halves of `server:tool`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolName {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
+}
+
+/// Arguments for a tool: the text to send, and the same decoded for checking.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    text: String,
+    value: Value,
+}
+
+// === impl CallRequest ===
+
+impl CallRequest {
+    /// Reads the arguments of a `call_tool_*` variant, given as the text of a JSON object.
+    pub fn parse(variant: Operation, text: &str) -> Result<Self, Failure> {
+        let refuse = |violations: &[Violation]| {
+            Failure::invalid_arguments(variant.variant(), violations)
+                .with("variant", variant.variant())
+        };
+        let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else {
+            return Err(refuse(&[violation("", "must be an object")]));
+        };
+        let mut violations = unknown_parameters(&fields, PARAMETERS);
+        let name = read_name(&fields, &mut violations);
+        let arguments = read_arguments(&fields, &mut violations);
+        let declared = read_declared(&fields, &mut violations);
+        match (name, arguments) {
+            (Some(name), Some(arguments)) if violations.is_empty() => Ok(Self {
+                name: ToolName::parse(&name)?,
+                arguments,
+                declared,
+            }),
+            _ => Err(refuse(&violations)),
+        }
+    }
+}
+
+/// Parameters that nobody reads: most likely a misspelling, so they are refused.
+pub(crate) fn unknown_parameters(fields: &Fields<'_>, known: &[&str]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, _) in fields.iter() {
+        if !known.contains(&name) {
+            let hint = nearest(name, known.iter().copied(), 1)
+                .first()
+                .map(|near| format!(", did you mean '{near}'?"))
+                .unwrap_or_default();
+            violations.push(violation(
+                &pointer(name),
+                &format!("unknown parameter{hint}"),
+            ));
+        } else if seen.contains(&name) {
+            violations.push(violation(&pointer(name), "is given twice"));
+        } else {
+            seen.push(name);
+        }
+    }
+    violations
+}
+
+fn read_name(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<String> {
+    let found = match fields
+        .given("name")
+        .map(|raw| serde_json::from_str(raw.get()))
+    {
+        Some(Ok(name)) => return Some(name),
+        Some(Err(_)) => "must be a string in the form server:tool",
+        None => "is required, in the form server:tool",
+    };
+    violations.push(violation("/name", found));
+    None
+}
+
+fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<Arguments> {
+    let (path, read) = match (fields.given("args"), fields.given("args_json")) {
+        (Some(_), Some(_)) => (
+            "/args",
+            Err("args and args_json are both given, send one of them".to_owned()),
+        ),
+        (Some(object), None) => ("/args", Arguments::parse(object.get())),
+        (None, Some(text)) => ("/args_json", Arguments::parse_encoded(text)),
+        (None, None) => return Some(Arguments::none()),
+    };
+    read.map_err(|message| violations.push(violation(path, &message)))
+        .ok()
+}
+
+fn read_declared(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Declared {
+    let mut read = |name: &str| {
+        let raw = fields.given(name)?;
+        // A value that says two things at once is refused here, before it can mean either.
+        parse_strict(raw.get())
+            .map_err(|error| violations.push(violation(&pointer(name), &error.to_string())))
+            .ok()
+    };
+    Declared {
+        intent: read("intent"),
+        operation_type: read("intent_operation_type"),
+        data_sensitivity: read("intent_data_sensitivity"),
+        reason: read("intent_reason"),
+    }
+}
+
+pub(crate) fn violation(path: &str, message: &str) -> Violation {
+    Violation {
+        path: path.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// A name as one step of a JSON pointer, cut where repeating it helps nobody.
+pub(crate) fn pointer(name: &str) -> String {
+    let shown: String = name.chars().take(100).collect();
+    format!("/{}", shown.replace('~', "~0").replace('/', "~1"))
+}
+
+// === impl Arguments ===
+
+impl Arguments {
+    /// No arguments.
+    pub fn none() -> Self {
+        Self {
+            text: "{}".to_owned(),
+            value: Value::Object(serde_json::Map::new()),
+        }
+    }
+
+    /// Reads the text of a JSON object; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let value = parse_strict(text).map_err(|error| format!("is not valid JSON: {error}"))?;
+        if value.is_object() {
+            return Ok(Self {
+                text: text.to_owned(),
+                value,
+            });
+        }
+        Err("must be an object; JSON text goes into args_json".to_owned())
+    }
+
+    /// Reads a JSON string that holds the text of an object. Agents send an empty string
+    /// when a tool takes nothing, so that counts as no arguments.
+    fn parse_encoded(raw: &RawValue) -> Result<Self, String> {
+        let text: String = serde_json::from_str(raw.get())
+            .map_err(|_| "must be a string of JSON; an object goes into args".to_owned())?;
+        if text.trim().is_empty() {
+            return Ok(Self::none());
+        }
+        Self::parse(&text).map_err(|message| {
+            message.replace(
+                "must be an object; JSON text goes into args_json",
+                "must hold a JSON object",
+            )
+        })
+    }
+
+    /// The text to send, as the caller wrote it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same, decoded.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+}
+
+// === impl ToolName ===
+
+impl ToolName {
+    /// Splits `server:tool` at the first colon.
+    pub fn parse(name: &str) -> Result<Self, Failure> {
+        match name.split_once(':') {
+            Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok(Self {
+                server: server.to_owned(),
+                tool: tool.to_owned(),
+            }),
+            _ => {
+                let shown: String = name.chars().take(200).collect();
+                Err(Failure::new(
+                    Code::InvalidToolName,
+                    format!(
+                        "Invalid tool name '{shown}': must be server:tool, as retrieve_tools returns it"
+                    ),
+                ))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ToolName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}", self.server, self.tool)
+    }
+}

@@ -1,0 +1,342 @@
+//! The servers behind the gateway: started, replaced and stopped as the settings say.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_catalog::{Availability, Catalog, Entry, Operator, ServerListing, ToolOverride};
+use mcpproxy_upstream::{
+    HttpSpec, Observer, Spec, State, StdioSpec, Transport as UpstreamTransport, Upstream,
+};
+use mcpproxy_wire::Tool;
+
+use crate::Gateway;
+use crate::failure::{Code, Failure};
+use crate::settings::{ServerSettings, Settings, Transport};
+
+/// How long a server may take to end by itself.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// One configured server.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) settings: Arc<ServerSettings>,
+    pub(crate) running: Running,
+}
+
+/// Whether a configured server runs, and if not, why.
+#[derive(Clone)]
+pub(crate) enum Running {
+    /// It has its own task.
+    Yes(Upstream),
+    /// Its settings cannot be used.
+    Broken(String),
+    /// The operator switched it off.
+    Disabled,
+    /// It waits for approval.
+    Quarantined,
+    /// This process was told not to start it.
+    NotStarted,
+}
+
+/// A server that a call can go to.
+pub(crate) struct Reachable {
+    pub(crate) upstream: Upstream,
+    pub(crate) settings: Arc<ServerSettings>,
+}
+
+/// All configured servers by name. Replaced as a whole.
+pub(crate) type Servers = HashMap<Arc<str>, Server>;
+
+/// Which of the configured servers this process starts.
+#[derive(Debug, Clone, Default)]
+pub enum Wanted {
+    /// All of them.
+    #[default]
+    All,
+    /// The one that a single call needs.
+    Only(String),
+}
+
+/// Puts what upstreams report into the catalog.
+pub(crate) struct CatalogObserver(pub(crate) Arc<Catalog>);
+
+impl Observer for CatalogObserver {
+    fn listed(&self, server: &str, tools: Vec<Tool>) {
+        self.0.replace(server, ServerListing { tools });
+    }
+
+    fn state_changed(&self, server: &str, state: &State) {
+        tracing::debug!(server, ?state, "server changed its state");
+    }
+}
+
+impl Gateway {
+    /// Makes the running servers those of the settings: what is gone or changed is
+    /// stopped, what is new or changed is started, the rest is left alone.
+    pub(crate) fn reconcile(&self, settings: &Settings) {
+        let _one_at_a_time = self
+            .reconciling
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let before = self.servers.load_full();
+        let mut after = Servers::new();
+        let mut untouched: HashSet<Arc<str>> = HashSet::new();
+        for wanted in &settings.servers {
+            let kept = before
+                .get(&wanted.name)
+                .filter(|server| !needs_restart(&server.settings, wanted));
+            // The catalog knows the operator's word before the server can list a tool.
+            self.catalog.configure(&wanted.name, operator(wanted));
+            let running = match kept {
+                Some(server) => {
+                    untouched.insert(Arc::clone(&wanted.name));
+                    server.running.clone()
+                }
+                None => self.start_server(wanted),
+            };
+            let server = Server {
+                settings: Arc::new(wanted.clone()),
+                running,
+            };
+            after.insert(Arc::clone(&wanted.name), server);
+        }
+        for (name, built_in) in &self.built_ins {
+            self.catalog.configure(name, Operator::default());
+            let server = before
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| self.start_built_in(name, built_in));
+            untouched.insert(Arc::clone(name));
+            after.insert(Arc::clone(name), server);
+        }
+        let gone: Vec<Upstream> = before
+            .iter()
+            .filter(|(name, _)| !untouched.contains(*name))
+            .filter_map(|(_, server)| match &server.running {
+                Running::Yes(upstream) => Some(upstream.clone()),
+                _ => None,
+            })
+            .collect();
+        for name in before.keys().filter(|name| !after.contains_key(*name)) {
+            self.catalog.remove(name);
+        }
+        self.servers.store(Arc::new(after));
+        for upstream in gone {
+            self.tasks
+                .spawn(async move { upstream.stop(STOP_GRACE).await });
+        }
+    }
+
+    fn start_server(&self, server: &ServerSettings) -> Running {
+        if let Some(problem) = &server.problem {
+            tracing::warn!(server = %server.name, problem, "server cannot be started");
+            return Running::Broken(problem.clone());
+        }
+        if server.quarantined {
+            return Running::Quarantined;
+        }
+        if !server.enabled {
+            return Running::Disabled;
+        }
+        if let Wanted::Only(only) = &self.wanted
+            && **only != *server.name
+        {
+            return Running::NotStarted;
+        }
+        match spec(server) {
+            Some(spec) => Running::Yes(Upstream::start(spec, &self.runtime)),
+            None => Running::NotStarted,
+        }
+    }
+
+    fn start_built_in(
+        &self,
+        name: &Arc<str>,
+        built_in: &Arc<dyn mcpproxy_upstream::BuiltIn>,
+    ) -> Server {
+        let settings = ServerSettings::built_in(name);
+        let spec = Spec {
+            name: Arc::clone(name),
+            transport: UpstreamTransport::BuiltIn(Arc::clone(built_in)),
+            timeout: settings.timeout,
+            max_concurrent: settings.max_concurrent,
+            idle_stop: None,
+        };
+        Server {
+            running: Running::Yes(Upstream::start(spec, &self.runtime)),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Stops every server and waits until they are gone.
+    pub async fn stop(&self) {
+        let servers = self.servers.swap(Arc::default());
+        for server in servers.values() {
+            if let Running::Yes(upstream) = &server.running {
+                let upstream = upstream.clone();
+                self.tasks
+                    .spawn(async move { upstream.stop(STOP_GRACE).await });
+            }
+        }
+        drop(servers);
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The server a call goes to, if it can be called at all.
+    pub(crate) fn server(&self, name: &str) -> Result<Reachable, Failure> {
+        self.known_server(name)?;
+        let servers = self.servers.load();
+        let Some(server) = servers.get(name) else {
+            return Err(self.unknown_server(name));
+        };
+        match &server.running {
+            Running::Yes(upstream) => Ok(Reachable {
+                upstream: upstream.clone(),
+                settings: Arc::clone(&server.settings),
+            }),
+            Running::Broken(problem) => Err(Failure::new(
+                Code::UpstreamUnavailable,
+                format!("Server '{name}' cannot be started: {problem}. The call was not sent."),
+            )),
+            Running::Disabled => Err(Failure::new(
+                Code::ToolDisabled,
+                format!(
+                    "Server '{name}' is disabled; a person has to set \"enabled\": true for it in the configuration"
+                ),
+            )),
+            Running::Quarantined => Err(Failure::new(
+                Code::ServerQuarantined,
+                format!(
+                    "Server '{name}' is quarantined; a person has to look at it and set \"quarantined\": false in the configuration"
+                ),
+            )),
+            Running::NotStarted => Err(Failure::new(
+                Code::UpstreamUnavailable,
+                format!("Server '{name}' was not started by this command. The call was not sent."),
+            )),
+        }
+    }
+
+    pub(crate) fn known_server(&self, name: &str) -> Result<(), Failure> {
+        if self.servers.load().contains_key(name) {
+            return Ok(());
+        }
+        Err(self.unknown_server(name))
+    }
+
+    /// A tool that agents may see.
+    pub(crate) fn known_tool(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Failure> {
+        let snapshot = self.catalog.snapshot();
+        let Some(entry) = snapshot.find(server, tool) else {
+            self.server(server)?;
+            return Err(self.unknown_tool(server, tool));
+        };
+        match entry.availability() {
+            Availability::Callable => Ok(Arc::clone(entry)),
+            Availability::ToolDisabled => Err(Failure::new(
+                Code::ToolDisabled,
+                format!(
+                    "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
+                ),
+            )),
+            Availability::ServerDisabled | Availability::ServerQuarantined => Err(self
+                .server(server)
+                .err()
+                .unwrap_or_else(|| self.unknown_tool(server, tool))),
+        }
+    }
+
+    fn unknown_server(&self, name: &str) -> Failure {
+        let snapshot = self.catalog.snapshot();
+        let near = snapshot.nearest_servers(name);
+        let shown: String = name.chars().take(100).collect();
+        Failure::new(
+            Code::UnknownServer,
+            format!("Server '{shown}' does not exist{}", did_you_mean(&near)),
+        )
+        .with("nearest", near)
+    }
+
+    fn unknown_tool(&self, server: &str, tool: &str) -> Failure {
+        let snapshot = self.catalog.snapshot();
+        let shown: String = format!("{server}:{tool}").chars().take(300).collect();
+        let near = snapshot.nearest_tools(&shown);
+        Failure::new(
+            Code::UnknownTool,
+            format!("Tool '{shown}' does not exist{}", did_you_mean(&near)),
+        )
+        .with("nearest", near)
+    }
+}
+
+/// Whether a server has to be started anew; the operator's word on its tools does not need it.
+fn needs_restart(running: &ServerSettings, wanted: &ServerSettings) -> bool {
+    let without_tools = |server: &ServerSettings| ServerSettings {
+        tools: std::collections::BTreeMap::new(),
+        ..server.clone()
+    };
+    without_tools(running) != without_tools(wanted)
+}
+
+fn did_you_mean(names: &[String]) -> String {
+    if names.is_empty() {
+        return "; search with retrieve_tools".to_owned();
+    }
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    format!(", did you mean {}?", quoted.join(" or "))
+}
+
+fn operator(server: &ServerSettings) -> Operator {
+    Operator {
+        enabled: server.enabled,
+        quarantined: server.quarantined,
+        tools: server
+            .tools
+            .iter()
+            .map(|(name, tool)| {
+                let word = ToolOverride {
+                    annotations: tool.annotations.clone(),
+                    enabled: tool.enabled,
+                };
+                (name.clone(), word)
+            })
+            .collect(),
+    }
+}
+
+/// What the upstream needs to know; nothing for a server inside this program.
+fn spec(server: &ServerSettings) -> Option<Spec> {
+    let exposed = |pairs: &[(String, crate::settings::Secret)]| {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect()
+    };
+    let transport = match &server.transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            working_dir,
+        } => UpstreamTransport::Stdio(StdioSpec {
+            command: command.expose().to_owned(),
+            args: args.iter().map(|one| one.expose().to_owned()).collect(),
+            env: exposed(env),
+            working_dir: working_dir.as_ref().map(|folder| folder.expose().into()),
+        }),
+        Transport::Http { url, headers } => UpstreamTransport::Http(HttpSpec {
+            url: url.expose().to_owned(),
+            headers: exposed(headers),
+        }),
+        Transport::BuiltIn => return None,
+    };
+    Some(Spec {
+        name: Arc::clone(&server.name),
+        transport,
+        timeout: server.timeout,
+        max_concurrent: server.max_concurrent,
+        idle_stop: server.idle_stop,
+    })
+}

@@ -1,0 +1,88 @@
+//! What a person is told about the running gateway.
+
+use serde_json::{Value, json};
+
+use mcpproxy_upstream::State;
+
+use crate::Gateway;
+use crate::servers::Running;
+
+impl Gateway {
+    /// Whether every server that should run has answered once or failed.
+    pub fn is_settled(&self) -> bool {
+        self.servers_starting().is_empty()
+    }
+
+    /// The servers that have not answered yet.
+    pub fn servers_starting(&self) -> Vec<String> {
+        let servers = self.servers.load();
+        let mut names: Vec<String> = servers
+            .iter()
+            .filter(|(_, server)| {
+                matches!(&server.running, Running::Yes(upstream)
+                    if matches!(upstream.state(), State::Starting))
+            })
+            .map(|(name, _)| name.to_string())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The state of the gateway and of every server, for `status`.
+    pub fn status(&self) -> Value {
+        let settings = self.settings.load();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "uptime_seconds": self.started.elapsed().as_secs(),
+            "data_dir": settings.data_dir,
+            "intent_declaration": {
+                "mode": settings.rules.mode,
+                "strict_server_validation": settings.rules.strict_server_validation,
+                "unannotated": settings.rules.unannotated,
+            },
+            "configuration_problem": self.configuration_problem(),
+            "servers": self.servers_status(),
+            "tools": self.catalog.snapshot().entries().count(),
+            "calls": self.log.counts(),
+        })
+    }
+
+    fn servers_status(&self) -> Vec<Value> {
+        let servers = self.servers.load();
+        let snapshot = self.catalog.snapshot();
+        let mut names: Vec<_> = servers.keys().collect();
+        names.sort_unstable();
+        names
+            .into_iter()
+            .filter_map(|name| servers.get(name).map(|server| (name, server)))
+            .map(|(name, server)| {
+                let (state, reason) = describe(&server.running);
+                json!({
+                    "name": name,
+                    "state": state,
+                    "reason": reason.map(|reason| self.mask.load().apply(&reason).into_owned()),
+                    "tools": snapshot.server(name).map_or(0, |server| server.entries().count()),
+                })
+            })
+            .collect()
+    }
+}
+
+/// The state of a server in one word, and why it is not ready.
+fn describe(running: &Running) -> (&'static str, Option<String>) {
+    match running {
+        Running::Broken(problem) => ("failed", Some(problem.clone())),
+        Running::Disabled => ("disabled", None),
+        Running::Quarantined => ("quarantined", None),
+        Running::NotStarted => ("not started", None),
+        Running::Yes(upstream) => match upstream.state() {
+            State::Starting => ("starting", None),
+            State::Ready { .. } => ("ready", None),
+            State::Idle => ("idle", None),
+            State::Failed { reason, .. } => ("failed", Some(reason.to_string())),
+            State::Stopped => ("stopped", None),
+            _ => ("unknown", None),
+        },
+    }
+}

@@ -1,0 +1,77 @@
+//! Tools as the REST interface and the command line show them.
+
+use mcpproxy_catalog::{Availability, Entry, Query, present};
+use serde_json::{Value, json};
+
+use crate::Gateway;
+use crate::failure::Failure;
+use crate::request::ToolName;
+
+/// How many tools a search of a person returns.
+const SHOWN: usize = 50;
+
+impl Gateway {
+    /// Tools that match a query, or all of them; optionally of one server.
+    pub fn list_tools(&self, query: Option<&str>, server: Option<&str>) -> Result<Value, Failure> {
+        if let Some(server) = server {
+            self.known_server(server)?;
+        }
+        let snapshot = self.catalog.snapshot();
+        let Some(text) = query else {
+            let tools: Vec<Value> = snapshot
+                .entries()
+                .filter(|entry| server.is_none_or(|server| **entry.server() == *server))
+                .map(|entry| row(entry, None))
+                .collect();
+            return Ok(json!({ "total": tools.len(), "tools": tools }));
+        };
+        let hits = snapshot.search(&Query {
+            text,
+            limit: SHOWN,
+            read_only_only: false,
+            exclude_destructive: false,
+            server,
+        });
+        let tools: Vec<Value> = hits
+            .hits
+            .iter()
+            .map(|hit| row(&hit.entry, Some(hit.score)))
+            .collect();
+        Ok(json!({ "query": text, "total": hits.total, "tools": tools }))
+    }
+
+    /// One tool, whole.
+    pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
+        let name = ToolName::parse(name)?;
+        let entry = self.known_tool(&name.server, &name.tool)?;
+        let mut tool = json!(present::described(&entry));
+        tool["class"] = json!(entry.effect().as_str());
+        tool["status"] = json!(status_word(entry.availability()));
+        Ok(tool)
+    }
+}
+
+fn row(entry: &Entry, score: Option<f64>) -> Value {
+    let mut row = json!({
+        "name": entry.qualified(),
+        "server": entry.server(),
+        "class": entry.effect().as_str(),
+        "call_with": entry.call_with().variant(),
+        "status": status_word(entry.availability()),
+        "summary": present::summary(&entry.tool().description),
+    });
+    if let Some(score) = score {
+        row["score"] = json!(score);
+    }
+    row
+}
+
+/// Whether a tool can be called, in a word for people.
+fn status_word(availability: Availability) -> &'static str {
+    match availability {
+        Availability::Callable => "callable",
+        Availability::ToolDisabled => "disabled",
+        Availability::ServerDisabled => "server disabled",
+        Availability::ServerQuarantined => "quarantined",
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading a request's body within bounds.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+
+/// The largest request that is read.
+pub(crate) const BODY_LIMIT: usize = 8 * 1024 * 1024;
+
+/// How long a client may take to send its request.
+const SEND_TIME: Duration = Duration::from_secs(30);
+
+/// How long the rest of a request that is too large is thrown away, so that the client
+/// comes to read the refusal instead of finding the connection reset.
+const DISCARD_TIME: Duration = Duration::from_secs(10);
+
+/// Why a body could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    TooLarge,
+    TooSlow,
+    Broken,
+}
+
+/// Reads the whole body.
+pub(crate) async fn read(body: Body) -> Result<Bytes, BodyError> {
+    tokio::time::timeout(SEND_TIME, gather(body))
+        .await
+        .unwrap_or(Err(BodyError::TooSlow))
+}
+
+async fn gather(mut body: Body) -> Result<Bytes, BodyError> {
+    let mut gathered = Gathered::default();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| BodyError::Broken)?;
+        if let Ok(data) = frame.into_data()
+            && !gathered.take(data)
+        {
+            discard(body).await;
+            return Err(BodyError::TooLarge);
+        }
+    }
+    Ok(gathered.finish())
+}
+
+async fn discard(mut body: Body) {
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    // Whoever sends for longer than this does not read the answer anyway.
+    let _ = tokio::time::timeout(DISCARD_TIME, rest).await;
+}
+
+/// What came so far. Most requests are one piece and are not copied.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    rest: BytesMut,
+}
+
+impl Gathered {
+    /// Takes a piece; false if that is too much.
+    fn take(&mut self, data: Bytes) -> bool {
+        if self.first.len() + self.rest.len() + data.len() > BODY_LIMIT {
+            return false;
+        }
+        if self.first.is_empty() && self.rest.is_empty() {
+            self.first = data;
+        } else {
+            if self.rest.is_empty() {
+                self.rest
+                    .extend_from_slice(&std::mem::take(&mut self.first));
+            }
+            self.rest.extend_from_slice(&data);
+        }
+        true
+    }
+
+    fn finish(self) -> Bytes {
+        if self.rest.is_empty() {
+            self.first
+        } else {
+            self.rest.freeze()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The one place that turns failures into HTTP.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, Uri, header};
+use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_wire::rpc::{RpcError, error_response};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A JSON answer.
+pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// A failure in the shape every face has.
+pub(crate) fn failure_response(failure: &Failure) -> Response {
+    failure_response_for(failure, Uuid::now_v7())
+}
+
+/// The same, for a request that already has an id.
+pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Response {
+    let body: Value = json!({ "error": failure.to_json(request_id) });
+    let mut response = json_response(status_of(failure.code), body.to_string());
+    if failure.code == Code::Unauthorized {
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// A message that could not be answered at all, as JSON-RPC.
+pub(crate) fn rpc_error_response(status: StatusCode, code: i64, message: &str) -> Response {
+    json_response(status, error_response(None, &RpcError::new(code, message)))
+}
+
+/// There is nothing at this path.
+pub(crate) async fn not_found(uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    let body = json!({ "error": {
+        "code": "NOT_FOUND",
+        "message": format!("There is nothing at '{path}'; the MCP endpoint is /mcp, the REST interface is under /api/v1"),
+        "category": "validation",
+        "retryable": false,
+        "details": {},
+        "request_id": Uuid::now_v7(),
+    } });
+    json_response(StatusCode::NOT_FOUND, body.to_string())
+}
+
+fn status_of(code: Code) -> StatusCode {
+    match code {
+        Code::MissingIntent
+        | Code::MissingOperationType
+        | Code::InvalidOperationType
+        | Code::IntentMismatch
+        | Code::InvalidSensitivity
+        | Code::ReasonTooLong
+        | Code::InvalidArguments
+        | Code::InvalidToolName => StatusCode::BAD_REQUEST,
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::UnknownServer | Code::UnknownTool => StatusCode::NOT_FOUND,
+        Code::ServerMismatch
+        | Code::UnannotatedTool
+        | Code::ToolDisabled
+        | Code::ServerQuarantined => StatusCode::CONFLICT,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::UpstreamUnavailable | Code::UpstreamError => StatusCode::BAD_GATEWAY,
+        Code::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
