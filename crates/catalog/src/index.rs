@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use mcpproxy_policy::Effect;
 use mcpproxy_wire::{Json, Tool};
 use serde_json::Value;
 
@@ -28,12 +29,16 @@ pub(crate) struct Field {
 
 /// The fields: tool name, server name, title, description, parameter names, parameter
 /// descriptions, in the order in which [`Document`] counts them.
+///
+/// A name says most and a parameter's description least. The numbers are round on purpose: on
+/// labelled queries the quality hardly moves when any of them is changed by half, so finer
+/// ones would only fit the queries they were taken from.
 pub(crate) const FIELDS: [Field; FIELD_COUNT] = [
-    field(3.0, 0.5),
-    field(1.2, 0.3),
     field(2.0, 0.5),
-    field(1.5, 0.6),
-    field(0.6, 0.7),
+    field(1.0, 0.3),
+    field(1.5, 0.5),
+    field(1.0, 0.6),
+    field(0.5, 0.7),
     field(0.3, 0.8),
 ];
 
@@ -54,7 +59,11 @@ pub(crate) struct Index {
 pub(crate) struct Segment {
     server: Arc<str>,
     entries: Vec<Arc<Entry>>,
+    /// What each tool does, beside each other: filters look at every match, and following a
+    /// pointer for each would take most of a search's time.
+    effects: Vec<Effect>,
     lengths: Vec<[u16; FIELD_COUNT]>,
+    total_lengths: [u64; FIELD_COUNT],
     postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
     /// Tools by the words of their name, for queries that give the name itself.
     names: HashMap<String, Vec<usize>>,
@@ -78,9 +87,9 @@ impl Index {
     pub(crate) fn new(segments: Vec<Arc<Segment>>) -> Self {
         let documents: usize = segments.iter().map(|segment| segment.entries.len()).sum();
         let mut totals = [0_u64; FIELD_COUNT];
-        for lengths in segments.iter().flat_map(|segment| &segment.lengths) {
-            for (total, length) in totals.iter_mut().zip(lengths) {
-                *total += u64::from(*length);
+        for segment in &segments {
+            for (total, length) in totals.iter_mut().zip(segment.total_lengths) {
+                *total += length;
             }
         }
         #[expect(
@@ -119,14 +128,17 @@ impl Segment {
         let mut segment = Self {
             server,
             lengths: Vec::with_capacity(entries.len()),
+            total_lengths: [0; FIELD_COUNT],
             postings: HashMap::default(),
             names: HashMap::new(),
+            effects: entries.iter().map(|entry| entry.effect()).collect(),
             entries: Vec::new(),
         };
         let server_words = words(&segment.server);
+        let mut stems = Stems::default();
         for (position, entry) in entries.iter().enumerate() {
             let name_words = words(entry.name());
-            let document = Document::of(&name_words, &server_words, entry.tool());
+            let document = Document::of(&name_words, &server_words, entry.tool(), &mut stems);
             segment.add(position, document);
             segment
                 .names
@@ -146,6 +158,9 @@ impl Segment {
                 counts,
             });
         }
+        for (total, length) in self.total_lengths.iter_mut().zip(document.lengths) {
+            *total += u64::from(length);
+        }
         self.lengths.push(document.lengths);
     }
 
@@ -157,6 +172,11 @@ impl Segment {
     /// The tools, in the order of their names.
     pub(crate) fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// What each of the tools does.
+    pub(crate) fn effects(&self) -> &[Effect] {
+        &self.effects
     }
 
     /// Where a word occurs.
@@ -175,50 +195,79 @@ impl Segment {
     }
 }
 
+/// The stems of the words seen so far: finding one takes longer than remembering it, and the
+/// tools of a server share most of their words.
+#[derive(Default)]
+struct Stems(HashMap<String, Term>);
+
+impl Stems {
+    fn of(&mut self, word: String) -> Term {
+        *self
+            .0
+            .entry(word)
+            .or_insert_with_key(|word| Term::of(&stem(word)))
+    }
+}
+
 /// The counted words of one tool.
 #[derive(Default)]
 struct Document {
-    counts: HashMap<Term, [u8; FIELD_COUNT]>,
+    counts: HashMap<Term, [u8; FIELD_COUNT], BuildHasherDefault<TermHasher>>,
     lengths: [u16; FIELD_COUNT],
 }
 
 impl Document {
-    fn of(name: &[String], server: &[String], tool: &Tool) -> Self {
+    fn of(name: &[String], server: &[String], tool: &Tool, stems: &mut Stems) -> Self {
         let mut document = Self::default();
-        document.count(0, name);
-        document.count(1, server);
-        document.count(2, &words(&title(tool)));
-        document.count(3, &words(&tool.description));
-        let mut budget = PARAMETER_LIMIT;
-        document.count_parameters(&tool.input_schema.to_value(), PARAMETER_DEPTH, &mut budget);
+        document.count(0, name.to_vec(), stems);
+        document.count(1, server.to_vec(), stems);
+        document.count(2, words(&title(tool)), stems);
+        document.count(3, words(&tool.description), stems);
+        let parameters = Parameters::of(&tool.input_schema.to_value());
+        document.count(4, parameters.names, stems);
+        document.count(5, parameters.descriptions, stems);
         document
     }
 
-    fn count(&mut self, field: usize, words: &[String]) {
+    fn count(&mut self, field: usize, words: Vec<String>, stems: &mut Stems) {
         for word in words {
-            let count = &mut self.counts.entry(Term::of(&stem(word))).or_default()[field];
+            let count = &mut self.counts.entry(stems.of(word)).or_default()[field];
             *count = count.saturating_add(1);
             self.lengths[field] = self.lengths[field].saturating_add(1);
         }
     }
+}
 
-    fn count_parameters(&mut self, schema: &Value, depth: usize, budget: &mut usize) {
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-            return;
-        };
-        for (name, parameter) in properties {
-            if *budget == 0 {
+/// The words of a schema's parameters.
+#[derive(Default)]
+struct Parameters {
+    read: usize,
+    names: Vec<String>,
+    descriptions: Vec<String>,
+}
+
+impl Parameters {
+    fn of(schema: &Value) -> Self {
+        let mut parameters = Self::default();
+        parameters.read(schema, PARAMETER_DEPTH);
+        parameters
+    }
+
+    fn read(&mut self, schema: &Value, depth: usize) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, parameter) in properties.into_iter().flatten() {
+            self.read += 1;
+            if self.read > PARAMETER_LIMIT {
                 return;
             }
-            *budget -= 1;
-            self.count(4, &words(name));
+            self.names.extend(words(name));
             if let Some(description) = parameter.get("description").and_then(Value::as_str) {
-                self.count(5, &words(description));
+                self.descriptions.extend(words(description));
             }
             if depth > 1 {
-                self.count_parameters(parameter, depth - 1, budget);
+                self.read(parameter, depth - 1);
                 if let Some(items) = parameter.get("items") {
-                    self.count_parameters(items, depth - 1, budget);
+                    self.read(items, depth - 1);
                 }
             }
         }

@@ -96,9 +96,9 @@ impl Snapshot {
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
-            for (entry, score) in segment.entries().iter().zip(&scores) {
-                if (*score > 0.0 || request.matches_all()) && query.admits(entry) {
-                    best.offer(entry, *score);
+            for (place, (effect, score)) in segment.effects().iter().zip(&scores).enumerate() {
+                if (*score > 0.0 || request.matches_all()) && query.admits(*effect) {
+                    best.offer(segment, place, *score);
                 }
             }
         }
@@ -120,8 +120,8 @@ impl<'a> Query<'a> {
         }
     }
 
-    fn admits(&self, entry: &Entry) -> bool {
-        match entry.effect() {
+    fn admits(&self, effect: Effect) -> bool {
+        match effect {
             Effect::Read => true,
             Effect::Destructive => !self.read_only_only && !self.exclude_destructive,
             Effect::Write | Effect::Unknown { .. } => !self.read_only_only,
@@ -275,8 +275,10 @@ struct Best<'a> {
 /// A match and its place in the order of servers and names. The greater one is the worse hit.
 struct Candidate<'a> {
     score: f32,
+    /// How many matches came before it.
+    order: usize,
+    segment: &'a Segment,
     place: usize,
-    entry: &'a Arc<Entry>,
 }
 
 impl<'a> Best<'a> {
@@ -289,11 +291,12 @@ impl<'a> Best<'a> {
     }
 
     /// Takes a match. Matches come in the order of servers and names.
-    fn offer(&mut self, entry: &'a Arc<Entry>, score: f32) {
+    fn offer(&mut self, segment: &'a Segment, place: usize, score: f32) {
         let candidate = Candidate {
             score,
-            place: self.total,
-            entry,
+            order: self.total,
+            segment,
+            place,
         };
         self.total += 1;
         if self.heap.len() < self.limit {
@@ -312,7 +315,7 @@ impl<'a> Best<'a> {
             hits: hits
                 .into_iter()
                 .map(|candidate| Hit {
-                    entry: Arc::clone(candidate.entry),
+                    entry: Arc::clone(&candidate.segment.entries()[candidate.place]),
                     score: f64::from(candidate.score.clamp(0.0, 1.0)),
                 })
                 .collect(),
@@ -325,7 +328,7 @@ impl Ord for Candidate<'_> {
         other
             .score
             .total_cmp(&self.score)
-            .then(self.place.cmp(&other.place))
+            .then(self.order.cmp(&other.order))
     }
 }
 

@@ -1,0 +1,184 @@
+//! What is found, in which order, and what is suggested for wrong names.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn filters_are_settled_before_the_page_is_cut() {
+    let mut tools: Vec<Tool> = (0..100)
+        .map(|number| {
+            let annotations = json!({"destructiveHint": true});
+            named(
+                &format!("wipe_file_{number}"),
+                "file file file",
+                &annotations,
+            )
+        })
+        .collect();
+    for number in 0..5 {
+        let annotations = json!({"readOnlyHint": true});
+        tools.push(named(
+            &format!("peek_{number}"),
+            "looks at one file",
+            &annotations,
+        ));
+    }
+    tools.push(named(
+        "touch",
+        "changes a file",
+        &json!({"readOnlyHint": false}),
+    ));
+    let catalog = catalog(vec![
+        ("disk", tools),
+        (
+            "other",
+            vec![named("file", "", &json!({"destructiveHint": true}))],
+        ),
+    ]);
+    let snapshot = catalog.snapshot();
+    let all = Query::new("file", 5);
+    let table = [
+        (all, 107),
+        (
+            Query {
+                read_only_only: true,
+                ..all
+            },
+            5,
+        ),
+        (
+            Query {
+                exclude_destructive: true,
+                ..all
+            },
+            6,
+        ),
+        (
+            Query {
+                server: Some("other"),
+                ..all
+            },
+            1,
+        ),
+        (
+            Query {
+                server: Some("nobody"),
+                ..all
+            },
+            0,
+        ),
+        (Query { limit: 0, ..all }, 107),
+        (
+            Query {
+                text: "",
+                read_only_only: true,
+                ..all
+            },
+            5,
+        ),
+    ];
+    for (query, total) in table {
+        let hits = snapshot.search(&query);
+        assert_eq!(hits.total, total, "{query:?}");
+        assert_eq!(
+            names(&snapshot, &query).len(),
+            total.min(query.limit),
+            "{query:?}"
+        );
+    }
+}
+
+#[test]
+fn the_same_servers_in_any_order_of_arrival_give_the_same_answers() {
+    let orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
+    let answers = orders.map(|order| {
+        let catalog = Catalog::new();
+        for position in order {
+            let (server, mut tools) = sample().remove(position);
+            tools.reverse();
+            catalog.configure(server, Operator::default());
+            catalog.replace(server, listing(vec![]));
+            catalog.replace(server, listing(tools));
+        }
+        let snapshot = catalog.snapshot();
+        let entries: Vec<String> = snapshot
+            .entries()
+            .map(|entry| entry.qualified().to_owned())
+            .collect();
+        let scores: Vec<(String, u64)> = ["create issue", "issue", "", "run a query"]
+            .iter()
+            .flat_map(|text| snapshot.search(&Query::new(text, 10)).hits)
+            .map(|hit| (hit.entry.qualified().to_owned(), hit.score.to_bits()))
+            .collect();
+        (entries, scores)
+    });
+    assert!(answers[0].0.is_sorted());
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+}
+
+#[test]
+fn the_tool_that_is_meant_comes_first() {
+    let catalog = catalog(sample());
+    let snapshot = catalog.snapshot();
+    let table = [
+        ("github:create_issue", "github:create_issue"),
+        ("GitLab:create_issue", "gitlab:create_issue"),
+        ("create issue", "github:create_issue"),
+        ("gitlab create an issue", "gitlab:create_issue"),
+        ("list all of the issues", "github:list_issues"),
+        ("repository removed", "github:delete_repo"),
+        ("read urls", "gitlab:readURLs"),
+        ("queries", "db:run"),
+        ("", "db:run"),
+        ("of the", "db:run"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(
+            names(&snapshot, &Query::new(text, 3))[0],
+            expected,
+            "{text}"
+        );
+    }
+    assert_eq!(snapshot.search(&Query::new("zebra", 5)).total, 0);
+    let score = |text| snapshot.search(&Query::new(text, 1)).hits[0].score;
+    assert!((score("db:run") - 1.0).abs() < f64::EPSILON);
+    assert!(score("run") > 0.9 && score("") < f64::EPSILON);
+}
+
+#[test]
+fn wrong_names_get_the_nearest_ones() {
+    let catalog = catalog(sample());
+    let snapshot = catalog.snapshot();
+    let first = |name: &str| snapshot.nearest_tools(name).into_iter().next();
+    assert_eq!(first("github:create_isue").unwrap(), "github:create_issue");
+    assert_eq!(first("hub:list_issues").unwrap(), "github:list_issues");
+    assert_eq!(first("gitlab:issue-create").unwrap(), "gitlab:create_issue");
+    assert_eq!(first("delete_repo").unwrap(), "github:delete_repo");
+    assert_eq!(first("日本語"), None);
+    assert_eq!(first(""), None);
+    assert!(snapshot.nearest_tools("github:create").len() <= 3);
+    assert_eq!(snapshot.nearest_servers("gitlib")[0], "gitlab");
+    assert!(snapshot.nearest_servers("zzz").is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_can_be_searched_for(text in any::<String>(), server in "\\PC{0,8}", limit in 0_usize..4) {
+        let mut servers = sample();
+        servers.push((&server, vec![named("x", &text, &Value::Null)]));
+        let snapshot = catalog(servers).snapshot();
+        names(&snapshot, &Query::new(&text, limit));
+        names(&snapshot, &Query::new(&format!("{server}:{text}"), limit));
+        prop_assert!(snapshot.nearest_tools(&text).len() <= 3);
+        prop_assert!(snapshot.nearest_servers(&text).len() <= 3);
+    }
+}
+
+#[test]
+fn a_pasted_document_is_cut_and_still_answered() {
+    let catalog = catalog(sample());
+    let text = format!("issue {}", "lorem ipsum \u{1f600} ".repeat(100_000));
+    assert_eq!(names(&catalog.snapshot(), &Query::new(&text, 5)).len(), 3);
+}
