@@ -1,1 +1,49 @@
 //! Tests of the whole product over real sockets and processes.
+//!
+//! A test starts the real program ([`Product`], or [`Home`] for commands without a running
+//! gateway) with scriptable servers behind it ([`Fixture`]) and talks to it as a client would
+//! ([`HttpClient`], [`StdioClient`], [`Home::run`]). Nothing here knows the inside of the product,
+//! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
+//! fails with what it waited for.
+
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "panicking is how a harness fails the test that uses it"
+)]
+
+mod client;
+mod fixture;
+mod home;
+mod http_client;
+mod product;
+pub mod script;
+mod stdio_client;
+mod wait;
+
+pub use client::{Client, decode, field, fields};
+pub use fixture::Fixture;
+pub use home::{Home, Ran};
+pub use http_client::{HttpAnswer, HttpClient, raw_exchange};
+pub use product::Product;
+pub use stdio_client::StdioClient;
+pub use wait::{DEADLINE, eventually, within};
+
+/// The programs the tests run, as cargo built them.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs {
+    /// The product.
+    pub mcpproxy: &'static str,
+    /// The scriptable server.
+    pub fixture_server: &'static str,
+}
+
+/// The [`Programs`] of this build; cargo tells their paths to integration tests only.
+#[macro_export]
+macro_rules! programs {
+    () => {
+        $crate::Programs {
+            mcpproxy: env!("CARGO_BIN_EXE_mcpproxy-under-test"),
+            fixture_server: env!("CARGO_BIN_EXE_fixture-server"),
+        }
+    };
+}

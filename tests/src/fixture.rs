@@ -1,0 +1,191 @@
+//! A scriptable server behind the gateway.
+
+use std::path::PathBuf;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Programs;
+use crate::script::{Change, Script};
+
+/// A server that does what the test says, in a folder of its own.
+///
+/// Build it, then put [`Fixture::entry`] under `mcpServers`. It has to live as long as the product.
+#[derive(Debug)]
+pub struct Fixture {
+    programs: Programs,
+    folder: TempDir,
+    script: Script,
+}
+
+impl Fixture {
+    /// A server without tools, which keeps a ledger and says its process id.
+    pub fn new(programs: Programs) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let script = Script {
+            ledger: Some(folder.path().join("ledger")),
+            pid_file: Some(folder.path().join("pid")),
+            ..Script::default()
+        };
+        Self {
+            programs,
+            folder,
+            script,
+        }
+    }
+
+    /// Offers these tools, each the text of a definition.
+    #[must_use]
+    pub fn tools<S: AsRef<str>>(mut self, tools: &[S]) -> Self {
+        self.script.tools = raw_list(tools);
+        self
+    }
+
+    /// Answers calls of a tool with this text of a `CallToolResult`.
+    #[must_use]
+    pub fn result(mut self, tool: &str, result: &str) -> Self {
+        self.script.results.insert(tool.to_owned(), raw(result));
+        self
+    }
+
+    /// Answers calls of a tool with this text of a JSON-RPC error.
+    #[must_use]
+    pub fn error(mut self, tool: &str, error: &str) -> Self {
+        self.script.errors.insert(tool.to_owned(), raw(error));
+        self
+    }
+
+    /// Lets a tool take its time.
+    #[must_use]
+    pub fn delay(mut self, tool: &str, milliseconds: u64) -> Self {
+        self.script.delay_ms.insert(tool.to_owned(), milliseconds);
+        self
+    }
+
+    /// Lets a tool wait for [`Fixture::open_gate`].
+    #[must_use]
+    pub fn gate(mut self, tool: &str) -> Self {
+        let gate = self.gate_path(tool);
+        self.script.gates.insert(tool.to_owned(), gate);
+        self
+    }
+
+    /// Promises to announce changes of the tools.
+    #[must_use]
+    pub fn list_changed(mut self) -> Self {
+        self.script.list_changed = true;
+        self
+    }
+
+    /// After a call of this tool the list is another, announced or not.
+    #[must_use]
+    pub fn on_call<S: AsRef<str>>(mut self, tool: &str, tools: &[S], notify: bool) -> Self {
+        let change = Change {
+            tools: raw_list(tools),
+            notify,
+        };
+        self.script.on_call.insert(tool.to_owned(), change);
+        self
+    }
+
+    /// From the second time on, the list is another.
+    #[must_use]
+    pub fn swap_after_list<S: AsRef<str>>(mut self, tools: &[S]) -> Self {
+        self.script.swap_after_list = Some(raw_list(tools));
+        self
+    }
+
+    /// Never answers this method (`initialize`, `tools/list`) or tool.
+    #[must_use]
+    pub fn hang_on(mut self, what: &str) -> Self {
+        self.script.hang_on = Some(what.to_owned());
+        self
+    }
+
+    /// Ends before saying anything.
+    #[must_use]
+    pub fn exit_at_start(mut self) -> Self {
+        self.script.exit_at_start = true;
+        self
+    }
+
+    /// Prints this much to stderr.
+    #[must_use]
+    pub fn stderr_bytes(mut self, bytes: u64) -> Self {
+        self.script.stderr_bytes = bytes;
+        self
+    }
+
+    /// Prints lines that are not JSON before every answer.
+    #[must_use]
+    pub fn garbage(mut self) -> Self {
+        self.script.garbage = true;
+        self
+    }
+
+    /// Starts a process in a session of its own, see [`Fixture::grandchild_pid`].
+    #[must_use]
+    pub fn grandchild(mut self) -> Self {
+        self.script.grandchild_pid_file = Some(self.folder.path().join("grandchild"));
+        self
+    }
+
+    /// Writes the script and gives the server's entry for `mcpServers`.
+    pub fn entry(&self) -> Value {
+        let path = self.folder.path().join("script.json");
+        let text = serde_json::to_string(&self.script).expect("a script is plain data");
+        std::fs::write(&path, text).expect("the script can be written");
+        json!({ "command": self.programs.fixture_server, "args": [path] })
+    }
+
+    /// The same with more keys, such as `quarantined` or `tools`.
+    pub fn entry_with(&self, more: &Value) -> Value {
+        let mut entry = self.entry();
+        for (name, value) in more.as_object().expect("the keys come as an object") {
+            entry[name] = value.clone();
+        }
+        entry
+    }
+
+    /// Every call that was executed, as `tool arguments`.
+    pub fn ledger(&self) -> Vec<String> {
+        std::fs::read_to_string(self.folder.path().join("ledger"))
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Lets the calls of a gated tool go on.
+    pub fn open_gate(&self, tool: &str) {
+        std::fs::write(self.gate_path(tool), "").expect("the gate can be written");
+    }
+
+    /// The id of the server's process, once it has started.
+    pub fn pid(&self) -> Option<u32> {
+        self.number("pid")
+    }
+
+    /// The id of the process that the server started, once it has.
+    pub fn grandchild_pid(&self) -> Option<u32> {
+        self.number("grandchild")
+    }
+
+    fn number(&self, file: &str) -> Option<u32> {
+        let text = std::fs::read_to_string(self.folder.path().join(file)).ok()?;
+        text.trim().parse().ok()
+    }
+
+    fn gate_path(&self, tool: &str) -> PathBuf {
+        self.folder.path().join(format!("gate-{tool}"))
+    }
+}
+
+fn raw_list<S: AsRef<str>>(texts: &[S]) -> Vec<Box<RawValue>> {
+    texts.iter().map(|text| raw(text.as_ref())).collect()
+}
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).expect("a test scripts valid JSON")
+}

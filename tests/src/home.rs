@@ -1,0 +1,153 @@
+//! A data directory, and commands on it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+
+use crate::{Programs, StdioClient, within};
+
+/// A data directory of its own for one test.
+#[derive(Debug)]
+pub struct Home {
+    programs: Programs,
+    folder: TempDir,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; -1 if a signal ended it.
+    pub code: i32,
+    /// What it printed to stdout.
+    pub stdout: String,
+    /// What it printed to stderr.
+    pub stderr: String,
+}
+
+impl Home {
+    /// A data directory with this configuration.
+    pub fn new(programs: Programs, config: &Value) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let home = Self { programs, folder };
+        std::fs::create_dir(home.data_dir()).expect("the data directory can be made");
+        home.write_config(config);
+        home
+    }
+
+    /// Replaces the configuration, at once as editors do.
+    pub fn write_config(&self, config: &Value) {
+        self.write_config_text(&config.to_string());
+    }
+
+    /// Replaces the configuration by any text.
+    pub fn write_config_text(&self, text: &str) {
+        let draft = self.folder.path().join("draft.json");
+        std::fs::write(&draft, text).expect("the configuration can be written");
+        std::fs::rename(&draft, self.config_file()).expect("the configuration can be replaced");
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.data_dir().join("mcp_config.json")
+    }
+
+    /// A folder beside the data directory, for files of the test.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The product, to be run on this data directory and nobody's settings.
+    pub fn command(&self) -> Command {
+        let mut command = self.bare_command();
+        command.arg("--data-dir").arg(self.data_dir());
+        command
+    }
+
+    /// The product, to be run on nobody's settings; the test says on which data directory.
+    pub fn bare_command(&self) -> Command {
+        let mut command = Command::new(self.programs.mcpproxy);
+        for (name, _) in std::env::vars_os() {
+            let is_ours = name.to_string_lossy().starts_with("MCPPROXY_");
+            if is_ours || name == "RUST_LOG" {
+                command.env_remove(name);
+            }
+        }
+        command.env("HOME", self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with_input(arguments, "").await
+    }
+
+    /// Runs a command that is given something on standard input.
+    pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command();
+        command.args(arguments);
+        finish(command, input).await
+    }
+
+    /// Connects a client to `mcpproxy stdio` on this data directory.
+    pub async fn stdio(&self) -> StdioClient {
+        let mut command = self.command();
+        command.arg("stdio");
+        StdioClient::start(command).await
+    }
+}
+
+impl Ran {
+    /// Runs any command to its end.
+    pub async fn of(command: Command) -> Self {
+        finish(command, "").await
+    }
+
+    /// The JSON on stdout.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not JSON ({error}): {self:?}"))
+    }
+
+    /// The error object on stderr, as `-o json` prints it.
+    #[track_caller]
+    pub fn error(&self) -> Value {
+        let value: Value = serde_json::from_str(&self.stderr)
+            .unwrap_or_else(|error| panic!("stderr is not JSON ({error}): {self:?}"));
+        value["error"].clone()
+    }
+}
+
+async fn finish(mut command: Command, input: &str) -> Ran {
+    let what = format!("{command:?} ends");
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the program can be started");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    let output = within(&what, async {
+        // A program that does not read its input closes the pipe; that is no fault.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        child.wait_with_output().await
+    })
+    .await
+    .expect("the program can be waited for");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Clients that speak HTTP: a well-behaved one, and raw bytes.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{decode, hello};
+use crate::{Client, within};
+
+/// A client of the Streamable HTTP endpoint.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
+    endpoint: String,
+    session_id: Option<String>,
+}
+
+/// An answer of the HTTP layer.
+#[derive(Debug)]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: String,
+}
+
+impl HttpClient {
+    /// Opens a session.
+    pub async fn connect(endpoint: &str) -> Self {
+        let mut client = Self::without_session(endpoint);
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello() });
+        let answer = client.post(&[], message.to_string()).await;
+        assert_eq!(answer.status, StatusCode::OK, "initialize: {}", answer.body);
+        let id = answer
+            .headers
+            .get("mcp-session-id")
+            .expect("the session has an id");
+        client.session_id = Some(id.to_str().expect("the id is text").to_owned());
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let answer = client.post(&[], ready.to_string()).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
+        client
+    }
+
+    /// A client that has not said hello.
+    pub fn without_session(endpoint: &str) -> Self {
+        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self {
+            http,
+            endpoint: endpoint.to_owned(),
+            session_id: None,
+        }
+    }
+
+    /// The id of the session.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// The same client with another session id, or none.
+    #[must_use]
+    pub fn with_session(mut self, session_id: Option<&str>) -> Self {
+        self.session_id = session_id.map(str::to_owned);
+        self
+    }
+
+    /// Posts a message; the headers given here replace the usual ones, empty values remove them.
+    pub async fn post(&self, headers: &[(&str, &str)], body: String) -> HttpAnswer {
+        self.send(Method::POST, headers, body).await
+    }
+
+    /// Sends any request to the endpoint.
+    pub async fn send(&self, method: Method, headers: &[(&str, &str)], body: String) -> HttpAnswer {
+        let what = format!("{method} {} is answered", self.endpoint);
+        within(&what, async {
+            let response = self.open(method, headers, body).await;
+            let (status, headers) = (response.status(), response.headers().clone());
+            let body = response.into_body().collect().await;
+            let body = body.expect("the answer arrives whole").to_bytes();
+            HttpAnswer {
+                status,
+                headers,
+                body: String::from_utf8(body.to_vec()).expect("the answer is UTF-8"),
+            }
+        })
+        .await
+    }
+
+    /// Sends any request and gives the answer as soon as its head is there.
+    pub async fn open(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> http::Response<Incoming> {
+        let usual = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            (
+                "mcp-session-id",
+                self.session_id.as_deref().unwrap_or_default(),
+            ),
+        ];
+        let replaced = |name: &str| headers.iter().any(|(other, _)| *other == name);
+        let kept = usual.iter().filter(|(name, _)| !replaced(name));
+        let mut request = Request::builder().method(method).uri(&self.endpoint);
+        for (name, value) in kept.chain(headers).filter(|(_, value)| !value.is_empty()) {
+            request = request.header(*name, *value);
+        }
+        let request = request
+            .body(Full::new(body.into()))
+            .expect("the request is well formed");
+        within("the head of the answer arrives", self.http.request(request))
+            .await
+            .expect("the request is answered")
+    }
+}
+
+impl Client for HttpClient {
+    async fn exchange(&self, message: String) -> String {
+        let answer = self.post(&[], message).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body
+    }
+}
+
+impl HttpAnswer {
+    /// The JSON of the body.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        decode(&self.body)
+    }
+}
+
+/// Sends bytes as they are and reads until the other side closes or an answer is complete.
+///
+/// Errors of writing are no failure: who refuses a request need not read all of it.
+pub async fn raw_exchange(address: SocketAddr, pieces: &[&[u8]]) -> String {
+    within("the raw request is answered or closed", async {
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the gateway accepts");
+        let (mut reader, mut writer) = stream.into_split();
+        let write = async {
+            for piece in pieces {
+                if writer.write_all(piece).await.is_err() {
+                    return;
+                }
+            }
+            // Half-closing says that nothing more comes.
+            let _ = writer.shutdown().await;
+        };
+        let read = async {
+            let mut answer = Vec::new();
+            let mut buffer = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = reader.read(&mut buffer).await {
+                answer.extend_from_slice(&buffer[..count]);
+            }
+            String::from_utf8_lossy(&answer).into_owned()
+        };
+        tokio::join!(write, read).1
+    })
+    .await
+}

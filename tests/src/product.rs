@@ -1,0 +1,132 @@
+//! The running gateway.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdout};
+
+use crate::{Home, HttpClient, Programs, Ran, StdioClient, within};
+
+/// A gateway that serves a data directory of its own; killed when dropped.
+#[derive(Debug)]
+pub struct Product {
+    /// Its data directory, and commands on it.
+    pub home: Home,
+    /// What it announced when it was ready.
+    pub announcement: Value,
+    process: Child,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Product {
+    /// Starts the gateway with this configuration and waits until it listens.
+    pub async fn start(programs: Programs, config: &Value) -> Self {
+        Self::start_in(Home::new(programs, config), &[]).await
+    }
+
+    /// Starts the gateway on a data directory, with more flags.
+    pub async fn start_in(home: Home, flags: &[&str]) -> Self {
+        let log = File::create(home.folder().join("log")).expect("the log can be made");
+        let mut command = home.command();
+        command
+            .args(["serve", "-o", "json", "--listen", "127.0.0.1:0"])
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(log);
+        let mut process = tokio::process::Command::from(command)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the product can be started");
+        let mut stdout = BufReader::new(process.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        within(
+            "the gateway announces its address",
+            stdout.read_line(&mut line),
+        )
+        .await
+        .expect("the product's stdout can be read");
+        let announcement = serde_json::from_str(&line).unwrap_or_else(|error| {
+            panic!(
+                "no announcement ({error}) but {line:?}; log: {}",
+                read_log(&home)
+            )
+        });
+        Self {
+            home,
+            announcement,
+            process,
+            _stdout: stdout,
+        }
+    }
+
+    /// The URL of the MCP endpoint.
+    pub fn endpoint(&self) -> String {
+        self.announcement["endpoint"]
+            .as_str()
+            .expect("the announcement has an endpoint")
+            .to_owned()
+    }
+
+    /// The URL of a path of the REST interface, such as `/status`.
+    pub fn rest(&self, path: &str) -> String {
+        format!("http://{}/api/v1{path}", self.address())
+    }
+
+    /// The address it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.endpoint()
+            .trim_start_matches("http://")
+            .trim_end_matches("/mcp")
+            .parse()
+            .expect("the endpoint is at an address")
+    }
+
+    /// A client with a session.
+    pub async fn connect(&self) -> HttpClient {
+        HttpClient::connect(&self.endpoint()).await
+    }
+
+    /// A client of `mcpproxy stdio`, which goes through this gateway.
+    pub async fn stdio(&self) -> StdioClient {
+        self.home.stdio().await
+    }
+
+    /// Runs a command, which goes through this gateway.
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
+        self.home.run(arguments).await
+    }
+
+    /// What `mcpproxy status` says.
+    pub async fn status(&self) -> Value {
+        self.run(&["status", "-o", "json"]).await.json()
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id().expect("the product was not waited for")
+    }
+
+    /// Whether the process still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Ends the process as `kill -9` does and waits until it is gone.
+    pub async fn kill(&mut self) {
+        within("the killed gateway is gone", self.process.kill())
+            .await
+            .expect("the product can be killed");
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        read_log(&self.home)
+    }
+}
+
+fn read_log(home: &Home) -> String {
+    std::fs::read_to_string(home.folder().join("log")).unwrap_or_default()
+}
