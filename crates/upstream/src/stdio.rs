@@ -64,6 +64,13 @@ struct InFlight<'a> {
     is_answered: bool,
 }
 
+/// The connection's own tasks.
+struct Tasks {
+    reader: JoinHandle<()>,
+    writer: AbortHandle,
+    drain: JoinHandle<()>,
+}
+
 /// What the connection's own tasks share.
 struct Context {
     name: Arc<str>,
@@ -97,11 +104,16 @@ impl Connection {
             pending: Arc::clone(&pending),
         };
         let tail = Arc::clone(tail);
-        tokio::spawn(async move { tail.drain(streams.errors).await });
+        let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
         let writer = tokio::spawn(write(streams.input, outgoing)).abort_handle();
         let reader = tokio::spawn(read(streams.output, context, queue.downgrade()));
+        let tasks = Tasks {
+            reader,
+            writer,
+            drain,
+        };
         let waiting = Arc::clone(&pending);
-        tokio::spawn(supervise(process, reader, writer, stopping, waiting, end));
+        tokio::spawn(supervise(process, tasks, stopping, waiting, end));
         Ok(Self {
             queue,
             pending,
@@ -264,38 +276,36 @@ async fn read(output: ChildStdout, context: Context, queue: mpsc::WeakSender<Out
 /// Waits for the end of the program, or brings it about.
 async fn supervise(
     mut process: Process,
-    mut reader: JoinHandle<()>,
-    writer: AbortHandle,
+    mut tasks: Tasks,
     stopping: oneshot::Receiver<Duration>,
     pending: Arc<Pending>,
     end: watch::Sender<Option<Arc<str>>>,
 ) {
-    let close = |reason: String| {
-        let reason: Arc<str> = reason.into();
-        pending.close(&reason);
-        end.send_replace(Some(reason));
-    };
-    tokio::select! {
+    let reason: Arc<str> = tokio::select! {
         reason = process.exited() => {
             // Answers written before the end are still in the pipe.
-            let _ = timeout(AFTERMATH, &mut reader).await;
-            close(reason);
+            let _ = timeout(AFTERMATH, &mut tasks.reader).await;
+            reason.into()
         }
-        _ = &mut reader => {
-            let reason = timeout(AFTERMATH, process.exited()).await;
-            close(reason.unwrap_or_else(|_| "the server closed its output".to_owned()));
-            writer.abort();
-            process.stop(Duration::ZERO).await;
-        }
+        _ = &mut tasks.reader => match timeout(AFTERMATH, process.exited()).await {
+            Ok(reason) => reason.into(),
+            Err(_) => "the server closed its output".into(),
+        },
         grace = stopping => {
             // Closing its input asks a server to end.
-            writer.abort();
+            tasks.writer.abort();
             process.stop(grace.unwrap_or(DEFAULT_GRACE)).await;
-            close("the server was stopped".to_owned());
+            "the server was stopped".into()
         }
-    }
-    writer.abort();
-    reader.abort();
+    };
+    pending.close(&reason);
+    // The last words explain the end, so they are there when it is told.
+    let _ = timeout(AFTERMATH, &mut tasks.drain).await;
+    end.send_replace(Some(reason));
+    tasks.writer.abort();
+    process.stop(Duration::ZERO).await;
+    tasks.reader.abort();
+    tasks.drain.abort();
 }
 
 impl Context {

@@ -28,18 +28,18 @@ struct Server {
     has_changed: bool,
     listings: u32,
     cancelled: Vec<Value>,
-    /// Ids of calls of `slow`, answered last to first by `release`.
-    held: Vec<Value>,
+    /// Ids and arguments of calls of `slow`, answered last to first by `release`.
+    held: Vec<(Value, Value)>,
     children: Vec<std::process::Child>,
 }
 
 impl Server {
     fn new(mode: &str, argument: Option<std::ffi::OsString>) -> Self {
-        if let Some(marker) = argument.filter(|_| mode == "exits-once") {
-            if !std::path::Path::new(&marker).exists() {
-                std::fs::write(marker, "").expect("the marker can be written");
-                std::process::exit(7);
-            }
+        if let Some(marker) = argument.filter(|_| mode == "exits-once")
+            && !std::path::Path::new(&marker).exists()
+        {
+            std::fs::write(marker, "").expect("the marker can be written");
+            std::process::exit(7);
         }
         Self {
             mode: mode.to_owned(),
@@ -55,7 +55,8 @@ impl Server {
     fn serve(mut self) -> ExitCode {
         match self.mode.as_str() {
             "exits" => {
-                self.complain("cannot start: the key is topsecret-value");
+                let complaint = "cannot start: the key is topsecret-value";
+                let _ = writeln!(io::stderr(), "{complaint}");
                 return ExitCode::from(3);
             }
             "deaf" => forever(),
@@ -197,10 +198,10 @@ impl Server {
             "die" => std::process::exit(9),
             "hang" => {}
             "cancelled" => self.say(id, &json!(self.cancelled)),
-            "slow" => self.held.push(id.clone()),
+            "slow" => self.held.push((id.clone(), params["arguments"].clone())),
             "release" => {
-                while let Some(held) = self.held.pop() {
-                    self.say(&held, &held.clone());
+                while let Some((held, arguments)) = self.held.pop() {
+                    self.say(&held, &arguments);
                 }
                 self.say(id, &json!("released"));
             }
@@ -274,10 +275,6 @@ impl Server {
         // The client may be gone, and the next read will tell.
         let _ = self.output.write_all(text.as_bytes());
         let _ = self.output.flush();
-    }
-
-    fn complain(&self, line: &str) {
-        let _ = writeln!(io::stderr(), "{line}");
     }
 }
 

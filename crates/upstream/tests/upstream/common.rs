@@ -23,14 +23,14 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
 pub(crate) struct Memory {
     pub(crate) listings: Mutex<Vec<Vec<Tool>>>,
     pub(crate) states: watch::Sender<Vec<State>>,
+    heard: watch::Sender<usize>,
 }
 
 impl Observer for Memory {
     fn listed(&self, _server: &str, tools: Vec<Tool>) {
-        self.listings
-            .lock()
-            .expect("no test panics here")
-            .push(tools);
+        let mut listings = self.listings.lock().expect("no test panics here");
+        listings.push(tools);
+        self.heard.send_replace(listings.len());
     }
 
     fn state_changed(&self, _server: &str, state: &State) {
@@ -52,6 +52,30 @@ impl Memory {
             .find(|state| fits(state))
             .expect("it was found")
             .clone()
+    }
+
+    /// Waits until the server was ready so many times.
+    pub(crate) async fn until_ready(&self, count: usize) {
+        let mut states = self.states.subscribe();
+        let found = states.wait_for(|states| count_ready(states) >= count);
+        tokio::time::timeout(LONG, found)
+            .await
+            .expect("it gets ready")
+            .expect("the observer lives");
+    }
+
+    /// How often the server was ready.
+    pub(crate) fn ready_count(&self) -> usize {
+        count_ready(&self.states.borrow())
+    }
+
+    /// Waits until so many listings came.
+    pub(crate) async fn until_listings(&self, count: usize) {
+        let mut heard = self.heard.subscribe();
+        tokio::time::timeout(LONG, heard.wait_for(|heard| *heard >= count))
+            .await
+            .expect("the listing comes")
+            .expect("the observer lives");
     }
 
     /// The reason of the first failure.
@@ -80,6 +104,12 @@ impl Memory {
 /// Longer than anything takes that goes well on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// A deadline for what never comes.
+pub(crate) fn moment() -> Instant {
+    Instant::now() + Duration::from_secs(1)
+}
+
+/// A deadline for what comes.
 pub(crate) fn soon() -> Instant {
     Instant::now() + LONG
 }
@@ -97,9 +127,7 @@ impl Fake {
 
     pub(crate) fn with(mode: &str, change: impl FnOnce(&mut Spec, &mut Runtime)) -> Self {
         let mut spec = spec(mode);
-        let memory = Arc::new(Memory::default());
-        let guard = Some(PathBuf::from(PROGRAM));
-        let mut runtime = Runtime::new(guard, "1", Arc::clone(&memory) as Arc<dyn Observer>);
+        let (mut runtime, memory) = runtime();
         change(&mut spec, &mut runtime);
         Self {
             upstream: Upstream::start(spec, &runtime),
@@ -122,6 +150,19 @@ impl Fake {
         let result = self.upstream.call(&permit, arguments, soon()).await?;
         Ok(said(&result))
     }
+}
+
+/// A runtime with a guard, and the memory of its observer.
+pub(crate) fn runtime() -> (Runtime, Arc<Memory>) {
+    let memory = Arc::new(Memory::default());
+    let observer: Arc<dyn Observer> = Arc::clone(&memory) as _;
+    let guard = Some(PathBuf::from(PROGRAM));
+    (Runtime::new(guard, "1", observer), memory)
+}
+
+fn count_ready(states: &[State]) -> usize {
+    let ready = |state: &&State| matches!(state, State::Ready { .. });
+    states.iter().filter(ready).count()
 }
 
 /// The text of a result of the fake server, which is JSON.

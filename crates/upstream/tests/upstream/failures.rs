@@ -1,0 +1,124 @@
+//! Servers that do not start, or do not stay.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcpproxy_policy::Operation;
+use mcpproxy_upstream::{CallError, State};
+use serde_json::json;
+
+use crate::common::{Fake, moment, permit, soon, stdio};
+
+#[tokio::test]
+async fn a_server_that_hangs_fails_by_its_deadline_and_holds_nobody_else() {
+    let hanging = Fake::with("hangs", |_, runtime| {
+        runtime.start_timeout = Duration::from_millis(300);
+    });
+    let other = Fake::start("normal");
+    assert_eq!(other.read("echo", "{}").await, Ok(json!({})));
+    let reason = hanging.memory.failure().await;
+    assert!(
+        reason.starts_with("it did not answer initialize within"),
+        "{reason}"
+    );
+}
+
+#[tokio::test]
+async fn callers_of_a_starting_server_wait_until_their_own_deadline() {
+    let fake = Fake::start("deaf");
+    let waited = fake.upstream.fresh(moment()).await;
+    assert!(matches!(
+        waited,
+        Err(CallError::Timeout { sent: false, .. })
+    ));
+    let echo = permit("fake", "echo", Operation::Read);
+    let waited = fake.upstream.call(&echo, "{}", moment()).await;
+    assert!(matches!(
+        waited,
+        Err(CallError::Timeout { sent: false, .. })
+    ));
+    assert_eq!(fake.upstream.state(), State::Starting);
+}
+
+#[tokio::test]
+async fn a_server_that_exits_says_how_and_its_last_words_are_kept() {
+    let fake = Fake::start("exits");
+    let refused = fake.upstream.fresh(soon()).await;
+    let reason = "the server exited with code 3".into();
+    assert_eq!(refused, Err(CallError::Unavailable { reason }));
+    let tail = fake.upstream.stderr_tail();
+    assert_eq!(tail, ["cannot start: the key is ***"], "no secret is shown");
+    assert!(!format!("{:?}", fake.upstream).contains("topsecret"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_named() {
+    let fake = Fake::with("normal", |spec, _| {
+        stdio(spec).command = "no-such-program".into();
+    });
+    assert_eq!(
+        fake.memory.failure().await,
+        "command 'no-such-program' was not found"
+    );
+    let fake = Fake::with("normal", |spec, _| {
+        stdio(spec).working_dir = Some(PathBuf::from("/nowhere/at/all"));
+    });
+    assert_eq!(
+        fake.memory.failure().await,
+        "its working_dir does not exist or is not a directory"
+    );
+}
+
+#[tokio::test]
+async fn a_revision_nobody_knows_is_refused() {
+    let fake = Fake::start("speaks-unknown");
+    assert_eq!(
+        fake.memory.failure().await,
+        "it answers initialize with revision '1999-01-01', which has no sessions we know"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_fails_once_is_tried_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fake = Fake::with("exits-once", |spec, _| {
+        let marker = folder.path().join("marker");
+        stdio(spec).args.push(marker.to_string_lossy().into_owned());
+    });
+    assert_eq!(fake.memory.failure().await, "the server exited with code 7");
+    fake.memory
+        .until(|state| matches!(state, State::Ready { .. }))
+        .await;
+    assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_ends_every_wait_and_is_started_again() {
+    let fake = Fake::start("normal");
+    fake.upstream.fresh(soon()).await.expect("it starts");
+    let (hanging, dying) = tokio::join!(fake.read("hang", "{}"), fake.read("die", "{}"));
+    for outcome in [hanging, dying] {
+        let reason = "the server exited with code 9".into();
+        assert_eq!(outcome, Err(CallError::Disconnected { sent: true, reason }));
+    }
+    fake.memory.until_ready(2).await;
+    assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn a_listing_that_fails_fails_the_caller() {
+    let fake = Fake::start("refuses-later-listings");
+    fake.upstream
+        .fresh(soon())
+        .await
+        .expect("the first one is fine");
+    let changed = fake.call(Operation::Write, "echo", "{}").await;
+    assert_eq!(changed, Ok(json!({})));
+    for _ in 0..2 {
+        let refused = fake.upstream.fresh(soon()).await;
+        let reason = "it answers tools/list with an error: no list for you (-32603)".into();
+        assert_eq!(refused, Err(CallError::Unavailable { reason }));
+    }
+    let listings = fake.read("listings", "{}").await;
+    assert_eq!(listings, Ok(json!(3)), "each caller had its own attempt");
+}

@@ -1,0 +1,190 @@
+//! No process outlives its server, and none the gateway.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use mcpproxy_policy::Operation;
+use mcpproxy_upstream::{CallError, State};
+use serde_json::Value;
+
+use crate::common::{Fake, LONG, PROGRAM};
+
+#[tokio::test]
+async fn a_stopped_server_leaves_nothing_behind() {
+    for mode in ["normal", "ignores-the-end"] {
+        let fake = Fake::start(mode);
+        let pids = started_by(&fake).await;
+        fake.upstream.stop(Duration::from_millis(100)).await;
+        assert!(
+            pids.iter().all(|pid| !is_alive(*pid)),
+            "{mode}: gone when stop returns"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_takes_its_descendants_along() {
+    let fake = Fake::start("normal");
+    let pids = started_by(&fake).await;
+    let died = fake.read("die", "{}").await;
+    assert!(matches!(
+        died,
+        Err(CallError::Disconnected { sent: true, .. })
+    ));
+    until_gone(&pids).await;
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_stops_the_server() {
+    let fake = Fake::start("ignores-the-end");
+    let pids = started_by(&fake).await;
+    let second = fake.upstream.clone();
+    drop(fake);
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "a handle is left");
+    drop(second);
+    until_gone(&pids).await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_runtime_ends_the_server() {
+    let pids = std::thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        // The runtime ends here with the server's tasks in it.
+        runtime.block_on(async {
+            let fake = Fake::start("ignores-the-end");
+            let pids = started_by(&fake).await;
+            std::mem::forget(fake);
+            pids
+        })
+    });
+    until_gone(&pids.join().expect("no panic")).await;
+}
+
+#[tokio::test]
+async fn without_a_guard_the_process_group_ends() {
+    let fake = Fake::with("ignores-the-end", |_, runtime| runtime.guard = None);
+    fake.read("echo", "{}").await.expect("it echoes");
+    let pid = pid(&fake);
+    assert!(is_alive(pid));
+    fake.upstream.stop(Duration::ZERO).await;
+    assert!(!is_alive(pid));
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_gateway_that_is_killed() {
+    let mut gateway = Command::new(PROGRAM)
+        .arg("gateway")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the helper starts");
+    let output = gateway.stdout.take().expect("it is piped");
+    let line = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).map(|_| line)
+    });
+    let line = tokio::time::timeout(LONG, line)
+        .await
+        .expect("it speaks")
+        .expect("no panic")
+        .expect("it is readable");
+    let (guard, started) = line.trim().split_once(' ').expect("two parts");
+    let mut pids = vec![guard.parse().expect("a process id")];
+    pids.extend(numbers(&serde_json::from_str(started).expect("a list")));
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    // `Child::kill` sends SIGKILL.
+    gateway.kill().expect("it can be killed");
+    gateway.wait().expect("it is dead");
+    until_gone(&pids).await;
+}
+
+#[test]
+fn a_guard_whose_gateway_is_gone_starts_nothing() {
+    // Process 1 is alive and not our parent.
+    let output = Command::new(PROGRAM)
+        .args(["__guard", "1", "--", "echo", "started"])
+        .output()
+        .expect("the helper starts");
+    assert_eq!(output.status.code(), Some(127));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_guard_gives_the_code_of_its_server() {
+    let own = std::process::id().to_string();
+    for (script, code) in [("exit 0", 0), ("exit 5", 5), ("kill -9 $$", 137)] {
+        let status = Command::new(PROGRAM)
+            .args(["__guard", &own, "--", "sh", "-c", script])
+            .status()
+            .expect("the helper starts");
+        assert_eq!(status.code(), Some(code), "{script}");
+    }
+    let missing = Command::new(PROGRAM)
+        .args(["__guard", &own, "--", "no-such-program"])
+        .output()
+        .expect("the helper starts");
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(
+        said,
+        "mcpproxy guard: command 'no-such-program' was not found\n"
+    );
+    assert_eq!(missing.status.code(), Some(127));
+}
+
+/// Has the server start a child in its own session and a daemon; gives all processes.
+async fn started_by(fake: &Fake) -> Vec<i32> {
+    let started = fake
+        .call(Operation::Write, "spawn", "{}")
+        .await
+        .expect("it starts them");
+    let mut pids = numbers(&started);
+    pids.push(pid(fake));
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    pids
+}
+
+fn pid(fake: &Fake) -> i32 {
+    let State::Ready { pid: Some(pid), .. } = fake.upstream.state() else {
+        panic!("it is ready");
+    };
+    i32::try_from(pid).expect("a process id")
+}
+
+fn numbers(list: &Value) -> Vec<i32> {
+    let list = list.as_array().expect("a list");
+    list.iter()
+        .map(|pid| {
+            pid.as_i64()
+                .and_then(|pid| i32::try_from(pid).ok())
+                .expect("a process id")
+        })
+        .collect()
+}
+
+async fn until_gone(pids: &[i32]) {
+    let gone = async {
+        while pids.iter().any(|pid| is_alive(*pid)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, gone)
+        .await
+        .expect("all of them end");
+}
+
+/// Whether it runs; one that ended and is not yet collected by its parent does not.
+fn is_alive(pid: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, Some('Z' | 'X'))
+}
