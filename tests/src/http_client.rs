@@ -143,10 +143,30 @@ impl HttpAnswer {
     }
 }
 
-/// Sends bytes as they are and reads until the other side closes or an answer is complete.
-///
-/// Errors of writing are no failure: who refuses a request need not read all of it.
-pub async fn raw_exchange(address: SocketAddr, pieces: &[&[u8]]) -> String {
+/// What came back for raw bytes.
+#[derive(Debug)]
+pub struct RawAnswer {
+    /// Whether everything was taken.
+    pub sent_all: bool,
+    /// The head and body of the answer; empty if the connection was closed without one.
+    pub text: String,
+}
+
+/// What a raw client does when it has sent everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Afterwards {
+    /// It waits for the answer.
+    Wait,
+    /// It ends its side of the connection, as if it had broken off.
+    BreakOff,
+}
+
+/// Sends bytes as they are and reads until there is an answer or the other side closes.
+pub async fn raw_exchange(
+    address: SocketAddr,
+    pieces: &[&[u8]],
+    afterwards: Afterwards,
+) -> RawAnswer {
     within("the raw request is answered or closed", async {
         let stream = TcpStream::connect(address)
             .await
@@ -154,22 +174,58 @@ pub async fn raw_exchange(address: SocketAddr, pieces: &[&[u8]]) -> String {
         let (mut reader, mut writer) = stream.into_split();
         let write = async {
             for piece in pieces {
+                // Who refuses a request need not read all of it.
                 if writer.write_all(piece).await.is_err() {
-                    return;
+                    return false;
                 }
             }
-            // Half-closing says that nothing more comes.
-            let _ = writer.shutdown().await;
+            afterwards == Afterwards::Wait || writer.shutdown().await.is_ok()
         };
         let read = async {
             let mut answer = Vec::new();
             let mut buffer = vec![0; 64 * 1024];
-            while let Ok(count @ 1..) = reader.read(&mut buffer).await {
-                answer.extend_from_slice(&buffer[..count]);
+            while !is_complete(&answer) {
+                match reader.read(&mut buffer).await {
+                    Ok(count @ 1..) => answer.extend_from_slice(&buffer[..count]),
+                    _ => break,
+                }
             }
             String::from_utf8_lossy(&answer).into_owned()
         };
-        tokio::join!(write, read).1
+        let (sent_all, text) = tokio::join!(write, read);
+        RawAnswer { sent_all, text }
     })
     .await
+}
+
+/// Whether the bytes hold an answer with all of the body that its head announces.
+fn is_complete(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .to_ascii_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    length.is_some_and(|length: usize| body.len() >= length)
+}
+
+impl RawAnswer {
+    /// The status; 0 if there is none.
+    pub fn status(&self) -> u16 {
+        let code = self
+            .text
+            .strip_prefix("HTTP/1.1 ")
+            .or_else(|| self.text.strip_prefix("HTTP/1.0 "))
+            .and_then(|rest| rest.get(..3));
+        code.and_then(|code| code.parse().ok()).unwrap_or_default()
+    }
+
+    /// What follows the head of the first answer.
+    pub fn body(&self) -> &str {
+        self.text
+            .split_once("\r\n\r\n")
+            .map_or("", |(_, body)| body)
+    }
 }

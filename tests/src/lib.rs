@@ -23,7 +23,7 @@ mod wait;
 pub use client::{Client, decode, field, fields};
 pub use fixture::Fixture;
 pub use home::{Home, Ran};
-pub use http_client::{HttpAnswer, HttpClient, raw_exchange};
+pub use http_client::{Afterwards, HttpAnswer, HttpClient, RawAnswer, raw_exchange};
 pub use product::Product;
 pub use stdio_client::StdioClient;
 pub use wait::{DEADLINE, eventually, within};
