@@ -344,3 +344,6 @@ impl Wait {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,8 @@ use mcpproxy_wire::{Json, Revision};
 use tokio::time::Instant;
 
 use crate::pending::Answer;
+use crate::shared::Shared;
 use crate::spec::Transport;
-use crate::task::Shared;
 use crate::{BuiltIn, CallError, builtin, http, stdio};
 
 /// A connection that requests can be made on, by any number of callers at once.
@@ -68,7 +68,7 @@ impl Connection {
                     &spec.name,
                     stdio,
                     guard,
-                    spec.mask(),
+                    shared.mask.clone(),
                     board,
                     tail,
                 )?)
@@ -141,7 +141,7 @@ impl Connection {
         }
         let mut params = String::with_capacity(arguments.len() + tool.len() + 32);
         params.push_str(r#"{"name":"#);
-        params.push_str(Json::of(&tool.into()).text());
+        params.push_str(&serde_json::Value::from(tool).to_string());
         params.push_str(r#","arguments":"#);
         params.push_str(arguments);
         params.push('}');

@@ -22,6 +22,7 @@ mod listing;
 mod pending;
 mod process;
 mod runtime;
+mod shared;
 mod spec;
 mod state;
 mod stderr;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use mcpproxy_policy::Mask;
 use mcpproxy_wire::{Json, Revision, RpcError};
+use serde_json::Value;
 
 /// How an upstream is doing.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,7 @@ pub enum State {
         server_info: Option<Json>,
         /// The revision spoken with it; nothing for tools built into the program.
         revision: Option<Revision>,
-        /// Its process, where it has one of its own.
+        /// The process we started for it: its guard, where there is one.
         pid: Option<u32>,
     },
     /// It was stopped because nobody used it, and starts on use.
@@ -111,6 +113,21 @@ impl CallError {
         }
     }
 
+    /// The same error with the upstream's secrets hidden in what the upstream says.
+    pub(crate) fn masked(self, mask: &Mask) -> Self {
+        match self {
+            Self::Rpc(mut error) => {
+                error.message = mask.apply(&error.message).into_owned();
+                if let Some(data) = &mut error.data {
+                    mask_strings(data, mask);
+                }
+                Self::Rpc(error)
+            }
+            Self::Malformed { reason } => Self::malformed(mask.apply(&reason)),
+            other => other,
+        }
+    }
+
     /// Whether the call may have taken effect at the server.
     pub fn may_have_taken_effect(&self) -> bool {
         match self {
@@ -118,5 +135,16 @@ impl CallError {
             Self::Timeout { sent, .. } | Self::Disconnected { sent, .. } => *sent,
             Self::Rpc(_) | Self::Malformed { .. } => true,
         }
+    }
+}
+
+fn mask_strings(value: &mut Value, mask: &Mask) {
+    match value {
+        Value::String(text) => *text = mask.apply(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_strings(item, mask)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|value| mask_strings(value, mask)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -13,7 +13,7 @@ use mcpproxy_wire::rpc;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::CallError;
@@ -67,7 +67,7 @@ struct InFlight<'a> {
 /// The connection's own tasks.
 struct Tasks {
     reader: JoinHandle<()>,
-    writer: AbortHandle,
+    writer: JoinHandle<()>,
     drain: JoinHandle<()>,
 }
 
@@ -105,7 +105,7 @@ impl Connection {
         };
         let tail = Arc::clone(tail);
         let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
-        let writer = tokio::spawn(write(streams.input, outgoing)).abort_handle();
+        let writer = tokio::spawn(write(streams.input, outgoing));
         let reader = tokio::spawn(read(streams.output, context, queue.downgrade()));
         let tasks = Tasks {
             reader,
@@ -222,13 +222,16 @@ impl Drop for InFlight<'_> {
 
 // === the connection's own tasks ===
 
-/// Writes messages until the queue or the program's input is closed.
+/// Writes messages; returns when the program has closed its input.
 async fn write(mut input: ChildStdin, mut outgoing: mpsc::Receiver<Outgoing>) {
     while let Some(message) = outgoing.recv().await {
         if message.passage.begin() && input.write_all(&message.line).await.is_err() {
             return;
         }
     }
+    // Nobody will write any more. The input stays open until the program is stopped, so
+    // that its end is not taken for the program's own doing.
+    std::future::pending::<()>().await;
 }
 
 /// Reads messages until the program closes its output.
@@ -290,6 +293,10 @@ async fn supervise(
         _ = &mut tasks.reader => match timeout(AFTERMATH, process.exited()).await {
             Ok(reason) => reason.into(),
             Err(_) => "the server closed its output".into(),
+        },
+        _ = &mut tasks.writer => match timeout(AFTERMATH, process.exited()).await {
+            Ok(reason) => reason.into(),
+            Err(_) => "the server closed its input".into(),
         },
         grace = stopping => {
             // Closing its input asks a server to end.

@@ -2,19 +2,19 @@
 //!
 //! It is the only one to enter states and to call the observer. Calls do not pass through it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::backoff;
-use crate::board::{Board, Live};
+use crate::board::Live;
 use crate::connection::{Connection, Greeting, Lost};
 use crate::listing::{self, Known};
-use crate::spec::{Spec, Transport};
-use crate::stderr::Tail;
-use crate::{CallError, Runtime, State};
+use crate::shared::Shared;
+use crate::spec::Transport;
+use crate::{CallError, State};
 
 /// A connection that held this long was well: its loss is followed by a new one at once.
 const WELL_AFTER: Duration = Duration::from_secs(10);
@@ -26,18 +26,6 @@ const UNASKED_LISTING_PAUSE: Duration = Duration::from_millis(250);
 const LISTING_RETRY: Duration = Duration::from_secs(5);
 /// How long a server has to end by itself when the last handle is dropped.
 const DROPPED_GRACE: Duration = Duration::from_secs(2);
-
-/// What the task and the handles of an upstream share.
-pub(crate) struct Shared {
-    pub(crate) spec: Spec,
-    pub(crate) runtime: Runtime,
-    pub(crate) board: Arc<Board>,
-    pub(crate) tail: Arc<Tail>,
-    /// One for each call that may run at the same time.
-    pub(crate) slots: Semaphore,
-    pub(crate) slot_count: usize,
-    pub(crate) last_used: Mutex<Instant>,
-}
 
 /// The task's own memory.
 struct Task {
@@ -203,7 +191,7 @@ impl Task {
     fn fail(&mut self, reason: &Arc<str>) -> Next {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         let retry_in = backoff::delay(self.failures_in_a_row);
-        let reason: Arc<str> = self.shared.spec.mask().apply(reason).into();
+        let reason: Arc<str> = self.shared.mask.apply(reason).into();
         tracing::warn!(server = %self.shared.spec.name, %reason, ?retry_in, "not available");
         let state = State::Failed {
             reason,
@@ -320,12 +308,14 @@ impl Task {
                     live.edition = edition;
                 }
             }
+            // The connection is lost. Callers wait for the next one, which is listed anew.
+            Err(CallError::Disconnected { sent: false, .. }) => {}
             Err(CallError::Timeout { after, .. }) => {
                 progress.set_refused(mark, CallError::Timeout { after, sent: false });
             }
             Err(error) => {
-                let reason = self.shared.spec.mask();
-                let reason = reason.apply(&explain("tools/list", &error)).into_owned();
+                let reason = explain("tools/list", &error);
+                let reason = self.shared.mask.apply(&reason);
                 progress.set_refused(mark, CallError::unavailable(reason));
             }
         });
@@ -351,27 +341,6 @@ impl Task {
         if is_new {
             self.edition += 1;
             self.shared.runtime.observer.listed(&name, listing.tools);
-        }
-    }
-}
-
-// === impl Shared ===
-
-impl Shared {
-    pub(crate) fn last_used(&self) -> Instant {
-        *self
-            .last_used
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Remembers that somebody uses the upstream now.
-    pub(crate) fn touch(&self) {
-        if self.spec.idle_stop.is_some() {
-            *self
-                .last_used
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = Instant::now();
         }
     }
 }

@@ -11,8 +11,9 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::board::{Board, Need};
+use crate::shared::Shared;
 use crate::stderr::Tail;
-use crate::task::{self, Shared};
+use crate::task;
 use crate::{CallError, Runtime, Spec, State};
 
 /// A handle to one upstream. Cloning is cheap; dropping the last one stops the server.
@@ -89,7 +90,8 @@ impl Upstream {
         let _use = self.take_slot(permit.operation(), deadline).await?;
         let answer = self
             .call_connected(permit.tool(), arguments, deadline)
-            .await?;
+            .await
+            .map_err(|error| error.masked(&shared.mask))?;
         CallResult::parse(answer)
             .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
     }
@@ -115,6 +117,7 @@ impl Upstream {
         let shared = Arc::new(Shared {
             board: Arc::new(Board::new(state)),
             tail: Arc::new(Tail::new(spec.mask())),
+            mask: spec.mask(),
             slots: Semaphore::new(slot_count),
             slot_count,
             last_used: Mutex::new(Instant::now()),

@@ -23,7 +23,8 @@ impl Wire {
         } else {
             "the connection broke off".into()
         };
-        if error.is_connect() {
+        // What was not even sent is tried again on another connection, so this one has to go.
+        if error.is_connect() || !sent {
             self.lose(&reason, false);
         }
         CallError::Disconnected { sent, reason }

@@ -216,9 +216,16 @@ impl Server {
                 self.say(id, &json!("deaf"));
                 forever();
             }
+            "close_input" => {
+                self.say(id, &json!("closed"));
+                let nothing = std::fs::File::open("/dev/null").expect("it is there");
+                rustix::stdio::dup2_stdin(nothing).expect("it can be replaced");
+                forever();
+            }
             "refuse" => {
-                let error =
-                    json!({ "code": -32602, "message": "no such thing", "data": { "a": 1 } });
+                let key = std::env::var("FAKE_KEY").expect("it is configured");
+                let message = format!("no such thing: {key}");
+                let error = json!({ "code": -32602, "message": message, "data": [1, key] });
                 let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                 self.write(&answer.to_string());
             }

@@ -135,6 +135,17 @@ async fn an_expired_session_is_opened_again_and_the_call_made_once() {
 }
 
 #[tokio::test]
+async fn an_expired_session_is_opened_again_for_a_listing_too() {
+    let web = Web::start(|_| {}).await;
+    let said = web.fake.call(Operation::Write, "echo", "{}").await;
+    assert_eq!(said, Ok(json!({})));
+    web.server.expire();
+    let fresh = web.fake.upstream.fresh(soon()).await;
+    assert_eq!(fresh, Ok(()));
+    assert_eq!(web.server.count("initialize"), 2);
+}
+
+#[tokio::test]
 async fn a_call_is_not_repeated_when_the_tools_changed_with_the_session() {
     let web = Web::start(|_| {}).await;
     web.fake.upstream.fresh(soon()).await.expect("it starts");

@@ -133,10 +133,11 @@ async fn requests_of_the_server_are_answered() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_protocol_is_handed_on() {
+async fn an_error_of_the_protocol_is_handed_on_without_secrets() {
     let fake = Fake::start("normal");
-    let mut error = RpcError::new(-32602, "no such thing");
-    error.data = Some(json!({ "a": 1 }));
+    // The server repeats its own secret, and it is hidden.
+    let mut error = RpcError::new(-32602, "no such thing: ***");
+    error.data = Some(json!([1, "***"]));
     assert_eq!(fake.read("refuse", "{}").await, Err(CallError::Rpc(error)));
 }
 
