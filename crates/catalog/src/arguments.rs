@@ -2,7 +2,7 @@
 //!
 //! This is the only place that knows the schema library. Schemas come from servers nobody here
 //! wrote, so a schema is refused before it is compiled if it is too large or unfolds to too
-//! much ([`bounds`]), references to other documents are never fetched, and patterns run on an
+//! much (`bounds`), references to other documents are never fetched, and patterns run on an
 //! engine whose time grows with the length of the text alone.
 //!
 //! A schema that cannot be compiled (it is not valid, refers to another document, or has a
@@ -13,7 +13,7 @@
 mod bounds;
 mod message;
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{PatternOptions, Validator};
 use mcpproxy_wire::Json;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,6 +23,14 @@ const VIOLATION_LIMIT: usize = 50;
 
 /// The most bytes a compiled pattern may take.
 const PATTERN_SIZE: usize = 1 << 20;
+
+/// Drafts that servers write without saying so. A schema that is not valid in 2020-12, which
+/// the protocol makes the default, is tried in these: `items` may be a list in draft 7, and
+/// `exclusiveMinimum` a boolean in draft 4.
+const OLDER_DRAFTS: &[&str] = &[
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-04/schema#",
+];
 
 /// A compiled input schema.
 #[derive(Debug)]
@@ -107,32 +115,31 @@ fn violations(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<V
 }
 
 fn compile(schema: &Json) -> Result<(Value, Validator), String> {
-    let value = bounds::decode(schema)?;
-    let build = |draft: Option<Draft>| {
-        let patterns = PatternOptions::regex()
-            .size_limit(PATTERN_SIZE)
-            .dfa_size_limit(PATTERN_SIZE);
-        let options = jsonschema::options()
-            .offline()
-            .with_pattern_options(patterns)
-            .should_validate_formats(false);
-        match draft {
-            Some(draft) => options.with_draft(draft).build(&value),
-            None => options.build(&value),
-        }
-    };
-    // Many servers write draft 7 without saying so; what is valid there and not in 2020-12,
-    // such as a list of schemas under `items`, is meant that way.
-    let compiled = build(None).or_else(|error| {
-        if value.get("$schema").is_some() {
-            return Err(error);
-        }
-        build(Some(Draft::Draft7)).map_err(|_| error)
-    });
-    match compiled {
-        Ok(validator) => Ok((value, validator)),
-        Err(error) => Err(message::bounded(&error.to_string())),
+    let mut schema = bounds::decode(schema)?;
+    let first = build(&schema);
+    if first.is_ok() || schema.get("$schema").is_some() {
+        return first.map(|validator| (schema, validator));
     }
+    for draft in OLDER_DRAFTS {
+        schema["$schema"] = Value::from(*draft);
+        if let Ok(validator) = build(&schema) {
+            return Ok((schema, validator));
+        }
+    }
+    first.map(|validator| (schema, validator))
+}
+
+fn build(schema: &Value) -> Result<Validator, String> {
+    bounds::check(schema)?;
+    let patterns = PatternOptions::regex()
+        .size_limit(PATTERN_SIZE)
+        .dfa_size_limit(PATTERN_SIZE);
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(patterns)
+        .should_validate_formats(false)
+        .build(schema)
+        .map_err(|error| message::bounded(&error.to_string()))
 }
 
 #[cfg(test)]

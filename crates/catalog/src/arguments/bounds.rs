@@ -23,16 +23,18 @@ const NESTING_LIMIT: usize = 24;
 /// The most steps that collecting violations may take.
 const EXPLAINED_LIMIT: usize = 20_000;
 
-/// Reads a schema and makes sure that it can be compiled and used at a bounded cost.
+/// Reads a schema of bounded size and depth.
 pub(super) fn decode(schema: &Json) -> Result<Value, String> {
     if schema.bytes().len() > SIZE_LIMIT {
         return Err(format!("it is larger than {SIZE_LIMIT} bytes"));
     }
     // The reader refuses more than 128 levels, so nothing after it meets a deeper value.
-    let value: Value =
-        serde_json::from_str(schema.text()).map_err(|_| "it is nested too deeply".to_owned())?;
-    Document::read(&value)?.unfold()?;
-    Ok(value)
+    serde_json::from_str(schema.text()).map_err(|_| "it is nested too deeply".to_owned())
+}
+
+/// Makes sure that a schema can be compiled and used at a bounded cost.
+pub(super) fn check(schema: &Value) -> Result<(), String> {
+    Document::read(schema)?.unfold()
 }
 
 /// Whether violations can be collected in a bounded number of steps.

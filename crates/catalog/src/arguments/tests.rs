@@ -99,6 +99,13 @@ fn drafts_are_told_apart() {
         &json!({"a": 1}),
         &["/a: expected more than 1, found 1"],
     );
+    // Draft 4 that does not say so.
+    let schema = json!({"properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}});
+    check(
+        &schema,
+        &json!({"a": 1}),
+        &["/a: expected more than 1, found 1"],
+    );
     // Draft 7 that does not say so: a list of schemas under `items`.
     let schema = json!({"properties": {"a": {"items": [{"type": "string"}]}}});
     check(
