@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Reach;
@@ -27,6 +29,10 @@ const DRAIN_TIME: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves a TCP listener until the app is shut down.
+///
+/// Each core has its own lane, and a connection stays in the lane it was given: its requests,
+/// and the connections to servers that they use, are all driven by one thread. A call then
+/// wakes no other thread, which costs more than the rest of the gateway's own work.
 pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     let is_loopback = listener
         .local_addr()
@@ -36,61 +42,151 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     } else {
         Reach::Network
     };
+    let router = router(&app, reach);
+    let lanes: Vec<Lane> = (0..lane_count())
+        .filter_map(|number| Lane::start(number, router.clone(), app.shutdown.clone()))
+        .collect();
+    let mut next = lanes.iter().cycle();
     let accept = async || {
         let (stream, _) = listener.accept().await?;
         // Answers are small and whole; waiting to fill a packet would only delay them.
         stream.set_nodelay(true)?;
-        Ok(stream)
+        // Its lane has its own event loop, so this one gives the connection up.
+        stream.into_std()
     };
-    serve(accept, app, reach).await;
+    accept_all(accept, &app.shutdown, |stream, place| {
+        if let Some(lane) = next.next() {
+            lane.take(stream, place);
+        }
+    })
+    .await;
+    let ended = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(Lane::end));
+    // A lane that panicked has nothing left to wait for.
+    let _ = ended.await;
 }
 
 /// Serves the local socket until the app is shut down.
 pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
+    let router = router(&app, Reach::Socket);
+    let connections = TaskTracker::new();
     let accept = async || listener.accept().await.map(|(stream, _)| stream);
-    serve(accept, app, Reach::Socket).await;
+    accept_all(accept, &app.shutdown, |stream, place| {
+        connections.spawn(converse(
+            stream,
+            router.clone(),
+            app.shutdown.clone(),
+            place,
+        ));
+    })
+    .await;
+    connections.close();
+    connections.wait().await;
 }
 
-async fn serve<S>(accept: impl AsyncFn() -> std::io::Result<S>, app: Arc<App>, reach: Reach)
-where
+/// Accepts connections until the shutdown, no more at a time than there are places for.
+async fn accept_all<S>(
+    accept: impl AsyncFn() -> std::io::Result<S>,
+    shutdown: &CancellationToken,
+    mut handle: impl FnMut(S, OwnedSemaphorePermit),
+) {
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => return,
+            accepted = accept() => accepted,
+        };
+        match accepted {
+            Ok(stream) => handle(stream, place),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until the client is done or the shutdown.
+async fn converse<S>(
+    stream: S,
+    router: Router,
+    shutdown: CancellationToken,
+    place: OwnedSemaphorePermit,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let router = router(&app, reach);
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // A client that sends garbage or goes away is its own problem.
+        _ = connection.as_mut() => {}
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(DRAIN_TIME, connection).await;
+        }
+    }
+    drop(place);
+}
+
+fn lane_count() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// One thread that serves its share of the connections.
+struct Lane {
+    connections: mpsc::UnboundedSender<(std::net::TcpStream, OwnedSemaphorePermit)>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Lane {
+    /// Starts the thread; nothing if the system refuses one.
+    fn start(number: usize, router: Router, shutdown: CancellationToken) -> Option<Self> {
+        // Unbounded, but every item holds one of a bounded number of places.
+        let (connections, waiting) = mpsc::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .inspect_err(|error| tracing::error!(%error, "a lane could not be made"))
+            .ok()?;
+        let thread = std::thread::Builder::new()
+            .name(format!("lane-{number}"))
+            .spawn(move || runtime.block_on(serve_lane(waiting, router, shutdown)))
+            .inspect_err(|error| tracing::error!(%error, "a lane could not be started"))
+            .ok()?;
+        Some(Self {
+            connections,
+            thread,
+        })
+    }
+
+    fn take(&self, stream: std::net::TcpStream, place: OwnedSemaphorePermit) {
+        // The lane only ends with its sender, which is here.
+        let _ = self.connections.send((stream, place));
+    }
+
+    /// Waits until the last connection is done.
+    fn end(self) {
+        drop(self.connections);
+        let _ = self.thread.join();
+    }
+}
+
+async fn serve_lane(
+    mut waiting: mpsc::UnboundedReceiver<(std::net::TcpStream, OwnedSemaphorePermit)>,
+    router: Router,
+    shutdown: CancellationToken,
+) {
     let connections = TaskTracker::new();
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            break;
-        };
-        let stream = tokio::select! {
-            () = app.shutdown.cancelled() => break,
-            accepted = accept() => match accepted {
-                Ok(stream) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            },
-        };
-        let service = TowerToHyperService::new(router.clone());
-        let shutdown = app.shutdown.clone();
-        connections.spawn(async move {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIME)
-                .serve_connection(TokioIo::new(stream), service);
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                // A client that sends garbage or goes away is its own problem.
-                _ = connection.as_mut() => {}
-                () = shutdown.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = tokio::time::timeout(DRAIN_TIME, connection).await;
-                }
+    while let Some((stream, place)) = waiting.recv().await {
+        match TcpStream::from_std(stream) {
+            Ok(stream) => {
+                let connection = converse(stream, router.clone(), shutdown.clone(), place);
+                connections.spawn(connection);
             }
-            drop(place);
-        });
+            Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
+        }
     }
     connections.close();
     connections.wait().await;

@@ -74,8 +74,8 @@ impl Connection {
                 )?)
             }
             Transport::Http(http) => {
-                let client = shared.runtime.client();
-                Self::Http(http::Connection::new(http, client, board)?)
+                let connector = shared.runtime.connector();
+                Self::Http(http::Connection::new(http, connector, board)?)
             }
             Transport::BuiltIn(built_in) => Self::BuiltIn(Arc::clone(built_in)),
         })

@@ -8,6 +8,7 @@ mod body;
 mod events;
 mod refusal;
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -51,26 +52,44 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The client all servers share.
-pub(crate) type Client = legacy::Client<HttpsConnector<HttpConnector>, Body>;
+/// Keeps connections to all servers.
+type Client = legacy::Client<HttpsConnector<HttpConnector>, Body>;
 
-/// Makes the client all servers share.
-pub(crate) fn client() -> Client {
+/// How connections are made: shared by every client, because trusted roots are many.
+pub(crate) type Connector = HttpsConnector<HttpConnector>;
+
+/// Makes what every client of the program connects with.
+pub(crate) fn connector() -> Connector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_keepalive(Some(KEEPALIVE));
     tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
-    let tls = HttpsConnectorBuilder::new()
+    HttpsConnectorBuilder::new()
         .with_webpki_roots()
         .https_or_http()
         .enable_http1()
-        .wrap_connector(tcp);
-    legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(POOL_IDLE)
-        .build(tls)
+        .wrap_connector(tcp)
+}
+
+thread_local! {
+    static CLIENT: OnceCell<Client> = const { OnceCell::new() };
+}
+
+/// The client of this thread. A connection is driven by the thread that opened it, so a pool for each
+/// thread means that a call does not have to wake another one.
+fn client(connector: &Connector) -> Client {
+    CLIENT.with(|client| {
+        client
+            .get_or_init(|| {
+                legacy::Client::builder(TokioExecutor::new())
+                    .pool_timer(TokioTimer::new())
+                    .pool_idle_timeout(POOL_IDLE)
+                    .build(connector.clone())
+            })
+            .clone()
+    })
 }
 
 /// A session with a server.
@@ -81,7 +100,7 @@ pub(crate) struct Connection {
 
 /// What requests and the event stream share.
 struct Wire {
-    client: Client,
+    connector: Connector,
     uri: Uri,
     /// The headers before there is a session.
     headers: HeaderMap,
@@ -110,10 +129,14 @@ struct InFlight<'a> {
 
 impl Connection {
     /// Prepares what every request needs; the error is for people and holds no secret.
-    pub(crate) fn new(spec: &HttpSpec, client: Client, board: &Arc<Board>) -> Result<Self, String> {
+    pub(crate) fn new(
+        spec: &HttpSpec,
+        connector: Connector,
+        board: &Arc<Board>,
+    ) -> Result<Self, String> {
         Ok(Self {
             wire: Arc::new(Wire {
-                client,
+                connector,
                 uri: read_url(&spec.url)?,
                 headers: read_headers(&spec.headers)?,
                 session: OnceLock::new(),
@@ -210,7 +233,11 @@ impl Connection {
         *request.uri_mut() = self.wire.uri.clone();
         *request.headers_mut() = session.headers.clone();
         // A server may refuse this, and then ends the session when it wants.
-        let _ = timeout(grace.min(ASIDE_TIMEOUT), self.wire.client.request(request)).await;
+        let _ = timeout(
+            grace.min(ASIDE_TIMEOUT),
+            client(&self.wire.connector).request(request),
+        )
+        .await;
     }
 
     fn stop_listening(&self) {
@@ -294,7 +321,7 @@ impl Wire {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.session_headers().clone();
-        let response = match self.client.request(request).await {
+        let response = match client(&self.connector).request(request).await {
             Ok(response) => response,
             Err(error) => {
                 let sent = is_sent.load(Ordering::Acquire);

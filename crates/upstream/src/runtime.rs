@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcpproxy_wire::Tool;
 
 use crate::State;
-use crate::http::{self, Client};
+use crate::http::{self, Connector};
 
 /// How long a server may take to start: `npx` and `uvx` download it first.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ pub struct Runtime {
     /// How long a server may take to start.
     pub start_timeout: Duration,
     pub(crate) observer: Arc<dyn Observer>,
-    client: Arc<OnceLock<Client>>,
+    connector: Arc<OnceLock<Connector>>,
 }
 
 impl Runtime {
@@ -49,13 +49,13 @@ impl Runtime {
             version: version.into(),
             start_timeout: START_TIMEOUT,
             observer,
-            client: Arc::default(),
+            connector: Arc::default(),
         }
     }
 
-    /// The one client of all servers reached over HTTP, made when the first one needs it.
-    pub(crate) fn client(&self) -> Client {
-        self.client.get_or_init(http::client).clone()
+    /// What servers are reached with over HTTP, made when the first one needs it.
+    pub(crate) fn connector(&self) -> Connector {
+        self.connector.get_or_init(http::connector).clone()
     }
 }
 

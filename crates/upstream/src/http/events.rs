@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::{Wire, is_absent};
+use super::{Wire, client, is_absent};
 use crate::backoff;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -78,8 +78,7 @@ impl Wire {
         if let Some(id) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let response = self
-            .client
+        let response = client(&self.connector)
             .request(request)
             .await
             .map_err(|_| NoEvents::Broken)?;
