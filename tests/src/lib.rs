@@ -15,6 +15,7 @@ mod client;
 mod fixture;
 mod home;
 mod http_client;
+pub mod peers;
 mod product;
 pub mod script;
 mod stdio_client;

@@ -2,12 +2,12 @@
 
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 
-use crate::client::{decode, hello};
+use crate::client::{field, hello};
 use crate::{Client, within};
 
 /// A client of `mcpproxy stdio`; the process is killed when it is dropped.
@@ -88,8 +88,8 @@ impl Client for StdioClient {
         let mut pipes = self.pipes.lock().await;
         pipes.send(message.as_bytes()).await;
         let line = pipes.receive().await;
-        let asked: Value = decode(&message);
-        assert_eq!(decode(&line)["id"], asked["id"], "{line} answers {message}");
+        let (asked, answered) = (field(&message, "id"), field(&line, "id"));
+        assert_eq!(answered, asked, "{line} answers {message}");
         line
     }
 }

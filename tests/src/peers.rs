@@ -1,0 +1,164 @@
+//! Programs nobody here wrote: official clients in front of the gateway, reference servers
+//! behind it.
+//!
+//! They are there when `MCPPROXY_PEERS` names the folder that `cargo xtask setup` filled. A test
+//! that needs them asks [`Peers::find`] first and leaves when there are none. Nothing here may
+//! judge an answer: that is up to the tests.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+
+use crate::Ran;
+
+/// Names the folder of the peers.
+const VARIABLE: &str = "MCPPROXY_PEERS";
+
+/// How long a client may take. Six servers in Python and JavaScript start behind it, on a
+/// machine that runs other tests as well.
+const SESSION_DEADLINE: Duration = Duration::from_secs(150);
+
+/// What the clients are told, so that they give up first and say why.
+const SESSION_SECONDS: &str = "120";
+
+/// The installed peers.
+#[derive(Debug)]
+pub struct Peers {
+    folder: PathBuf,
+}
+
+/// An official SDK, by its major version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sdk {
+    /// Python, which asks in the newest way first and falls back to `initialize`.
+    Python2,
+    /// Python, `initialize` only.
+    Python1,
+    /// TypeScript, told to ask in the newest way first as well.
+    TypeScript2,
+    /// TypeScript, `initialize` only.
+    TypeScript1,
+}
+
+impl Peers {
+    /// The peers, if they are installed; else tells that the test is skipped.
+    pub fn find() -> Option<Self> {
+        if let Some(folder) = std::env::var_os(VARIABLE) {
+            let folder = std::path::absolute(folder).expect("the folder of the peers has a path");
+            return Some(Self { folder });
+        }
+        let test = std::thread::current();
+        let name = test.name().unwrap_or("a test");
+        // Not by a macro, whose output only failed tests show.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: {name} needs {VARIABLE}; run cargo xtask test"
+        );
+        None
+    }
+
+    /// The path of a launcher, such as `mcp-server-git`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join("bin").join(name)
+    }
+
+    /// Lets an SDK perform steps in one session over HTTP; gives one outcome for each.
+    pub async fn session_over_http(&self, sdk: Sdk, endpoint: &str, steps: &Value) -> Vec<Value> {
+        let mut client = self.client(sdk);
+        client.args(["--url", endpoint]);
+        converse(client, steps).await
+    }
+
+    /// Lets an SDK start a server and perform steps in one session over its standard input and
+    /// output, on nobody's settings but those of the given home directory.
+    pub async fn session_over_stdio(
+        &self,
+        sdk: Sdk,
+        home: &Path,
+        server: &[&OsStr],
+        steps: &Value,
+    ) -> Vec<Value> {
+        let mut client = self.client(sdk);
+        client.env("HOME", home).arg("--stdio").args(server);
+        converse(client, steps).await
+    }
+
+    /// Runs the Inspector's command line on an endpoint.
+    pub async fn inspect(&self, home: &Path, endpoint: &str, arguments: &[String]) -> Ran {
+        let mut inspector = Command::new(self.program("mcp-inspector"));
+        inspector
+            .args(["--cli", endpoint, "--transport", "http"])
+            .args(arguments)
+            .env("HOME", home);
+        run(inspector, String::new()).await
+    }
+
+    fn client(&self, sdk: Sdk) -> Command {
+        let (launcher, script, options): (_, _, &[&str]) = match sdk {
+            Sdk::Python2 => ("python", "client.py", &["--era", "auto"]),
+            Sdk::Python1 => ("python-legacy", "client.py", &[]),
+            Sdk::TypeScript2 => ("node", "client.mjs", &["--sdk", "2", "--era", "auto"]),
+            Sdk::TypeScript1 => ("node", "client.mjs", &["--sdk", "1"]),
+        };
+        let mut client = Command::new(self.program(launcher));
+        for (name, _) in std::env::vars_os() {
+            // The product may be started by the client, and must not see settings of others.
+            if name.to_string_lossy().starts_with("MCPPROXY_") {
+                client.env_remove(name);
+            }
+        }
+        client
+            .env(VARIABLE, &self.folder)
+            .arg(
+                Path::new(env!("CARGO_MANIFEST_DIR"))
+                    .join("peers")
+                    .join(script),
+            )
+            .args(options)
+            .args(["--timeout", SESSION_SECONDS]);
+        client
+    }
+}
+
+async fn converse(client: Command, steps: &Value) -> Vec<Value> {
+    let ran = run(client, steps.to_string()).await;
+    assert_eq!(ran.code, 0, "the session failed: {ran:?}");
+    let outcomes: Vec<Value> = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("the client printed no list ({error}): {ran:?}"));
+    let expected = steps.as_array().map(Vec::len);
+    assert_eq!(Some(outcomes.len()), expected, "one outcome for each step");
+    outcomes
+}
+
+async fn run(mut command: Command, input: String) -> Ran {
+    let what = format!("{command:?}");
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{what} cannot be started: {error}"));
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    let finished = async {
+        // A program that does not read its input closes the pipe; that is no fault.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        child.wait_with_output().await
+    };
+    let output = tokio::time::timeout(SESSION_DEADLINE, finished)
+        .await
+        .unwrap_or_else(|_| panic!("waited {} s for {what}", SESSION_DEADLINE.as_secs()))
+        .expect("the program can be waited for");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
