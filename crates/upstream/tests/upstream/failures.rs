@@ -7,7 +7,7 @@ use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{CallError, State};
 use serde_json::json;
 
-use crate::common::{Fake, LONG, moment, permit, soon, stdio};
+use crate::common::{Fake, moment, permit, soon, stdio};
 
 #[tokio::test]
 async fn a_server_that_hangs_fails_by_its_deadline_and_holds_nobody_else() {
@@ -127,21 +127,19 @@ async fn a_listing_that_fails_fails_the_caller() {
 async fn a_server_that_closes_its_input_is_started_again() {
     let fake = Fake::start("normal");
     assert_eq!(fake.read("close_input", "{}").await, Ok(json!("closed")));
-    // The answer comes before the closing, so the first calls may still be taken and lost.
-    let lost = async {
-        let echo = permit("fake", "echo", Operation::Read);
-        loop {
-            match fake.upstream.call(&echo, "{}", moment()).await {
-                Err(CallError::Timeout { .. }) => {}
-                other => return other.map(|_| ()),
-            }
+    // Only who writes notices. The answer comes before the closing, so one call may still be
+    // taken and lost, and what takes it back is then the first that cannot be written.
+    let echo = permit("fake", "echo", Operation::Read);
+    let noticed = async {
+        while fake.memory.ready_count() < 2 {
+            let _ = fake.upstream.call(&echo, "{}", moment()).await;
         }
     };
-    let reason = "the server closed its input".into();
-    let lost = tokio::time::timeout(LONG, lost)
-        .await
-        .expect("it is noticed");
-    assert_eq!(lost, Err(CallError::Disconnected { sent: true, reason }));
+    let reason = tokio::select! {
+        reason = fake.memory.failure() => reason,
+        () = noticed => fake.memory.failure().await,
+    };
+    assert_eq!(reason, "the server closed its input");
     fake.memory.until_ready(2).await;
     assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
 }
