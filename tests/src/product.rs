@@ -4,11 +4,12 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::process::Stdio;
 
+use http::Method;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use crate::{Home, HttpClient, Programs, Ran, StdioClient, within};
+use crate::{Home, HttpClient, Programs, Ran, StdioClient, eventually, within};
 
 /// A gateway that serves a data directory of its own; killed when dropped.
 #[derive(Debug)]
@@ -97,6 +98,16 @@ impl Product {
     /// Runs a command, which goes through this gateway.
     pub async fn run(&self, arguments: &[&str]) -> Ran {
         self.home.run(arguments).await
+    }
+
+    /// Waits until every server has answered or failed, so that all tools are known.
+    pub async fn settle(&self) {
+        let ready = HttpClient::without_session(&format!("http://{}/readyz", self.address()));
+        eventually("every server has started", async || {
+            let answer = ready.send(Method::GET, &[], String::new()).await;
+            (answer.json()["servers_starting"] == 0).then_some(())
+        })
+        .await;
     }
 
     /// What `mcpproxy status` says.
