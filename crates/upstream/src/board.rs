@@ -263,11 +263,13 @@ impl Progress {
             at: Instant::now(),
         });
         self.refusal = None;
+        self.wanted &= self.has_news();
     }
 
     /// A listing that began at the mark failed.
     pub(crate) fn set_refused(&mut self, mark: u64, error: CallError) {
         self.refusal = Some((mark, error));
+        self.wanted &= self.has_news();
     }
 
     /// The upstream failed, or was lost.

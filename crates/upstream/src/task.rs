@@ -299,7 +299,12 @@ impl Task {
     async fn list_again(&mut self, connection: &Connection) {
         let mark = self.shared.board.begin_listing();
         let deadline = Instant::now() + self.shared.spec.timeout;
-        let outcome = self.list(connection, deadline).await;
+        let mut outcome = self.list(connection, deadline).await;
+        if let Err(CallError::Disconnected { sent: true, .. }) = outcome {
+            // A listing changes nothing, so it can be repeated. If the server is gone, this
+            // attempt says so.
+            outcome = self.list(connection, deadline).await;
+        }
         let edition = self.edition;
         self.shared.board.change(|progress| match outcome {
             Ok(()) => {

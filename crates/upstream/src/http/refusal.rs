@@ -137,4 +137,23 @@ mod tests {
         assert!(explain(StatusCode::BAD_GATEWAY, None).may_have_taken_effect());
         assert!(!explain(StatusCode::FORBIDDEN, None).may_have_taken_effect());
     }
+
+    #[test]
+    fn an_expired_session_is_told_from_a_bad_request() {
+        let check = |status: u16, told: Option<&str>| {
+            let told = told.map(|message| RpcError::new(-32000, message));
+            is_expiry(
+                StatusCode::from_u16(status).expect("a status"),
+                told.as_ref(),
+            )
+        };
+        assert!(check(404, None));
+        assert!(check(
+            400,
+            Some("Bad Request: No valid session ID provided")
+        ));
+        assert!(!check(400, Some("Bad Request: wrong arguments")));
+        assert!(!check(400, None));
+        assert!(!check(500, Some("session store failed")));
+    }
 }

@@ -216,6 +216,7 @@ impl Server {
                 self.say(id, &json!("deaf"));
                 forever();
             }
+            #[cfg(unix)]
             "close_input" => {
                 self.say(id, &json!("closed"));
                 let nothing = std::fs::File::open("/dev/null").expect("it is there");

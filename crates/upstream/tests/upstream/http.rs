@@ -106,6 +106,23 @@ async fn answers_come_as_events_too() {
 }
 
 #[tokio::test]
+async fn a_stream_that_breaks_off_is_taken_up_after_its_last_event() {
+    let web = Web::start(|_| {}).await;
+    assert_eq!(web.fake.read("resumes", "{}").await, Ok(json!("kept")));
+    assert_eq!(web.server.count("tools/call"), 1);
+}
+
+#[tokio::test]
+async fn a_listing_that_breaks_off_is_repeated() {
+    let web = Web::start(|_| {}).await;
+    let said = web.fake.call(Operation::Write, "drop_next", "{}").await;
+    assert_eq!(said, Ok(json!("next")));
+    assert_eq!(web.fake.upstream.fresh(soon()).await, Ok(()));
+    assert_eq!(web.server.count("tools/list"), 3);
+    assert_eq!(web.server.count("initialize"), 1);
+}
+
+#[tokio::test]
 async fn requests_among_the_events_are_answered() {
     let web = Web::start(|_| {}).await;
     assert_eq!(web.fake.read("ask", "{}").await, Ok(json!("asked")));

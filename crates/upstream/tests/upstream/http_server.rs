@@ -29,6 +29,9 @@ pub(crate) struct Server {
     /// Answer every request with this status.
     pub(crate) status: AtomicU32,
     has_changed: AtomicBool,
+    drops_next: AtomicBool,
+    /// The answer to a request whose stream broke off.
+    kept: Mutex<Option<String>>,
     sessions: AtomicU32,
     listeners: Mutex<Vec<mpsc::Sender<Bytes>>>,
     pub(crate) seen: watch::Sender<Vec<Seen>>,
@@ -122,6 +125,10 @@ impl Server {
             .to_bytes();
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
         let session = parts.headers.get("mcp-session-id").cloned();
+        let resumes = parts
+            .headers
+            .get("last-event-id")
+            .is_some_and(|id| id == "first");
         self.seen.send_modify(|seen| {
             seen.push(Seen {
                 method: parts.method.clone(),
@@ -142,6 +149,13 @@ impl Server {
         }
         match parts.method {
             Method::POST => self.post(&message).await,
+            Method::GET if resumes => {
+                let kept = self.kept.lock().expect("no panics").take();
+                let (sender, stream) = Stream::open();
+                let answer = kept.expect("an answer is kept");
+                sender.send(event(&answer)).await.expect("it is read");
+                Ok(events(stream))
+            }
             Method::GET if self.has_events.load(Ordering::SeqCst) => {
                 let (sender, stream) = Stream::open();
                 self.listeners.lock().expect("no panics").push(sender);
@@ -153,6 +167,9 @@ impl Server {
     }
 
     async fn post(&self, message: &Value) -> Result<Answer, std::io::Error> {
+        if self.drops_next.swap(false, Ordering::SeqCst) {
+            return Err(std::io::Error::other("gone"));
+        }
         let id = &message["id"];
         let result = match message["method"].as_str() {
             Some("initialize") => json!({
@@ -184,6 +201,10 @@ impl Server {
             "accepted" => Ok(plain(StatusCode::ACCEPTED)),
             "hang" => std::future::pending().await,
             "drop" => Err(std::io::Error::other("gone")),
+            "drop_next" => {
+                self.drops_next.store(true, Ordering::SeqCst);
+                Ok(self.answer(id, &said(&json!("next"))).await)
+            }
             "wrong_id" => Ok(self.answer(&json!(4_000_000), &json!({})).await),
             "garbage" => Ok(json_answer(Stream::whole("{not json"))),
             "rpc_error" => {
@@ -201,6 +222,13 @@ impl Server {
                 sender.send(event(roots)).await.expect("it is read");
                 let answer = text_answer(id, &json!("asked"));
                 sender.send(event(&answer)).await.expect("it is read");
+                Ok(events(stream))
+            }
+            "resumes" => {
+                *self.kept.lock().expect("no panics") = Some(text_answer(id, &json!("kept")));
+                let (sender, stream) = Stream::open();
+                let first = Bytes::from("id: first\ndata:\n\n");
+                sender.send(first).await.expect("it is read");
                 Ok(events(stream))
             }
             "breaks_off" => {

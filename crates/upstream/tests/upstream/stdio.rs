@@ -289,6 +289,7 @@ async fn a_call_under_way_keeps_its_server_from_being_idle() {
     assert_eq!(answer, Ok(json!({})));
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_working_directory_is_the_configured_one() {
     let folder = tempfile::tempdir().expect("a folder");
