@@ -115,6 +115,18 @@ impl Product {
         self.run(&["status", "-o", "json"]).await.json()
     }
 
+    /// What the REST interface says at a path, such as `/status`, to who has the key.
+    pub async fn get(&self, path: &str) -> Value {
+        let key = std::fs::read_to_string(self.home.data_dir().join("api_key"))
+            .expect("the gateway has made a key");
+        let client = HttpClient::without_session(&self.rest(path));
+        let header = ("x-api-key", key.trim());
+        client
+            .send(Method::GET, &[header], String::new())
+            .await
+            .json()
+    }
+
     /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.id().expect("the product was not waited for")
@@ -130,6 +142,11 @@ impl Product {
         within("the killed gateway is gone", self.process.kill())
             .await
             .expect("the product can be killed");
+    }
+
+    /// Ends the process and keeps the data directory, for another one to start on.
+    pub fn into_home(self) -> Home {
+        self.home
     }
 
     /// What it logged so far.
