@@ -1,5 +1,4 @@
-//! Finding tools: what a search and a description show, in which order, and what they
-//! never show.
+//! Finding tools: what a search and a description show, and in which order.
 
 use mcpproxy_tests::{Client, Fixture, HttpClient, Product, Programs, programs};
 use serde_json::{Value, json};
@@ -14,9 +13,6 @@ const GITHUB: [&str; 6] = [
     r#"{"name":"archive_repo","description":"Archive a repository","inputSchema":{},"annotations":{"readOnlyHint":true,"destructiveHint":true},"_meta":{"vendor":1}}"#,
     r#"{"name":"star_repo","description":"Star a repository","inputSchema":{},"annotations":{"destructiveHint":false}}"#,
 ];
-
-/// A word that only descriptions which must not be shown have.
-const WITHHELD: &str = "xyzzy";
 
 #[tokio::test]
 async fn a_search_shows_whole_tools_best_first_with_the_variant_to_call_them_with() {
@@ -281,119 +277,10 @@ async fn descriptions_are_whole_and_unknown_names_are_errors_beside_them() {
     assert_eq!(twenty["tools"].as_array().map(Vec::len), Some(20));
 }
 
-#[tokio::test]
-async fn the_operators_annotations_are_shown_and_decide() {
-    let fixture = Fixture::new(PROGRAMS).tools(&GITHUB);
-    let tools = json!({ "tools": {
-        "list_repos": { "annotations": { "destructiveHint": true } },
-        "delete_repo": { "annotations": { "destructiveHint": false, "readOnlyHint": true } },
-        "run_query": { "annotations": { "readOnlyHint": false } },
-    } });
-    let config = json!({ "mcpServers": { "github": fixture.entry_with(&tools) } });
-    let stage = Stage::of(Product::start(PROGRAMS, &config).await, vec![fixture]).await;
-    for (tool, annotations, call_with, read_is) in [
-        (
-            "list_repos",
-            json!({ "readOnlyHint": true, "destructiveHint": true }),
-            "call_tool_destructive",
-            "SERVER_MISMATCH",
-        ),
-        (
-            "delete_repo",
-            json!({ "destructiveHint": false, "readOnlyHint": true }),
-            "call_tool_read",
-            "",
-        ),
-        (
-            "run_query",
-            json!({ "readOnlyHint": false }),
-            "call_tool_write",
-            "SERVER_MISMATCH",
-        ),
-    ] {
-        let name = format!("github:{tool}");
-        let shown = stage
-            .answer("describe_tool", json!({ "names": [name] }))
-            .await["tools"][0]
-            .clone();
-        assert_eq!(
-            (&shown["annotations"], &shown["call_with"]),
-            (&annotations, &json!(call_with)),
-            "{shown}"
-        );
-        let arguments =
-            json!({ "name": name, "intent": { "operation_type": "read" }, "args": { "org": "x" } });
-        let result = stage.client.call("call_tool_read", &arguments).await;
-        let code = result["structuredContent"]["error"]["code"]
-            .as_str()
-            .unwrap_or_default();
-        assert_eq!(code, read_is, "{name}: {result}");
-    }
-    assert_eq!(stage.fixtures[0].ledger(), [r#"delete_repo {"org":"x"}"#]);
-}
-
-#[tokio::test]
-async fn what_is_disabled_or_quarantined_is_neither_shown_nor_callable() {
-    let secret = format!(
-        r#"{{"name":"hidden_tool","description":"Hidden {WITHHELD}","inputSchema":{{}},"annotations":{{"readOnlyHint":true}}}}"#
-    );
-    let fixtures: Vec<Fixture> = (0..3)
-        .map(|_| Fixture::new(PROGRAMS).tools(&[secret.as_str()]))
-        .collect();
-    let disabled_tool = json!({ "tools": { "hidden_tool": { "enabled": false } } });
-    let config = json!({ "mcpServers": {
-        "one": fixtures[0].entry_with(&disabled_tool),
-        "two": fixtures[1].entry_with(&json!({ "enabled": false })),
-        "three": fixtures[2].entry_with(&json!({ "quarantined": true })),
-    } });
-    let stage = Stage::of(Product::start(PROGRAMS, &config).await, fixtures).await;
-    let found = stage
-        .search(json!({ "query": "hidden tool", "limit": 50 }))
-        .await;
-    assert_eq!((&found["tools"], &found["total"]), (&json!([]), &json!(0)));
-    for (server, code) in [
-        ("one", "TOOL_DISABLED"),
-        ("two", "TOOL_DISABLED"),
-        ("three", "SERVER_QUARANTINED"),
-    ] {
-        let name = format!("{server}:hidden_tool");
-        let arguments = json!({ "name": name, "intent": { "operation_type": "destructive" } });
-        let called = stage.client.call("call_tool_destructive", &arguments).await;
-        let described = stage
-            .answer("describe_tool", json!({ "names": [name] }))
-            .await;
-        assert_eq!(described["tools"], json!([]), "{described}");
-        for (error, whole) in [
-            (&called["structuredContent"]["error"], &called),
-            (&described["errors"][0]["error"], &described),
-        ] {
-            assert_eq!(error["code"], code, "{name}: {whole}");
-            assert_eq!(error["category"], "business", "{name}: {whole}");
-            assert!(!whole.to_string().contains(WITHHELD), "{name}: {whole}");
-        }
-    }
-    assert!(
-        stage
-            .fixtures
-            .iter()
-            .all(|fixture| fixture.ledger().is_empty())
-    );
-    assert_eq!(
-        stage.fixtures[1].pid(),
-        None,
-        "a disabled server is not started"
-    );
-    assert_eq!(
-        stage.fixtures[2].pid(),
-        None,
-        "a quarantined server is not started"
-    );
-}
-
 /// The gateway with servers whose tools are known, and a client.
 struct Stage {
     client: HttpClient,
-    fixtures: Vec<Fixture>,
+    _fixtures: [Fixture; 2],
     _product: Product,
 }
 
@@ -405,21 +292,17 @@ impl Stage {
                 format!(r#"{{"name":"widget_{number}","description":"Turn the widget","inputSchema":{{}},"annotations":{{"{hint}":true}}}}"#)
             })
             .collect();
-        let fixtures = vec![
+        let fixtures = [
             Fixture::new(PROGRAMS).tools(&GITHUB),
             Fixture::new(PROGRAMS).tools(&bulk),
         ];
         let config =
             json!({ "mcpServers": { "github": fixtures[0].entry(), "bulk": fixtures[1].entry() } });
-        Self::of(Product::start(PROGRAMS, &config).await, fixtures).await
-    }
-
-    async fn of(product: Product, fixtures: Vec<Fixture>) -> Self {
+        let product = Product::start(PROGRAMS, &config).await;
         product.settle().await;
-        let client = product.connect().await;
         Self {
-            client,
-            fixtures,
+            client: product.connect().await,
+            _fixtures: fixtures,
             _product: product,
         }
     }
