@@ -40,11 +40,11 @@ pub(crate) fn guard_path() -> Option<PathBuf> {
 impl Backend {
     /// The running gateway if there is one; else starts the servers that are wanted.
     pub(crate) async fn find(sources: &Sources, wanted: Wanted) -> Result<Self, Failed> {
-        let settings = settings::load(sources)?;
-        if let Some(daemon) = Daemon::find(&settings.data_dir).await {
+        // A running gateway has its settings; the file may be in the middle of an edit.
+        if let Some(daemon) = Daemon::find(&settings::data_dir(sources)?).await {
             return Ok(Self::Daemon(daemon));
         }
-        Ok(Self::Own(own(settings, wanted)))
+        Ok(Self::Own(own(settings::load(sources)?, wanted)))
     }
 
     /// Makes a call; the answer is a `CallToolResult`.

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
 use crate::arguments::Format;
@@ -24,8 +25,8 @@ impl Output {
         let shown = match self.format {
             // Decoding and writing again could change a number; programs get what was sent.
             Format::Json => format!("{text}\n"),
-            Format::Yaml => as_yaml(&decode(text)),
-            Format::Table => table(&decode(text)),
+            Format::Yaml => as_yaml(&decode_for_display(text)),
+            Format::Table => table(&decode_for_display(text)),
         };
         write_out(&shown);
     }
@@ -91,10 +92,6 @@ pub(crate) fn printable(text: &str) -> String {
             _ => character,
         })
         .collect()
-}
-
-fn decode(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
 fn as_yaml(value: &Value) -> String {

@@ -1,7 +1,7 @@
 //! The nearest existing names to one that does not exist.
 
 /// Below this similarity (0 to 1) a name is no help.
-const ALIKE: f64 = 0.7;
+const ALIKE: f64 = 0.65;
 
 /// Up to `count` of the candidates that look like the name, best first.
 pub(crate) fn nearest<'a>(

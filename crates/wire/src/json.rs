@@ -33,6 +33,34 @@ pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
     Ok(value)
 }
 
+/// Decodes JSON for people to look at, whatever numbers it holds: one that no decoder takes,
+/// such as `1e400`, becomes a string, and so does what is nested too deep to be looked at.
+pub fn decode_for_display(text: &str) -> Value {
+    const DEEPEST: usize = 100;
+    fn decode(raw: &RawValue, depth: usize) -> Value {
+        let text = raw.get();
+        if depth < DEEPEST {
+            if let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) {
+                let decoded = fields
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), decode(value, depth + 1)));
+                return Value::Object(decoded.collect());
+            }
+            if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
+                return items
+                    .into_iter()
+                    .map(|item| decode(item, depth + 1))
+                    .collect();
+            }
+        }
+        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    }
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    serde_json::from_str::<&RawValue>(text).map_or(Value::Null, |raw| decode(raw, 0))
+}
+
 // === impl Json ===
 
 impl Json {
@@ -70,9 +98,9 @@ impl Json {
         &self.0
     }
 
-    /// Decodes the value.
+    /// Decodes the value, see [`decode_for_display`].
     pub fn to_value(&self) -> Value {
-        serde_json::from_slice(&self.0).unwrap_or(Value::Null)
+        decode_for_display(self.text())
     }
 
     /// The fields, if this is an object.
@@ -242,6 +270,16 @@ mod tests {
             assert!(parse_strict(text).is_err(), "{text}");
         }
         assert!(parse_strict(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn anything_can_be_looked_at() {
+        let text = r#"{"huge":1e400,"list":[1,-1e999,{"a":null}]}"#;
+        let expected = serde_json::json!({ "huge": "1e400", "list": [1, "-1e999", { "a": null }] });
+        assert_eq!(decode_for_display(text), expected);
+        let deep = format!("{}1e400{}", "[".repeat(5_000), "]".repeat(5_000));
+        assert!(decode_for_display(&deep).is_array());
+        assert_eq!(decode_for_display("no JSON"), Value::Null);
     }
 
     #[test]

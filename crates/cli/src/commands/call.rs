@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use mcpproxy_gateway::Wanted;
 use mcpproxy_policy::Operation;
+use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 
 use crate::arguments::{Call, CallTool, Common};
@@ -33,8 +34,7 @@ pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<E
     backend.finish().await;
     let result = result?;
     output.result(&result, text_content);
-    let is_error =
-        serde_json::from_str::<Value>(&result).is_ok_and(|result| result["isError"] == json!(true));
+    let is_error = decode_for_display(&result)["isError"] == json!(true);
     Ok(ExitCode::from(u8::from(is_error)))
 }
 

@@ -19,10 +19,10 @@ pub(crate) async fn run(
     match config {
         Config::Schema => output.result(&settings::schema().to_string(), pretty),
         Config::Show => {
-            let settings = settings::load(&common.sources())?;
-            let shown = match Daemon::find(&settings.data_dir).await {
+            let sources = common.sources();
+            let shown = match Daemon::find(&settings::data_dir(&sources)?).await {
                 Some(daemon) => answered(daemon.get("/api/v1/config").await)?,
-                None => settings::effective(&settings).to_string(),
+                None => settings::effective(&settings::load(&sources)?).to_string(),
             };
             output.result(&shown, pretty);
         }

@@ -28,6 +28,7 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     };
     let settings = settings::load(&sources)?;
     check_address(settings.listen, settings.allow_plain_http).map_err(Failed::configuration)?;
+    create_data_dir(&settings)?;
     let api_key =
         settings::api_key(&settings).map_err(|error| Failed::configuration(error.to_string()))?;
     let socket = bind_socket(&settings.data_dir).await?;
@@ -79,6 +80,23 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failed> {
             "cannot listen on {address}: {error}; choose another address with --listen, port 0 takes a free one"
         ))
     })
+}
+
+/// The folder of all state, for its owner only. One that exists keeps its mode, because it may have
+/// been chosen for more than this; what is secret in it has a mode of its own.
+fn create_data_dir(settings: &Settings) -> Result<(), Failed> {
+    let shown = settings.data_dir.display();
+    settings::create_data_dir(settings).map_err(|error| {
+        Failed::refused(format!(
+            "the data directory {shown} cannot be made: {error}"
+        ))
+    })?;
+    let is_open = std::fs::metadata(&settings.data_dir)
+        .is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+    if is_open {
+        tracing::warn!("other users can look into the data directory {shown}: `chmod 700` it");
+    }
+    Ok(())
 }
 
 /// The socket that only the owner can open, in the place of one that nobody listens on.

@@ -12,11 +12,11 @@ use crate::failed::Failed;
 use crate::output::{Output, printable, table};
 
 pub(crate) async fn run(common: &Common, output: Output) -> Result<ExitCode, Failed> {
-    let settings = settings::load(&common.sources())?;
-    let Some(daemon) = Daemon::find(&settings.data_dir).await else {
+    let data_dir = settings::data_dir(&common.sources())?;
+    let Some(daemon) = Daemon::find(&data_dir).await else {
         return Err(Failed::not_reachable(format!(
             "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
-            settings.data_dir.display()
+            data_dir.display()
         )));
     };
     let status = answered(daemon.get("/api/v1/status").await)?;

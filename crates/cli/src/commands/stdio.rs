@@ -22,10 +22,10 @@ use crate::failed::Failed;
 const WAITING_ANSWERS: usize = 64;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
-    let settings = settings::load(&common.sources())?;
-    let served = match Daemon::find(&settings.data_dir).await {
+    let sources = common.sources();
+    let served = match Daemon::find(&settings::data_dir(&sources)?).await {
         Some(daemon) => relay(daemon).await,
-        None => serve_own(settings).await,
+        None => serve_own(settings::load(&sources)?).await,
     };
     served.map_err(|error| Failed::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)

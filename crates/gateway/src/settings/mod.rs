@@ -31,6 +31,7 @@ mod written;
 mod tests;
 
 use std::io::ErrorKind;
+use std::path::PathBuf;
 
 pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use effective::effective;
@@ -55,6 +56,11 @@ use shape::{Reader, Shape};
 /// A file that was not named by a person may be missing: then the defaults hold.
 pub fn load(sources: &Sources) -> Result<Settings, SettingsError> {
     load_from(Locations::find(sources)?, sources)
+}
+
+/// Where the state is kept, whatever the configuration file says or whether it can be read.
+pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
+    Ok(Locations::find(sources)?.data_dir)
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {

@@ -239,14 +239,23 @@ impl ServerSettings {
                 .chain(args)
                 .chain(working_dir)
                 .filter_map(Text::secret)
-                .chain(env.iter().map(|(_, value)| value))
+                .chain(hidden(env))
                 .collect(),
-            Transport::Http { url, headers } => url
-                .secret()
-                .into_iter()
-                .chain(headers.iter().map(|(_, value)| value))
-                .collect(),
+            Transport::Http { url, headers } => {
+                url.secret().into_iter().chain(hidden(headers)).collect()
+            }
             Transport::BuiltIn => Vec::new(),
         }
     }
+}
+
+/// The values of headers or variables that would give something away: all but those of headers
+/// that only describe the message. Hiding `application/json` wherever it turns up would make
+/// messages unreadable.
+fn hidden(pairs: &[(String, Secret)]) -> impl Iterator<Item = &Secret> {
+    const DESCRIBING: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
+    pairs
+        .iter()
+        .filter(|(name, _)| !DESCRIBING.contains(&name.to_lowercase().as_str()))
+        .map(|(_, value)| value)
 }
