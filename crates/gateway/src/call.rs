@@ -188,23 +188,32 @@ fn close(record: ActivityEntry, result: &Result<CallResult, Failure>) {
 impl Outcome {
     /// The text of the `CallToolResult` that answers an MCP client.
     pub fn to_call_tool_result(&self) -> String {
-        let activity_id = format!("\"{}\"", self.activity_id);
-        let request_id = format!("\"{}\"", self.request_id);
-        let warnings = json!(self.warnings).to_string();
-        let mut meta = vec![
-            ("dev.mcpproxy/activity_id", activity_id.as_str()),
-            ("dev.mcpproxy/request_id", request_id.as_str()),
-        ];
-        if !self.warnings.is_empty() {
-            meta.push(("dev.mcpproxy/warnings", warnings.as_str()));
-        }
         match &self.result {
-            Ok(result) => result.with_meta(&meta),
+            Ok(result) => {
+                let activity_id = quoted(self.activity_id);
+                let request_id = quoted(self.request_id);
+                let ids = [
+                    ("dev.mcpproxy/activity_id", activity_id.as_str()),
+                    ("dev.mcpproxy/request_id", request_id.as_str()),
+                ];
+                if self.warnings.is_empty() {
+                    return result.with_meta(&ids);
+                }
+                let warnings = json!(self.warnings).to_string();
+                let told = ("dev.mcpproxy/warnings", warnings.as_str());
+                result.with_meta(&[ids[0], ids[1], told])
+            }
             Err(failure) => {
                 failure_result(failure, self.request_id, Some(self.activity_id)).to_string()
             }
         }
     }
+}
+
+/// An id as a JSON string.
+fn quoted(id: Uuid) -> String {
+    let mut buffer = Uuid::encode_buffer();
+    ["\"", id.hyphenated().encode_lower(&mut buffer), "\""].concat()
 }
 
 /// A refusal or failure as a `CallToolResult`: the message as text, the object for programs.

@@ -36,16 +36,9 @@ enum Credential {
 }
 
 /// Lets agents in.
-pub(crate) async fn agent(
-    State((app, reach)): State<(Arc<App>, Reach)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let credential = read_credential(request.headers(), app.api_key.expose());
-    match check_origin(reach, request.headers()).and_then(|()| admit_agent(reach, credential)) {
-        Ok(()) => next.run(request).await,
-        Err(failure) => failure_response(&failure),
-    }
+pub(crate) fn agent(app: &App, reach: Reach, headers: &HeaderMap) -> Result<(), Failure> {
+    check_origin(reach, headers)?;
+    admit_agent(reach, read_credential(headers, app.api_key.expose()))
 }
 
 /// Lets administrators in.

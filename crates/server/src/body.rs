@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use hyper::body::Body;
 
 /// The largest request that is read.
 pub(crate) const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -25,13 +25,13 @@ pub(crate) enum BodyError {
 }
 
 /// Reads the whole body.
-pub(crate) async fn read(body: Body) -> Result<Bytes, BodyError> {
+pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(body: B) -> Result<Bytes, BodyError> {
     tokio::time::timeout(SEND_TIME, gather(body))
         .await
         .unwrap_or(Err(BodyError::TooSlow))
 }
 
-async fn gather(mut body: Body) -> Result<Bytes, BodyError> {
+async fn gather<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, BodyError> {
     let mut gathered = Gathered::default();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| BodyError::Broken)?;
@@ -45,7 +45,7 @@ async fn gather(mut body: Body) -> Result<Bytes, BodyError> {
     Ok(gathered.finish())
 }
 
-async fn discard(mut body: Body) {
+async fn discard<B: Body + Unpin>(mut body: B) {
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };
     // Whoever sends for longer than this does not read the answer anyway.
     let _ = tokio::time::timeout(DISCARD_TIME, rest).await;

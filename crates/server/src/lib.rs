@@ -18,10 +18,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::routing::{get, post};
+use http::{Request, Response};
+use hyper::body::Incoming;
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::settings::Secret;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 pub use access::Reach;
 pub use listen::{serve_socket, serve_tcp};
@@ -54,7 +58,35 @@ impl App {
     }
 }
 
-/// Every route, for callers that come from the given side.
+/// Answers a request: `/mcp` directly, because it is on the path of every call, and all else
+/// through the router.
+async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response<Body> {
+    if request.uri().path() == "/mcp" {
+        return mcp::answer(entrance, request).await;
+    }
+    let routed = entrance.router.clone().oneshot(request).await;
+    routed.unwrap_or_else(|never| match never {})
+}
+
+/// One of the ways in: what is behind it, and from where it can be reached.
+#[derive(Clone)]
+struct Entrance {
+    app: Arc<App>,
+    reach: Reach,
+    router: Router,
+}
+
+impl Entrance {
+    fn new(app: &Arc<App>, reach: Reach) -> Self {
+        Self {
+            app: Arc::clone(app),
+            reach,
+            router: router(app, reach),
+        }
+    }
+}
+
+/// Every route but `/mcp`, for callers that come from the given side.
 fn router(app: &Arc<App>, reach: Reach) -> Router {
     let rest = Router::new()
         .route("/status", get(rest::status))
@@ -66,14 +98,7 @@ fn router(app: &Arc<App>, reach: Reach) -> Router {
             (Arc::clone(app), reach),
             access::administration,
         ));
-    let mcp = Router::new()
-        .route("/mcp", post(mcp::post).get(mcp::get).delete(mcp::delete))
-        .layer(axum::middleware::from_fn_with_state(
-            (Arc::clone(app), reach),
-            access::agent,
-        ));
     Router::new()
-        .merge(mcp)
         .nest("/api/v1", rest)
         .route("/healthz", get(rest::healthz))
         .route("/readyz", get(rest::readyz))

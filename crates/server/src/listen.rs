@@ -1,12 +1,12 @@
 //! Accepting connections.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Reach;
-use crate::{App, router};
+use crate::{App, Entrance, answer};
 
 /// The most connections at a time; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 8_192;
@@ -42,9 +42,9 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     } else {
         Reach::Network
     };
-    let router = router(&app, reach);
+    let entrance = Entrance::new(&app, reach);
     let lanes: Vec<Lane> = (0..lane_count())
-        .filter_map(|number| Lane::start(number, router.clone(), app.shutdown.clone()))
+        .filter_map(|number| Lane::start(number, entrance.clone()))
         .collect();
     let mut next = lanes.iter().cycle();
     let accept = async || {
@@ -67,16 +67,11 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
 
 /// Serves the local socket until the app is shut down.
 pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
-    let router = router(&app, Reach::Socket);
+    let entrance = Entrance::new(&app, Reach::Socket);
     let connections = TaskTracker::new();
     let accept = async || listener.accept().await.map(|(stream, _)| stream);
     accept_all(accept, &app.shutdown, |stream, place| {
-        connections.spawn(converse(
-            stream,
-            router.clone(),
-            app.shutdown.clone(),
-            place,
-        ));
+        connections.spawn(converse(stream, entrance.clone(), place));
     })
     .await;
     connections.close();
@@ -106,18 +101,17 @@ async fn accept_all<S>(
 }
 
 /// Serves one connection until the client is done or the shutdown.
-async fn converse<S>(
-    stream: S,
-    router: Router,
-    shutdown: CancellationToken,
-    place: OwnedSemaphorePermit,
-) where
+async fn converse<S>(stream: S, entrance: Entrance, place: OwnedSemaphorePermit)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let shutdown = entrance.app.shutdown.clone();
+    let service =
+        service_fn(|request| async { Ok::<_, Infallible>(answer(&entrance, request).await) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // A client that sends garbage or goes away is its own problem.
@@ -142,7 +136,7 @@ struct Lane {
 
 impl Lane {
     /// Starts the thread; nothing if the system refuses one.
-    fn start(number: usize, router: Router, shutdown: CancellationToken) -> Option<Self> {
+    fn start(number: usize, entrance: Entrance) -> Option<Self> {
         // Unbounded, but every item holds one of a bounded number of places.
         let (connections, waiting) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -152,7 +146,7 @@ impl Lane {
             .ok()?;
         let thread = std::thread::Builder::new()
             .name(format!("lane-{number}"))
-            .spawn(move || runtime.block_on(serve_lane(waiting, router, shutdown)))
+            .spawn(move || runtime.block_on(serve_lane(waiting, entrance)))
             .inspect_err(|error| tracing::error!(%error, "a lane could not be started"))
             .ok()?;
         Some(Self {
@@ -175,15 +169,13 @@ impl Lane {
 
 async fn serve_lane(
     mut waiting: mpsc::UnboundedReceiver<(std::net::TcpStream, OwnedSemaphorePermit)>,
-    router: Router,
-    shutdown: CancellationToken,
+    entrance: Entrance,
 ) {
     let connections = TaskTracker::new();
     while let Some((stream, place)) = waiting.recv().await {
         match TcpStream::from_std(stream) {
             Ok(stream) => {
-                let connection = converse(stream, router.clone(), shutdown.clone(), place);
-                connections.spawn(connection);
+                connections.spawn(converse(stream, entrance.clone(), place));
             }
             Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
         }

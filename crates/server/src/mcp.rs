@@ -5,21 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use hyper::body::Incoming;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, Message, error_response};
 use mcpproxy_wire::{Revision, sse};
 use serde_json::value::RawValue;
 
-use crate::App;
+use crate::access;
 use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::message;
-use crate::respond::{json_response, rpc_error_response};
+use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
+use crate::{App, Entrance};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -39,10 +40,30 @@ enum Form {
 #[derive(Debug, Clone, Copy)]
 struct Refused(StatusCode, &'static str);
 
-/// One message from a client.
-pub(crate) async fn post(State(app): State<Arc<App>>, request: Request) -> Response {
+/// Answers a request to the endpoint.
+pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response {
+    let Entrance { app, reach, .. } = entrance;
     let (parts, body) = request.into_parts();
-    let form = match check_headers(&parts.headers) {
+    if let Err(failure) = access::agent(app, *reach, &parts.headers) {
+        return failure_response(&failure);
+    }
+    match parts.method {
+        Method::POST => post(app, &parts.headers, body).await,
+        Method::GET => get(app, &parts.headers),
+        Method::DELETE => delete(app, &parts.headers),
+        _ => {
+            let message = "The MCP endpoint takes POST, GET and DELETE";
+            let mut response = Refused(StatusCode::METHOD_NOT_ALLOWED, message).response();
+            let allowed = HeaderValue::from_static("POST, GET, DELETE");
+            response.headers_mut().insert(header::ALLOW, allowed);
+            response
+        }
+    }
+}
+
+/// One message from a client.
+async fn post(app: &App, headers: &HeaderMap, body: Incoming) -> Response {
+    let form = match check_headers(headers) {
         Ok(form) => form,
         Err(refused) => return refused.response(),
     };
@@ -52,9 +73,9 @@ pub(crate) async fn post(State(app): State<Arc<App>>, request: Request) -> Respo
     };
     match Message::parse(&bytes) {
         Ok(Message::Request { id, method, params }) if method == "initialize" => {
-            open_session(&app, form, id, params)
+            open_session(app, form, id, params)
         }
-        Ok(message) => match find_session(&app, &parts.headers) {
+        Ok(message) => match find_session(app, headers) {
             Ok(session) => {
                 let answer = message::answer(&app.gateway, &session.caller, message).await;
                 answered(form, answer)
@@ -70,16 +91,16 @@ pub(crate) async fn post(State(app): State<Arc<App>>, request: Request) -> Respo
 
 /// A stream of messages to the client. The menu never changes and we ask clients nothing,
 /// so for now it only shows that the session lives.
-pub(crate) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if !accepts(&headers, "text/event-stream") {
+fn get(app: &Arc<App>, headers: &HeaderMap) -> Response {
+    if !accepts(headers, "text/event-stream") {
         let message = "A GET opens a stream: the Accept header must include text/event-stream";
         return Refused(StatusCode::NOT_ACCEPTABLE, message).response();
     }
-    let session = match find_session(&app, &headers) {
+    let session = match find_session(app, headers) {
         Ok(session) => session,
         Err(refused) => return refused.response(),
     };
-    let alive = stream::unfold((app, session), |(app, session)| async move {
+    let alive = stream::unfold((Arc::clone(app), session), |(app, session)| async move {
         tokio::select! {
             () = session.ended.cancelled() => None,
             () = app.shutdown.cancelled() => None,
@@ -93,11 +114,11 @@ pub(crate) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
 }
 
 /// The client is done.
-pub(crate) async fn delete(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if let Err(refused) = find_session(&app, &headers) {
+fn delete(app: &App, headers: &HeaderMap) -> Response {
+    if let Err(refused) = find_session(app, headers) {
         return refused.response();
     }
-    if let Some(id) = session_id(&headers) {
+    if let Some(id) = session_id(headers) {
         app.sessions.end(id);
     }
     empty(StatusCode::NO_CONTENT)

@@ -73,7 +73,7 @@ impl CallResult {
         let Some(meta) = &self.meta else {
             let comma = if self.is_empty { "" } else { "," };
             let body = text.strip_suffix('}').unwrap_or(text);
-            return format!(r#"{body}{comma}"_meta":{{{ours}}}}}"#);
+            return [body, comma, r#""_meta":{"#, &ours, "}}"].concat();
         };
         let (before, after) = (&text[..meta.span.start], &text[meta.span.end..]);
         let inner = &text[meta.span.clone()];
@@ -81,9 +81,9 @@ impl CallResult {
             MetaShape::Extensible { is_empty } => {
                 let comma = if is_empty { "" } else { "," };
                 let inner = inner.strip_suffix('}').unwrap_or(inner);
-                format!("{before}{inner}{comma}{ours}}}{after}")
+                [before, inner, comma, &ours, "}", after].concat()
             }
-            MetaShape::Rewritten => format!("{before}{{{}}}{after}", without_ours(inner, &ours)),
+            MetaShape::Rewritten => [before, "{", &without_ours(inner, &ours), "}", after].concat(),
         }
     }
 }
@@ -125,11 +125,17 @@ fn without_ours(meta: &str, ours: &str) -> String {
 fn members(additions: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, value) in additions {
+        debug_assert!(
+            name.starts_with(OWN_META_PREFIX),
+            "{name} is not ours to set"
+        );
         if !text.is_empty() {
             text.push(',');
         }
-        text.push_str(&Value::from(*name).to_string());
-        text.push(':');
+        // The names are ours and hold nothing that JSON would escape.
+        text.push('"');
+        text.push_str(name);
+        text.push_str("\":");
         text.push_str(value);
     }
     text

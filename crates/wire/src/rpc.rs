@@ -85,7 +85,19 @@ pub fn error_response(id: Option<Id<'_>>, error: &RpcError) -> String {
 
 /// A request of ours, as text. `params` is JSON.
 pub fn request(id: u64, method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+    // Built piece by piece: this is on the path of every call.
+    let id = id.to_string();
+    let opening = r#"{"jsonrpc":"2.0","id":"#;
+    [
+        opening,
+        &id,
+        r#","method":""#,
+        method,
+        r#"","params":"#,
+        params,
+        "}",
+    ]
+    .concat()
 }
 
 /// A notification of ours, as text. `params` is JSON.
