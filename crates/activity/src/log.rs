@@ -51,7 +51,7 @@ pub struct Entry {
 
 impl Log {
     /// Opens the record of a request.
-    pub fn open(&self, kind: Kind, caller: &Caller, operation: Option<Operation>) -> Entry {
+    pub fn open(&self, kind: Kind, caller: &Arc<Caller>, operation: Option<Operation>) -> Entry {
         Entry {
             log: self.clone(),
             record: Record {
@@ -60,7 +60,7 @@ impl Log {
                 kind,
                 timestamp: Timestamp::now(),
                 duration_ms: 0.0,
-                caller: caller.clone(),
+                caller: Arc::clone(caller),
                 server_name: None,
                 tool_name: None,
                 intent_type: operation,
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn open(log: &Log) -> Entry {
-        log.open(Kind::ToolCall, &Caller::default(), Some(Operation::Write))
+        log.open(Kind::ToolCall, &Arc::default(), Some(Operation::Write))
     }
 
     #[test]

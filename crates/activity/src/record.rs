@@ -1,5 +1,7 @@
 //! One line of the record.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use mcpproxy_policy::{Intent, Operation, Sensitivity, Warning};
 use serde::Serialize;
@@ -57,7 +59,7 @@ pub struct Record {
     /// How long it took.
     pub duration_ms: f64,
     /// Who asked.
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     /// The server it was about.
     pub server_name: Option<String>,
     /// The tool it was about.

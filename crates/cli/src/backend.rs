@@ -56,11 +56,11 @@ impl Backend {
                 answered(daemon.post("/api/v1/tools/call", text(&body)).await)
             }
             Self::Own(gateway) => {
-                let caller = Caller {
+                let caller = Arc::new(Caller {
                     client_name: Some("mcpproxy-cli".to_owned()),
                     client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                     session_id: None,
-                };
+                });
                 let request = CallRequest::parse(variant, &request.to_string());
                 let outcome = gateway.call(variant, request, &caller).await;
                 match &outcome.result {

@@ -3,6 +3,7 @@
 //! Every face enters at [`Gateway::call`] with the same types, so none can skip a check.
 //! Reading [`Gateway::attempt`] is reading the product.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind, Status};
@@ -36,7 +37,7 @@ impl Gateway {
         &self,
         variant: Operation,
         request: Result<CallRequest, Failure>,
-        caller: &Caller,
+        caller: &Arc<Caller>,
     ) -> Outcome {
         let mut record = self.log.open(Kind::ToolCall, caller, Some(variant));
         let mut warnings = Vec::new();
@@ -63,7 +64,7 @@ impl Gateway {
         &self,
         variant: Operation,
         request: &CallRequest,
-        caller: &Caller,
+        caller: &Arc<Caller>,
         record: &mut ActivityEntry,
         warnings: &mut Vec<Warning>,
     ) -> Result<CallResult, Failure> {
@@ -104,7 +105,7 @@ impl Gateway {
         &self,
         server: &ServerSettings,
         entry: &Entry,
-        caller: &Caller,
+        caller: &Arc<Caller>,
     ) -> Result<(), Failure> {
         let Some(limit) = server
             .tools

@@ -1,5 +1,7 @@
 //! Finding tools: `retrieve_tools` and `describe_tool`.
 
+use std::sync::Arc;
+
 use mcpproxy_activity::{Caller, Kind, Status};
 use mcpproxy_catalog::{Query, present};
 use mcpproxy_wire::json::Fields;
@@ -48,7 +50,7 @@ pub struct Found {
 
 impl Gateway {
     /// Answers `retrieve_tools`.
-    pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Caller) -> Found {
+    pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Arc<Caller>) -> Found {
         let record = self.log.open(Kind::Discovery, caller, None);
         let request_id = record.request_id();
         let result = search.and_then(|search| self.search(&search));
@@ -60,7 +62,11 @@ impl Gateway {
     }
 
     /// Answers `describe_tool`.
-    pub fn describe_tools(&self, names: Result<Vec<String>, Failure>, caller: &Caller) -> Found {
+    pub fn describe_tools(
+        &self,
+        names: Result<Vec<String>, Failure>,
+        caller: &Arc<Caller>,
+    ) -> Found {
         let record = self.log.open(Kind::Discovery, caller, None);
         let request_id = record.request_id();
         let result = names.map(|names| self.describe(&names, request_id));

@@ -1,5 +1,7 @@
 //! What an MCP client may ask, whichever way it comes.
 
+use std::sync::Arc;
+
 use mcpproxy_gateway::discover::{Search, parse_names};
 use mcpproxy_gateway::{CallRequest, Caller, Gateway, menu};
 use mcpproxy_policy::Operation;
@@ -10,7 +12,11 @@ use mcpproxy_wire::{Message, Revision};
 use serde_json::value::RawValue;
 
 /// Answers one message; nothing if it wants no answer.
-pub async fn answer(gateway: &Gateway, caller: &Caller, message: Message<'_>) -> Option<String> {
+pub async fn answer(
+    gateway: &Gateway,
+    caller: &Arc<Caller>,
+    message: Message<'_>,
+) -> Option<String> {
     match message {
         Message::Request { id, method, params } => {
             let result = result_of(gateway, caller, &method, params).await;
@@ -41,7 +47,7 @@ pub fn encode(id: Id<'_>, result: Result<String, RpcError>) -> String {
 
 async fn result_of(
     gateway: &Gateway,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
@@ -62,7 +68,7 @@ async fn result_of(
 
 async fn call(
     gateway: &Gateway,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
     let invalid = |message: &str| RpcError::new(INVALID_PARAMS, message);

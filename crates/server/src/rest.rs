@@ -119,7 +119,7 @@ fn invalid(message: &str) -> Failure {
 }
 
 /// Who calls, as far as a REST client says.
-fn caller(headers: &HeaderMap) -> Caller {
+fn caller(headers: &HeaderMap) -> Arc<Caller> {
     let agent = headers
         .get(header::USER_AGENT)
         .and_then(|value| value.to_str().ok())
@@ -128,11 +128,11 @@ fn caller(headers: &HeaderMap) -> Caller {
         Some((name, version)) => (name, Some(version.to_owned())),
         None => (agent, None),
     };
-    Caller {
+    Arc::new(Caller {
         session_id: None,
         client_name: Some(name.chars().take(100).collect()),
         client_version: version.map(|version| version.chars().take(100).collect()),
-    }
+    })
 }
 
 fn answered(result: Result<Value, Failure>) -> Response {

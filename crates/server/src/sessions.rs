@@ -16,7 +16,7 @@ const MOST_SESSIONS: usize = 10_000;
 /// One client that said hello.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) caller: Caller,
+    pub(crate) caller: Arc<Caller>,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     last_used: AtomicU64,
@@ -43,11 +43,11 @@ impl Sessions {
     pub(crate) fn open(&self, hello: ClientHello) -> String {
         let id = Uuid::new_v4().to_string();
         let session = Session {
-            caller: Caller {
+            caller: Arc::new(Caller {
                 session_id: Some(id.clone()),
                 client_name: hello.name,
                 client_version: hello.version,
-            },
+            }),
             ended: CancellationToken::new(),
             last_used: AtomicU64::new(self.now()),
         };

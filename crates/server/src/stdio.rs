@@ -71,7 +71,7 @@ fn greet(line: &[u8]) -> Option<Caller> {
     })
 }
 
-async fn answer_line(gateway: &Gateway, caller: &Caller, line: &[u8]) -> Option<String> {
+async fn answer_line(gateway: &Gateway, caller: &Arc<Caller>, line: &[u8]) -> Option<String> {
     match Message::parse(line) {
         Ok(message) => message::answer(gateway, caller, message).await,
         Err(error) => {

@@ -6,21 +6,18 @@
 mod answer;
 mod body;
 mod events;
+mod pool;
 mod refusal;
 
-use std::cell::OnceCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
-use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::{self, connect::HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::{Revision, rpc};
 use tokio::sync::{Semaphore, watch};
@@ -28,20 +25,14 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::body::Body;
+pub(crate) use self::pool::{Connector, connector};
+use self::pool::{Lease, Pool};
 use crate::CallError;
 use crate::board::Board;
 use crate::connection::{self, Lost};
 use crate::pending::Answer;
 use crate::spec::HttpSpec;
 
-/// How long the network may take to connect us.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Unused connections are given up before servers do so: many close after five seconds, and
-/// a request that meets the closing is lost with its outcome unknown.
-const POOL_IDLE: Duration = Duration::from_secs(4);
-/// When a silent connection is probed, so that an event stream without a peer is noticed.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest a message that nobody waits for may take.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most messages on their way that nobody waits for; further ones are dropped.
@@ -52,46 +43,6 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Keeps connections to all servers.
-type Client = legacy::Client<HttpsConnector<HttpConnector>, Body>;
-
-/// How connections are made: shared by every client, because trusted roots are many.
-pub(crate) type Connector = HttpsConnector<HttpConnector>;
-
-/// Makes what every client of the program connects with.
-pub(crate) fn connector() -> Connector {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    tcp.set_keepalive(Some(KEEPALIVE));
-    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
-    HttpsConnectorBuilder::new()
-        .with_webpki_roots()
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp)
-}
-
-thread_local! {
-    static CLIENT: OnceCell<Client> = const { OnceCell::new() };
-}
-
-/// The client of this thread. A connection is driven by the thread that opened it, so a pool for each
-/// thread means that a call does not have to wake another one.
-fn client(connector: &Connector) -> Client {
-    CLIENT.with(|client| {
-        client
-            .get_or_init(|| {
-                legacy::Client::builder(TokioExecutor::new())
-                    .pool_timer(TokioTimer::new())
-                    .pool_idle_timeout(POOL_IDLE)
-                    .build(connector.clone())
-            })
-            .clone()
-    })
-}
-
 /// A session with a server.
 pub(crate) struct Connection {
     wire: Arc<Wire>,
@@ -100,7 +51,8 @@ pub(crate) struct Connection {
 
 /// What requests and the event stream share.
 struct Wire {
-    connector: Connector,
+    pool: Arc<Pool>,
+    /// The path of the endpoint, with its query.
     uri: Uri,
     /// The headers before there is a session.
     headers: HeaderMap,
@@ -134,11 +86,13 @@ impl Connection {
         connector: Connector,
         board: &Arc<Board>,
     ) -> Result<Self, String> {
+        let url = read_url(&spec.url)?;
+        let headers = read_headers(&url, &spec.headers)?;
         Ok(Self {
             wire: Arc::new(Wire {
-                connector,
-                uri: read_url(&spec.url)?,
-                headers: read_headers(&spec.headers)?,
+                uri: endpoint(&url),
+                pool: Pool::new(connector, url),
+                headers,
                 session: OnceLock::new(),
                 board: Arc::clone(board),
                 lost: watch::Sender::new(None),
@@ -159,7 +113,8 @@ impl Connection {
         let greeting = async {
             let (hello, revision) = self.wire.initialize(params).await?;
             let initialized = rpc::notification("notifications/initialized", "{}");
-            self.wire.post(initialized, Arc::default()).await?;
+            let (response, lease) = self.wire.post(initialized, Arc::default()).await?;
+            give_back_if_empty(&response, lease);
             Ok((hello, revision))
         };
         let (hello, revision) =
@@ -187,11 +142,11 @@ impl Connection {
         };
         let exchange = async {
             let message = rpc::request(id, method, params);
-            let response = self
+            let (response, lease) = self
                 .wire
                 .post(message, Arc::clone(&in_flight.is_sent))
                 .await?;
-            self.wire.read_answer(response, id).await
+            self.wire.read_answer(response, lease, id).await
         };
         match timeout_at(deadline, exchange).await {
             Ok(answer) => {
@@ -233,11 +188,7 @@ impl Connection {
         *request.uri_mut() = self.wire.uri.clone();
         *request.headers_mut() = session.headers.clone();
         // A server may refuse this, and then ends the session when it wants.
-        let _ = timeout(
-            grace.min(ASIDE_TIMEOUT),
-            client(&self.wire.connector).request(request),
-        )
-        .await;
+        let _ = timeout(grace.min(ASIDE_TIMEOUT), self.wire.pool.send(request)).await;
     }
 
     fn stop_listening(&self) {
@@ -292,9 +243,9 @@ impl Wire {
     ) -> Result<(ServerHello, Revision), CallError> {
         let id = self.next_id();
         let message = rpc::request(id, "initialize", params);
-        let response = self.post(message, Arc::default()).await?;
+        let (response, lease) = self.post(message, Arc::default()).await?;
         let session_id = response.headers().get(&SESSION_ID).cloned();
-        let answer = self.read_answer(response, id).await?;
+        let answer = self.read_answer(response, lease, id).await?;
         let (hello, revision) = connection::read_hello(&answer)?;
         let mut headers = self.headers.clone();
         let has_id = session_id.is_some();
@@ -315,21 +266,21 @@ impl Wire {
         &self,
         message: String,
         is_sent: Arc<AtomicBool>,
-    ) -> Result<Response<Incoming>, CallError> {
+    ) -> Result<(Response<Incoming>, Lease), CallError> {
         let body = Body::new(Bytes::from(message), Arc::clone(&is_sent));
         let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.session_headers().clone();
-        let response = match client(&self.connector).request(request).await {
-            Ok(response) => response,
+        let (response, lease) = match self.pool.send(request).await {
+            Ok(answered) => answered,
             Err(error) => {
                 let sent = is_sent.load(Ordering::Acquire);
-                return Err(self.broken(&error, sent));
+                return Err(self.broken(error, sent));
             }
         };
         if response.status().is_success() {
-            return Ok(response);
+            return Ok((response, lease));
         }
         Err(self.refused(response).await)
     }
@@ -344,7 +295,10 @@ impl Wire {
         };
         let wire = Arc::clone(self);
         runtime.spawn(async move {
-            let _ = timeout(ASIDE_TIMEOUT, wire.post(message, Arc::default())).await;
+            let posted = timeout(ASIDE_TIMEOUT, wire.post(message, Arc::default())).await;
+            if let Ok(Ok((response, lease))) = posted {
+                give_back_if_empty(&response, lease);
+            }
             drop(slot);
         });
     }
@@ -369,6 +323,13 @@ impl Wire {
     }
 }
 
+/// Keeps a connection whose answer has nothing left to read.
+fn give_back_if_empty(response: &Response<Incoming>, lease: Lease) {
+    if response.body().is_end_stream() {
+        lease.give_back();
+    }
+}
+
 // === configuration ===
 
 fn read_url(url: &str) -> Result<Uri, String> {
@@ -385,8 +346,17 @@ fn read_url(url: &str) -> Result<Uri, String> {
     }
 }
 
-fn read_headers(pairs: &[(String, String)]) -> Result<HeaderMap, String> {
+/// What a request line names: the path with its query.
+fn endpoint(url: &Uri) -> Uri {
+    url.path_and_query()
+        .map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()))
+}
+
+fn read_headers(url: &Uri, pairs: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
+    let host = url.authority().map_or("", http::uri::Authority::as_str);
+    let host = HeaderValue::try_from(host).map_err(|_| "its url has no valid host".to_owned())?;
+    headers.insert(HOST, host);
     for (name, value) in pairs {
         let header = HeaderName::try_from(name.as_str()).ok();
         let value = HeaderValue::try_from(value.as_str()).ok();

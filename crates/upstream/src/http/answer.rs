@@ -11,6 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::sse;
 
 use super::Wire;
+use super::pool::Lease;
 use crate::CallError;
 use crate::inbound::{self, Inbound};
 use crate::lines::MESSAGE_LIMIT;
@@ -20,6 +21,9 @@ use crate::pending::Answer;
 const RESUMPTIONS: usize = 20;
 /// How long to wait before that.
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a stream may stay open after its answer before its connection is given up.
+const END_OF_STREAM: Duration = Duration::from_secs(1);
 
 /// How a stream of events ended.
 pub(super) enum StreamEnd {
@@ -36,14 +40,16 @@ impl Wire {
     pub(super) async fn read_answer(
         self: &Arc<Self>,
         response: Response<Incoming>,
+        lease: Lease,
         id: u64,
     ) -> Answer {
         match Kind::of(response.headers()) {
             Kind::Json => {
                 let bytes = read_body(response.into_body(), MESSAGE_LIMIT).await?;
+                lease.give_back();
                 self.read_message(&bytes, id)
             }
-            Kind::Events => self.read_events(response.into_body(), id).await,
+            Kind::Events => self.read_events(response.into_body(), lease, id).await,
             Kind::Other(name) if response.status() == StatusCode::ACCEPTED => {
                 drop(name);
                 Err(CallError::malformed(
@@ -68,13 +74,17 @@ impl Wire {
 
     /// Reads events until the answer comes, taking a stream that breaks off up again where
     /// the server allows it.
-    async fn read_events(self: &Arc<Self>, body: Incoming, id: u64) -> Answer {
+    async fn read_events(self: &Arc<Self>, body: Incoming, lease: Lease, id: u64) -> Answer {
         let mut last_event = None;
-        let mut stream = Some(body);
+        let mut stream = Some((body, lease));
         for _ in 0..RESUMPTIONS {
-            if let Some(body) = stream.take() {
-                match self.follow(body, Some(id), &mut last_event).await {
-                    StreamEnd::Answer(answer) => return answer,
+            if let Some((mut body, lease)) = stream.take() {
+                match self.follow(&mut body, Some(id), &mut last_event).await {
+                    StreamEnd::Answer(answer) => {
+                        // The end of the stream follows at once, as a rule.
+                        tokio::spawn(give_back_at_end(body, lease));
+                        return answer;
+                    }
                     StreamEnd::TooLarge(error) => {
                         return Err(CallError::malformed(error.to_string()));
                     }
@@ -94,7 +104,7 @@ impl Wire {
     /// Handles the events of a stream until it ends or the answer comes.
     pub(super) async fn follow(
         self: &Arc<Self>,
-        mut body: Incoming,
+        body: &mut Incoming,
         id: Option<u64>,
         last_event: &mut Option<String>,
     ) -> StreamEnd {
@@ -125,6 +135,14 @@ impl Wire {
             }
         }
         StreamEnd::Open
+    }
+}
+
+/// Keeps the connection of a stream that ends in time.
+async fn give_back_at_end(mut body: Incoming, lease: Lease) {
+    let end = async { while let Some(Ok(_)) = body.frame().await {} };
+    if tokio::time::timeout(END_OF_STREAM, end).await.is_ok() && body.is_end_stream() {
+        lease.give_back();
     }
 }
 

@@ -9,7 +9,8 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::body::Body;
-use super::{Wire, client, is_absent};
+use super::pool::Lease;
+use super::{Wire, is_absent};
 use crate::backoff;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -36,13 +37,13 @@ pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
     let mut failures = 0;
     loop {
         match wire.open_events(last_event.as_deref()).await {
-            Ok(stream) => {
+            Ok((mut stream, _lease)) => {
                 let since = Instant::now();
                 was_open = true;
                 if declares_changes {
                     wire.board.set_announces(true);
                 }
-                wire.follow(stream, None, &mut last_event).await;
+                wire.follow(&mut stream, None, &mut last_event).await;
                 if declares_changes {
                     wire.board.set_announces(false);
                 }
@@ -67,7 +68,10 @@ pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
 
 impl Wire {
     /// Opens a stream of events, after the last one that was seen.
-    pub(super) async fn open_events(&self, last_event: Option<&str>) -> Result<Incoming, NoEvents> {
+    pub(super) async fn open_events(
+        &self,
+        last_event: Option<&str>,
+    ) -> Result<(Incoming, Lease), NoEvents> {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = Method::GET;
         *request.uri_mut() = self.uri.clone();
@@ -78,12 +82,13 @@ impl Wire {
         if let Some(id) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let response = client(&self.connector)
-            .request(request)
+        let (response, lease) = self
+            .pool
+            .send(request)
             .await
             .map_err(|_| NoEvents::Broken)?;
         if response.status() == StatusCode::OK {
-            return Ok(response.into_body());
+            return Ok((response.into_body(), lease));
         }
         Err(NoEvents::Status(response.status()))
     }

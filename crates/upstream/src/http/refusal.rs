@@ -1,15 +1,14 @@
 //! What a status or a broken connection means for the call.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
-use hyper_util::client::legacy;
 use mcpproxy_wire::{Message, RpcError};
 
 use super::Wire;
 use super::answer::read_body;
+use super::pool::SendError;
 use crate::CallError;
 
 /// The most that is read of a refusal.
@@ -17,14 +16,13 @@ const REFUSAL_LIMIT: usize = 64 * 1024;
 
 impl Wire {
     /// The request did not get through.
-    pub(super) fn broken(&self, error: &legacy::Error, sent: bool) -> CallError {
-        let reason: Arc<str> = if error.is_connect() {
-            format!("it cannot be reached: {}", root(error)).into()
-        } else {
-            "the connection broke off".into()
+    pub(super) fn broken(&self, error: SendError, sent: bool) -> CallError {
+        let reason: Arc<str> = match error {
+            SendError::NotConnected(cause) => format!("it cannot be reached: {cause}").into(),
+            SendError::Broken => "the connection broke off".into(),
         };
         // What was not even sent is tried again on another connection, so this one has to go.
-        if error.is_connect() || !sent {
+        if !sent {
             self.lose(&reason, false);
         }
         CallError::Disconnected { sent, reason }
@@ -96,15 +94,6 @@ fn error_in(bytes: &[u8]) -> Option<RpcError> {
         Ok(Message::Response { outcome, .. }) => outcome.err(),
         _ => None,
     }
-}
-
-/// The innermost cause, which says most and repeats neither address nor headers.
-fn root(error: &legacy::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]
