@@ -1,0 +1,101 @@
+//! `docs/requirements.md` is complete, and the tests it names exist.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Requirements of parts that are not built yet; everything else needs a test.
+const NOT_BUILT_YET: [&str; 10] = [
+    "FR-031", "FR-032", "FR-033", "FR-034", "FR-035", "FR-036", "FR-037", "FR-038", "FR-039",
+    "SC-008",
+];
+
+/// Requirements that are measured instead of tested.
+const MEASURED: [&str; 1] = ["SC-007"];
+
+#[test]
+fn every_requirement_is_listed_once() {
+    let mut expected: Vec<String> = Vec::new();
+    expected.extend((1..=42).map(|number| format!("FR-{number:03}")));
+    expected.extend((1..=8).map(|number| format!("SC-{number:03}")));
+    expected.extend((1..=6).map(|number| format!("EC-{number}")));
+    expected.extend((1..=11).map(|number| format!("VM-{number:02}")));
+    let rows = rows();
+    for id in &expected {
+        assert!(
+            rows.contains_key(id),
+            "{id} is missing in docs/requirements.md"
+        );
+    }
+}
+
+#[test]
+fn every_requirement_of_a_built_part_names_a_test_and_others_say_so() {
+    for (id, row) in rows() {
+        let has_test = !references(&row).is_empty();
+        if NOT_BUILT_YET.contains(&id.as_str()) {
+            assert!(row.contains("not built yet"), "{id}: {row}");
+        } else if MEASURED.contains(&id.as_str()) {
+            assert!(row.contains("bench/"), "{id}: {row}");
+        } else {
+            assert!(has_test, "{id} names no test: {row}");
+        }
+    }
+}
+
+#[test]
+fn every_named_test_and_file_exists() {
+    for (id, row) in rows() {
+        for (file, name) in references(&row) {
+            let text = std::fs::read_to_string(root().join(&file))
+                .unwrap_or_else(|_| panic!("{id}: {file} does not exist"));
+            assert!(is_test(&text, &name), "{id}: {file} has no test {name}");
+        }
+        for file in row.split('`').filter(|part| part.starts_with("bench/")) {
+            assert!(root().join(file).is_file(), "{id}: {file} does not exist");
+        }
+    }
+}
+
+/// The rows of the page's tables by their id.
+fn rows() -> BTreeMap<String, String> {
+    let page = std::fs::read_to_string(root().join("docs/requirements.md")).unwrap();
+    let mut rows = BTreeMap::new();
+    for line in page.lines().filter(|line| line.starts_with("| ")) {
+        let id = line[2..].split(' ').next().unwrap_or_default().to_owned();
+        if id.contains('-') && id.chars().any(|character| character.is_ascii_digit()) {
+            let before = rows.insert(id.clone(), line.to_owned());
+            assert!(before.is_none(), "{id} is listed twice");
+        }
+    }
+    rows
+}
+
+/// The `file::test` references of a row.
+fn references(row: &str) -> Vec<(String, String)> {
+    row.split('`')
+        .filter_map(|part| part.split_once("::"))
+        .map(|(file, name)| (file.to_owned(), name.to_owned()))
+        .collect()
+}
+
+/// Whether a source has a function of this name that is marked as a test.
+fn is_test(text: &str, name: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.iter().enumerate().any(|(number, line)| {
+        let is_the_function = line
+            .trim_start_matches("async ")
+            .starts_with(&format!("fn {name}("));
+        is_the_function
+            && lines[..number]
+                .iter()
+                .rev()
+                .take_while(|above| above.starts_with('#') || above.starts_with("//"))
+                .any(|above| above.starts_with("#[test") || above.starts_with("#[tokio::test"))
+    })
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
