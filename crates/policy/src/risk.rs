@@ -40,10 +40,9 @@ const DESTRUCTIVE_WORDS: &[&str] = &[
 /// Verbs of change.
 const WRITE_WORDS: &[&str] = &[
     "add", "append", "apply", "approve", "assign", "commit", "copy", "create", "creates", "deploy",
-    "edit", "edits", "execute", "grant", "import", "insert", "inserts", "install", "merge", "move",
-    "patch", "pay", "post", "publish", "push", "put", "rename", "replace", "save", "saves", "send",
-    "sends", "set", "store", "submit", "transfer", "update", "updates", "upload", "write",
-    "writes",
+    "edit", "edits", "grant", "import", "insert", "inserts", "install", "merge", "move", "patch",
+    "pay", "post", "publish", "push", "put", "rename", "replace", "save", "saves", "send", "sends",
+    "set", "store", "submit", "transfer", "update", "updates", "upload", "write", "writes",
 ];
 
 /// The most harmful word in a tool's name or in the first sentence of its description.
