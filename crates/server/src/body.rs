@@ -36,7 +36,7 @@ async fn gather<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, Bod
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| BodyError::Broken)?;
         if let Ok(data) = frame.into_data()
-            && !gathered.take(data)
+            && !gathered.take(&data)
         {
             discard(body).await;
             return Err(BodyError::TooLarge);
@@ -51,36 +51,24 @@ async fn discard<B: Body + Unpin>(mut body: B) {
     let _ = tokio::time::timeout(DISCARD_TIME, rest).await;
 }
 
-/// What came so far. Most requests are one piece and are not copied.
+/// What came so far.
+///
+/// The pieces are copied: they are slices of the connection's buffer, and as long as one of them
+/// lives, the connection has to take a new buffer for each request.
 #[derive(Default)]
-struct Gathered {
-    first: Bytes,
-    rest: BytesMut,
-}
+struct Gathered(BytesMut);
 
 impl Gathered {
     /// Takes a piece; false if that is too much.
-    fn take(&mut self, data: Bytes) -> bool {
-        if self.first.len() + self.rest.len() + data.len() > BODY_LIMIT {
+    fn take(&mut self, data: &[u8]) -> bool {
+        if self.0.len() + data.len() > BODY_LIMIT {
             return false;
         }
-        if self.first.is_empty() && self.rest.is_empty() {
-            self.first = data;
-        } else {
-            if self.rest.is_empty() {
-                self.rest
-                    .extend_from_slice(&std::mem::take(&mut self.first));
-            }
-            self.rest.extend_from_slice(&data);
-        }
+        self.0.extend_from_slice(data);
         true
     }
 
     fn finish(self) -> Bytes {
-        if self.rest.is_empty() {
-            self.first
-        } else {
-            self.rest.freeze()
-        }
+        self.0.freeze()
     }
 }

@@ -15,7 +15,7 @@ use super::secret::{Secret, Text};
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many calls may be under way at one server when nothing else is said.
-pub(super) const DEFAULT_MAX_CONCURRENT: usize = 16;
+pub(super) const DEFAULT_MAX_CONCURRENT: usize = 64;
 
 /// Whether changed tools wait for approval when nothing else is said.
 pub(super) const DEFAULT_TRUST: Trust = Trust::Manual;

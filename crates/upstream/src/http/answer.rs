@@ -171,34 +171,25 @@ impl Kind {
     }
 }
 
-/// Reads a body of bounded size; a body in one piece is not copied.
+/// Reads a body of bounded size.
+///
+/// The pieces are copied: they are slices of the connection's buffer, and as long as one of them
+/// lives, the connection has to take a new buffer for each answer.
 pub(super) async fn read_body(mut body: Incoming, limit: usize) -> Result<Bytes, CallError> {
     let too_large = || CallError::malformed(format!("the answer is longer than {limit} bytes"));
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(too_large());
     }
-    let mut first: Option<Bytes> = None;
-    let mut rest = BytesMut::new();
+    let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| CallError::disconnected(true, "the answer broke off"))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if first.is_none() {
-            first = Some(data);
-        } else {
-            rest.extend_from_slice(&data);
-        }
-        if first.as_ref().map_or(0, Bytes::len) + rest.len() > limit {
+        if whole.len() + data.len() > limit {
             return Err(too_large());
         }
+        whole.extend_from_slice(&data);
     }
-    let first = first.unwrap_or_default();
-    if rest.is_empty() {
-        return Ok(first);
-    }
-    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
-    whole.extend_from_slice(&first);
-    whole.extend_from_slice(&rest);
     Ok(whole.freeze())
 }

@@ -114,7 +114,7 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(github.transport, transport);
     assert_eq!((github.enabled, github.quarantined), (true, false));
     assert_eq!(github.timeout, Duration::from_secs(30));
-    assert_eq!((github.max_concurrent, github.idle_stop), (16, None));
+    assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
 
     let plain = |text: &str| Text::Plain(text.into());
