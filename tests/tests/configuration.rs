@@ -29,7 +29,7 @@ async fn a_bad_configuration_stops_the_start_with_line_column_and_the_nearest_ke
         for arguments in [
             &["serve", "--listen", "127.0.0.1:0"][..],
             &["config", "check"],
-            &["status"],
+            &["tools", "list"],
             &["stdio"],
         ] {
             let ran = home.run(arguments).await;

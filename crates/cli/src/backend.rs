@@ -126,6 +126,7 @@ pub(crate) fn own(settings: Settings, wanted: Wanted) -> Arc<Gateway> {
         Options {
             guard: guard_path(),
             wanted,
+            ..Options::default()
         },
     )
 }

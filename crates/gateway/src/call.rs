@@ -3,9 +3,11 @@
 //! Every face enters at [`Gateway::call`] with the same types, so none can skip a check.
 //! Reading [`Gateway::attempt`] is reading the product.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind, Status};
 use mcpproxy_catalog::Entry;
 use mcpproxy_policy::{Decision, Intent, Operation, Subject, Warning, decide};
@@ -42,10 +44,14 @@ impl Gateway {
         let mut record = self.log.open(Kind::ToolCall, caller, Some(variant));
         let mut warnings = Vec::new();
         let result = match request {
-            Ok(request) => self
-                .attempt(variant, &request, caller, &mut record, &mut warnings)
-                .await
-                .map_err(|failure| name_the_call(failure, variant, &request)),
+            Ok(request) => {
+                let attempt = self.attempt(variant, &request, caller, &mut record, &mut warnings);
+                // A panic is a bug of ours; it costs this one call and nothing else.
+                let result = AssertUnwindSafe(attempt).catch_unwind().await;
+                result
+                    .unwrap_or_else(|_| Err(incident()))
+                    .map_err(|failure| name_the_call(failure, variant, &request))
+            }
             Err(failure) => Err(failure),
         };
         let (activity_id, request_id) = (record.id(), record.request_id());
@@ -69,11 +75,11 @@ impl Gateway {
         warnings: &mut Vec<Warning>,
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
-        let name = &request.name;
-        record.about(&name.server, &name.tool);
-
         let intent = Intent::parse(variant, &request.declared, rules.mode)?;
         record.declared(&intent);
+
+        let name = self.tool_name(&request.name)?;
+        record.about(&name.server, &name.tool);
 
         let server = self.server(&name.server)?;
         let deadline = Instant::now() + server.settings.timeout;
@@ -166,10 +172,21 @@ fn rate_limited(tool: &str, wait: Duration) -> Failure {
     .with("retry_after_ms", milliseconds)
 }
 
+/// Something broke on our side. The panic itself is in the log, just before this.
+fn incident() -> Failure {
+    let id = Uuid::now_v7();
+    tracing::error!(incident = %id, "a call ended in a panic");
+    Failure::new(
+        Code::Internal,
+        format!("The gateway failed inside; its log has the cause under incident {id}"),
+    )
+    .with("incident", id.to_string())
+}
+
 /// Every refusal says which call it is about.
 fn name_the_call(failure: Failure, variant: Operation, request: &CallRequest) -> Failure {
     failure
-        .with("tool", request.name.to_string())
+        .with("tool", request.name.as_str())
         .with("variant", variant.variant())
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::Gateway;
 use crate::failure::{Failure, Violation};
 use crate::menu::USAGE_INSTRUCTIONS;
-use crate::request::{ToolName, pointer, unknown_parameters, violation};
+use crate::request::{pointer, unknown_parameters, violation};
 use crate::settings::Detail;
 
 /// The most tools one search returns.
@@ -119,7 +119,8 @@ impl Gateway {
         let mut tools = Vec::new();
         let mut errors = Vec::new();
         for name in names {
-            let found = ToolName::parse(name)
+            let found = self
+                .tool_name(name)
                 .and_then(|parsed| self.known_tool(&parsed.server, &parsed.tool));
             match found {
                 Ok(entry) => tools.push(raw(&present::described(&entry))),

@@ -60,6 +60,8 @@ pub struct Options {
     pub guard: Option<std::path::PathBuf>,
     /// Which of the configured servers to start.
     pub wanted: Wanted,
+    /// Servers inside this program, by their names.
+    pub built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
 }
 
 impl Gateway {
@@ -71,11 +73,10 @@ impl Gateway {
             env!("CARGO_PKG_VERSION"),
             Arc::new(CatalogObserver(Arc::clone(&catalog))),
         );
-        let built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)> = if settings.demo {
-            vec![(demo::NAME.into(), Arc::new(demo::Cards::default()))]
-        } else {
-            Vec::new()
-        };
+        let mut built_ins = options.built_ins;
+        if settings.demo {
+            built_ins.push((demo::NAME.into(), Arc::new(demo::Cards::default())));
+        }
         let gateway = Arc::new(Self {
             mask: ArcSwap::from_pointee(Mask::new(settings.secrets())),
             catalog,

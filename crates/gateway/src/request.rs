@@ -22,8 +22,8 @@ const PARAMETERS: &[&str] = &[
 /// What a caller wants done.
 #[derive(Debug)]
 pub struct CallRequest {
-    /// `server:tool`.
-    pub name: ToolName,
+    /// `server:tool`, not yet split.
+    pub name: String,
     /// What the tool is given.
     pub arguments: Arguments,
     /// What is declared about the call.
@@ -64,7 +64,7 @@ impl CallRequest {
         let declared = read_declared(&fields, &mut violations);
         match (name, arguments) {
             (Some(name), Some(arguments)) if violations.is_empty() => Ok(Self {
-                name: ToolName::parse(&name)?,
+                name,
                 arguments,
                 declared,
             }),

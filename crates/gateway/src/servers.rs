@@ -12,6 +12,7 @@ use mcpproxy_wire::Tool;
 
 use crate::Gateway;
 use crate::failure::{Code, Failure};
+use crate::request::ToolName;
 use crate::settings::{ServerSettings, Settings, Transport};
 
 /// How long a server may take to end by itself.
@@ -246,6 +247,18 @@ impl Gateway {
                 .err()
                 .unwrap_or_else(|| self.unknown_tool(server, tool))),
         }
+    }
+
+    /// Splits `server:tool`; what cannot be split is likely the name of a tool alone.
+    pub(crate) fn tool_name(&self, name: &str) -> Result<ToolName, Failure> {
+        ToolName::parse(name).map_err(|failure| {
+            let near = self.catalog.snapshot().nearest_tools(name);
+            if near.is_empty() {
+                return failure;
+            }
+            let message = format!("{}{}", failure.message, did_you_mean(&near));
+            Failure { message, ..failure }.with("nearest", near)
+        })
     }
 
     fn unknown_server(&self, name: &str) -> Failure {

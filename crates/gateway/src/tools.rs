@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::Gateway;
 use crate::failure::Failure;
-use crate::request::ToolName;
 
 /// How many tools a search of a person returns.
 const SHOWN: usize = 50;
@@ -42,7 +41,7 @@ impl Gateway {
 
     /// One tool, whole.
     pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
-        let name = ToolName::parse(name)?;
+        let name = self.tool_name(name)?;
         let entry = self.known_tool(&name.server, &name.tool)?;
         let mut tool = json!(present::described(&entry));
         tool["class"] = json!(entry.effect().as_str());

@@ -1,0 +1,66 @@
+//! A panic inside the gateway costs one call, and tells nobody why.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use mcpproxy_gateway::settings::{Environment, Sources, load};
+use mcpproxy_gateway::{CallRequest, Caller, Code, Gateway, Options};
+use mcpproxy_policy::Operation;
+use mcpproxy_upstream::BuiltIn;
+use mcpproxy_wire::{Json, RpcError};
+
+struct Fragile;
+
+impl BuiltIn for Fragile {
+    fn tools(&self) -> Vec<Json> {
+        ["break", "work"]
+            .iter()
+            .map(|name| {
+                Json::of(&serde_json::json!({
+                    "name": name, "inputSchema": { "type": "object" },
+                    "annotations": { "readOnlyHint": true },
+                }))
+            })
+            .collect()
+    }
+
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        _arguments: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
+        Box::pin(async move {
+            assert_ne!(tool, "break", "a secret cause");
+            Ok(Json::of(&serde_json::json!({ "content": [] })))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = load(&Sources {
+        data_dir: Some(PathBuf::from(folder.path())),
+        environment: Environment::of_variables::<String, String>([]),
+        ..Sources::default()
+    })
+    .unwrap();
+    let options = Options {
+        built_ins: vec![("fragile".into(), Arc::new(Fragile))],
+        ..Options::default()
+    };
+    let gateway = Gateway::start(settings, options);
+    let caller = Arc::new(Caller::default());
+    let call = async |tool: &str| {
+        let arguments =
+            format!(r#"{{"name":"fragile:{tool}","intent":{{"operation_type":"read"}}}}"#);
+        let request = CallRequest::parse(Operation::Read, &arguments);
+        gateway.call(Operation::Read, request, &caller).await
+    };
+    let failure = call("break").await.result.unwrap_err();
+    assert_eq!(failure.code, Code::Internal);
+    assert!(!failure.message.contains("secret"), "{}", failure.message);
+    assert!(call("work").await.result.is_ok());
+    gateway.stop().await;
+}
