@@ -79,8 +79,7 @@ pub(crate) fn unknown_parameters(fields: &Fields<'_>, known: &[&str]) -> Vec<Vio
     let mut seen: Vec<&str> = Vec::new();
     for (name, _) in fields.iter() {
         if !known.contains(&name) {
-            let hint = nearest(name, known.iter().copied(), 1)
-                .first()
+            let hint = nearest(name, known)
                 .map(|near| format!(", did you mean '{near}'?"))
                 .unwrap_or_default();
             violations.push(violation(

@@ -105,23 +105,6 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
-/// The candidate a misspelt word most likely stands for.
-pub(super) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    if word.chars().nth(SHOWN_CHARACTERS).is_some() {
-        return None;
-    }
-    let lowered = word.to_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| {
-            let distance = strsim::osa_distance(&lowered, &candidate.to_lowercase());
-            (distance, *candidate)
-        })
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 // === impl Problems ===
 
 impl Problems {

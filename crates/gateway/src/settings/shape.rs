@@ -7,7 +7,8 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::document::{Document, empty_object};
-use super::problem::{Problems, nearest, shown};
+use super::problem::{Problems, shown};
+use crate::nearest::nearest;
 
 /// A kind of value: how it is read and how it is described.
 pub(super) trait Shape: Sized {

@@ -9,9 +9,10 @@ use jsonc_parser::common::Ranged;
 use serde_json::json;
 
 use super::content::{Anything, Content, NotEmpty};
-use super::problem::{nearest, shown};
+use super::problem::shown;
 use super::references;
 use super::shape::{Kind, Reader, Shape, join};
+use crate::nearest::nearest;
 
 /// A string that may hold references. It may hold a secret too, so messages do not repeat it.
 #[derive(Clone, PartialEq)]
