@@ -3,6 +3,8 @@
 //! Requests are put together from two fixed halves and answers are checked without decoding them, so that the
 //! generator costs little and the same on both sides. Must never treat an answer as good that was not checked.
 
+use std::borrow::Cow;
+
 use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use clap::ValueEnum;
@@ -76,10 +78,15 @@ impl CallTemplate {
     }
 }
 
-/// Looks for the echoed text and for `isError: true`, without decoding anything.
-pub(crate) fn check_quickly(body: &[u8], text: &str) -> anyhow::Result<()> {
+/// Looks for the echoed text and for `isError: true` in one message, without decoding anything.
+pub(crate) fn check_quickly(body: &[u8], is_event_stream: bool, text: &str) -> anyhow::Result<()> {
+    let is_good = |message: &[u8]| quoted(message, text) && !is_error(message);
     ensure!(
-        quoted(body, text) && !is_error(body),
+        if is_event_stream {
+            events(body).any(|data| is_good(&data))
+        } else {
+            is_good(body)
+        },
         "the answer is no success, or not the one to this call: {}",
         String::from_utf8_lossy(body)
     );
@@ -111,20 +118,43 @@ pub(crate) fn decode(body: &[u8], is_event_stream: bool, id: u64) -> anyhow::Res
         return serde_json::from_slice(body)
             .with_context(|| format!("the answer is not JSON: {}", shown()));
     }
-    let text = std::str::from_utf8(body)
-        .with_context(|| format!("the event stream is not UTF-8: {}", shown()))?;
-    for event in text.replace("\r\n", "\n").split("\n\n") {
-        let data: Vec<&str> = event
-            .lines()
-            .filter_map(|line| line.strip_prefix("data:"))
-            .map(|line| line.strip_prefix(' ').unwrap_or(line))
-            .collect();
-        match serde_json::from_str::<Value>(&data.join("\n")) {
+    for data in events(body) {
+        match serde_json::from_slice::<Value>(&data) {
             Ok(message) if message["id"] == json!(id) => return Ok(message),
             _ => {}
         }
     }
     bail!("no event answers id {id}: {}", shown())
+}
+
+/// The data of each complete event that has any; most have one line of it, which is not copied.
+fn events(body: &[u8]) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    let mut lines = body
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter_map(|line| line.strip_suffix(b"\n"))
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    std::iter::from_fn(move || {
+        let mut data: Option<Cow<'_, [u8]>> = None;
+        for line in lines.by_ref() {
+            if line.is_empty() && data.is_some() {
+                return data;
+            }
+            let Some(piece) = line.strip_prefix(b"data:") else {
+                continue;
+            };
+            let piece = piece.strip_prefix(b" ").unwrap_or(piece);
+            match &mut data {
+                None => data = Some(Cow::Borrowed(piece)),
+                Some(before) => {
+                    let before = before.to_mut();
+                    before.push(b'\n');
+                    before.extend_from_slice(piece);
+                }
+            }
+        }
+        // Without its empty line the last event was cut off, and nobody may act on it.
+        None
+    })
 }
 
 fn quoted(body: &[u8], text: &str) -> bool {
@@ -179,7 +209,7 @@ mod tests {
     fn quick_check_accepts_only_the_echoed_text_without_error() {
         let check = |body: &str, good: bool| {
             assert_eq!(
-                check_quickly(body.as_bytes(), "hello-1-2").is_ok(),
+                check_quickly(body.as_bytes(), false, "hello-1-2").is_ok(),
                 good,
                 "{body}"
             );
@@ -203,10 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn quick_check_judges_events_one_by_one() {
+        let check = |body: &str, good: bool| {
+            let outcome = check_quickly(body.as_bytes(), true, "hello");
+            assert_eq!(outcome.is_ok(), good, "{body:?}");
+        };
+        check(
+            "id: 0\nretry: 3000\ndata:\n\ndata: {\"text\":\"hello\"}\n\n",
+            true,
+        );
+        check("data: {\"text\":\r\ndata: \"hello\"}\r\n\r\n", true);
+        check(
+            "data: {\"text\":\"hello\",\"isError\":\ndata: true}\n\n",
+            false,
+        );
+        check("data: {\"text\":\"hello\"}\n", false);
+        check(": \"hello\"\n\ndata: {}\n\n", false);
+        check("", false);
+    }
+
+    #[test]
     fn a_refused_call_shows_its_body() {
         let body =
             br#"{"result":{"content":[{"type":"text","text":"no such tool"}],"isError":true}}"#;
-        let message = check_quickly(body, "hello").unwrap_err().to_string();
+        let message = check_quickly(body, false, "hello").unwrap_err().to_string();
         assert!(message.contains("no such tool"), "{message}");
     }
 

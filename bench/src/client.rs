@@ -80,15 +80,16 @@ impl Connection {
         self.sender.ready().await?;
         let started = Instant::now();
         let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
         let finished = Instant::now();
         ensure!(
-            status == StatusCode::OK,
-            "{status}: {}",
+            head.status == StatusCode::OK,
+            "{}: {}",
+            head.status,
             String::from_utf8_lossy(&body)
         );
-        check_quickly(&body, &text)?;
+        check_quickly(&body, is_event_stream(&head.headers), &text)?;
         Ok(Timing {
             finished,
             latency: finished - started,
@@ -161,19 +162,16 @@ impl Connection {
     }
 
     async fn read(&self, id: u64, response: Response<Incoming>) -> anyhow::Result<Value> {
-        let status = response.status();
-        let is_event_stream = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        let body = response.into_body().collect().await?.to_bytes();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
         ensure!(
-            status == StatusCode::OK,
-            "{}: {status}: {}",
+            head.status == StatusCode::OK,
+            "{}: {}: {}",
             self.failed("a request"),
+            head.status,
             String::from_utf8_lossy(&body)
         );
-        decode(&body, is_event_stream, id).with_context(|| self.failed("a request"))
+        decode(&body, is_event_stream(&head.headers), id).with_context(|| self.failed("a request"))
     }
 
     fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
@@ -208,6 +206,12 @@ pub(crate) struct Timing {
     pub(crate) finished: Instant,
     /// From handing over the request to that moment.
     pub(crate) latency: Duration,
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
 fn base_headers(address: SocketAddr) -> anyhow::Result<HeaderMap> {

@@ -1,7 +1,7 @@
-//! The echo upstream: a small, correct MCP server over Streamable HTTP that does next to nothing.
+//! The bare echo upstream: a small, correct MCP server over Streamable HTTP that does next to nothing.
 //!
-//! It is the yardstick: what a call to it costs directly is what the gateway is compared with, so anything slow
-//! in here would flatter the gateway. Must never do work that the protocol does not ask for.
+//! It is the stricter of the two yardsticks: what a call to it costs directly is what the gateway is compared with,
+//! so anything slow in here would flatter the gateway. Must never do work that the protocol does not ask for.
 
 mod protocol;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use tokio::process::{Child, Command};
 
 use crate::client::{Connection, Target};
 use crate::process::ProcessUse;
+use crate::upstream::Upstream;
 
 /// The hidden command with which this program becomes the echo upstream.
 pub(crate) const ECHO_COMMAND: &str = "echo-upstream";
@@ -69,9 +70,9 @@ pub(crate) fn find_binary(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 
 impl EchoProcess {
     /// Starts this program again as the echo upstream.
-    pub(crate) async fn start() -> anyhow::Result<Self> {
+    pub(crate) async fn start(upstream: Upstream) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg(ECHO_COMMAND)
+            .args([ECHO_COMMAND, upstream.name()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -268,24 +268,33 @@ mod tests {
 
     use super::*;
     use crate::call::{CallTemplate, Operation};
-    use crate::echo;
+    use crate::upstream::Upstream;
 
     /// Enough for many calls; no test depends on how many.
     const LENGTH: Duration = Duration::from_millis(50);
 
     fn target(name: &'static str, call: CallTemplate) -> Arc<Target> {
+        target_on(Upstream::Bare, name, call)
+    }
+
+    fn target_on(upstream: Upstream, name: &'static str, call: CallTemplate) -> Arc<Target> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Arc::new(Target {
             name,
-            address: echo::start(listener, 2).unwrap(),
+            address: upstream.start(listener, 2).unwrap(),
             call,
         })
     }
 
     #[tokio::test]
-    async fn every_call_of_both_operations_is_counted_once() {
-        for operation in [Operation::Read, Operation::Write] {
-            let target = target("echo", CallTemplate::direct(operation));
+    async fn every_call_of_both_operations_to_both_upstreams_is_counted_once() {
+        for (upstream, operation) in [
+            (Upstream::Bare, Operation::Read),
+            (Upstream::Bare, Operation::Write),
+            (Upstream::Sdk, Operation::Read),
+            (Upstream::Sdk, Operation::Write),
+        ] {
+            let target = target_on(upstream, "echo", CallTemplate::direct(operation));
             let generator = Generator::start(2).unwrap();
             generator.connect(&target, &target, 5).await.unwrap();
             let mut all = Tally::default();

@@ -1,6 +1,6 @@
 //! What the gateway costs: the same calls direct and through it, interleaved in one run.
 //!
-//! Starts an echo upstream and a gateway of its own, so that nothing needs to be set up. Must never measure a
+//! Starts echo upstreams and a gateway of its own, so that nothing needs to be set up. Must never measure a
 //! gateway it did not start itself.
 
 mod call;
@@ -11,7 +11,9 @@ mod load;
 mod measure;
 mod process;
 mod report;
+mod sdk;
 mod stats;
+mod upstream;
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -20,10 +22,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::call::Operation;
+use crate::upstream::Upstream;
 
 /// Measures what a call through the gateway costs over the same call made directly.
 #[derive(Parser)]
@@ -41,6 +44,10 @@ struct Arguments {
     #[arg(long, value_enum, default_value_t = Operation::Read)]
     operation: Operation,
 
+    /// The upstream behind both sides; without it one after the other
+    #[arg(long, value_enum)]
+    upstream: Option<Upstream>,
+
     /// Print the numbers as JSON
     #[arg(long)]
     json: bool,
@@ -53,13 +60,16 @@ struct Arguments {
 enum Hidden {
     /// Serve as the echo upstream until standard input ends
     #[command(name = gateway::ECHO_COMMAND, hide = true)]
-    EchoUpstream,
+    EchoUpstream {
+        /// How it is built
+        upstream: Upstream,
+    },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
-        Some(Hidden::EchoUpstream) => serve_echo(),
+        Some(Hidden::EchoUpstream { upstream }) => serve_echo(upstream),
         None => report(arguments),
     };
     match outcome {
@@ -86,24 +96,35 @@ async fn run(arguments: Arguments) -> anyhow::Result<String> {
     }
     let mut terminate = signal(SignalKind::terminate())?;
     let time = Duration::from_secs(arguments.seconds);
-    let run = tokio::select! {
+    let chosen = arguments
+        .upstream
+        .map_or_else(|| Upstream::value_variants().to_vec(), |one| vec![one]);
+    let sections = async {
+        let mut sections = Vec::new();
+        for upstream in chosen {
+            let run = measure::run(&binary, upstream, arguments.operation, time, progress);
+            sections.push(run.await?);
+        }
+        anyhow::Ok(sections)
+    };
+    let sections = tokio::select! {
         // Dropping the run is what ends its processes, so the signals have to pass through here.
-        run = measure::run(&binary, arguments.operation, time, progress) => run?,
+        sections = sections => sections?,
         _ = tokio::signal::ctrl_c() => bail!("Interrupted"),
         _ = terminate.recv() => bail!("Terminated"),
     };
     Ok(if arguments.json {
-        format!("{:#}\n", report::json(&run))
+        format!("{:#}\n", report::json(&sections))
     } else {
-        report::table(&run)
+        report::table(&sections)
     })
 }
 
 /// Becomes the echo upstream: says where it listens and stays until whoever started it is gone.
-fn serve_echo() -> anyhow::Result<()> {
+fn serve_echo(upstream: Upstream) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let workers = std::thread::available_parallelism()?.get();
-    let address = echo::start(listener, workers)?;
+    let address = upstream.start(listener, workers)?;
     writeln!(io::stdout().lock(), "{address}")?;
     let mut ignored = [0; 64];
     while io::stdin().lock().read(&mut ignored)? > 0 {}

@@ -15,6 +15,7 @@ use crate::gateway::{EchoProcess, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::process::Memory;
 use crate::stats::{P50, P99, Samples, float, microseconds};
+use crate::upstream::Upstream;
 
 /// The numbers of clients that are measured.
 pub(crate) const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -28,9 +29,11 @@ const SLICE: Duration = Duration::from_millis(250);
 /// The uncounted part before it.
 const SETTLE: Duration = Duration::from_millis(25);
 
-/// All that one run measured.
+/// All that one run with one upstream measured.
 #[derive(Debug)]
 pub(crate) struct Measurements {
+    /// How the upstream of both sides is built.
+    pub(crate) upstream: Upstream,
     /// What the measured call does.
     pub(crate) operation: Operation,
     /// Cores that generator, upstream and gateway shared.
@@ -82,19 +85,21 @@ pub(crate) struct Measured {
     pub(crate) p99: Duration,
 }
 
-/// Runs everything; `level_time` is spent on each number of clients, both sides together.
+/// Runs everything with one upstream; `level_time` is spent on each number of clients, both sides together.
 pub(crate) async fn run(
     binary: &Path,
+    upstream: Upstream,
     operation: Operation,
     level_time: Duration,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Measurements> {
     let cores = std::thread::available_parallelism()?.get();
-    let upstream = EchoProcess::start().await?;
+    let progress = |step: &str| progress(&format!("{} upstream: {step}", upstream.name()));
+    let echo = EchoProcess::start(upstream).await?;
     progress("measuring starts");
-    let starts = measure_starts(binary, &upstream, operation).await?;
+    let starts = measure_starts(binary, &echo, operation).await?;
 
-    let mut gateway = GatewayProcess::start(binary, upstream.address)?;
+    let mut gateway = GatewayProcess::start(binary, echo.address)?;
     let through = gateway_target(&gateway, operation);
     gateway.first_call(&through).await?;
     progress("measuring idle memory");
@@ -102,7 +107,7 @@ pub(crate) async fn run(
     let memory_before = gateway.usage()?.memory;
 
     let plan = Plan {
-        direct: Arc::new(direct_target(&upstream, operation)),
+        direct: Arc::new(direct_target(&echo, operation)),
         gateway: Arc::new(through),
         cores,
         level_time,
@@ -117,6 +122,7 @@ pub(crate) async fn run(
     let memory_after = gateway.usage()?.memory;
     gateway.stop().await?;
     Ok(Measurements {
+        upstream,
         operation,
         cores,
         starts,

@@ -10,11 +10,24 @@ use crate::measure::{Level, Measured, Measurements, Pair};
 use crate::process::Memory;
 use crate::stats::{P50, microseconds};
 
-/// The report as text, one number to a line.
-pub(crate) fn table(run: &Measurements) -> String {
+/// The report as text: a section for each upstream, one number to a line.
+pub(crate) fn table(runs: &[Measurements]) -> String {
+    runs.iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
+/// The report as JSON: a member for each upstream.
+pub(crate) fn json(runs: &[Measurements]) -> Value {
+    let members = runs
+        .iter()
+        .map(|run| (run.upstream.name().to_owned(), section_json(run)));
+    Value::Object(members.collect())
+}
+
+fn section(run: &Measurements) -> String {
     let mut table = Table {
         text: format!(
-            "{} calls, gateway against direct, {} cores\n\n",
+            "{} upstream: {} calls, gateway against direct, {} cores\n\n",
+            run.upstream.name(),
             run.operation.name(),
             run.cores
         ),
@@ -38,8 +51,7 @@ pub(crate) fn table(run: &Measurements) -> String {
     table.text
 }
 
-/// The report as JSON.
-pub(crate) fn json(run: &Measurements) -> Value {
+fn section_json(run: &Measurements) -> Value {
     let memory =
         |memory: Memory| json!({ "rss_kib": memory.resident, "pss_kib": memory.proportional });
     let start = |permille| {
@@ -182,6 +194,7 @@ mod tests {
     use super::*;
     use crate::call::Operation;
     use crate::stats::Samples;
+    use crate::upstream::Upstream;
 
     fn measured(rate: f64, p50: u64, p99: u64) -> Measured {
         Measured {
@@ -192,7 +205,7 @@ mod tests {
         }
     }
 
-    fn example() -> Measurements {
+    fn example(upstream: Upstream) -> Measurements {
         let level = |clients| Level {
             clients,
             direct: measured(20_000.0, 40, 90),
@@ -203,6 +216,7 @@ mod tests {
             processor_per_call: Duration::from_micros(33),
         };
         Measurements {
+            upstream,
             operation: Operation::Read,
             cores: 2,
             starts: Samples::new(vec![30_000_000, 20_000_000, 90_000_000]),
@@ -220,7 +234,7 @@ mod tests {
 
     #[test]
     fn table_has_a_line_for_every_number() {
-        let text = table(&example());
+        let text = table(&[example(Upstream::Bare)]);
         let check = |line_start: &str, parts: &[&str]| {
             let line = text
                 .lines()
@@ -251,8 +265,24 @@ mod tests {
     }
 
     #[test]
+    fn each_upstream_has_a_section_of_its_own() {
+        let both = [Upstream::Bare, Upstream::Sdk].map(example);
+        let text = table(&both);
+        let (bare, sdk) = text.split_once("\n\nsdk upstream: read calls").unwrap();
+        assert!(bare.starts_with("bare upstream: read calls"), "{bare}");
+        for section in [bare, sdk] {
+            assert_eq!(section.matches("latency p50, 1 client").count(), 1);
+            assert_eq!(section.matches("start to first tools/list").count(), 1);
+        }
+        let report = json(&both);
+        let members: Vec<_> = report.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["bare", "sdk"]);
+        assert_eq!(report["bare"], report["sdk"]);
+    }
+
+    #[test]
     fn json_has_the_same_numbers() {
-        let report = json(&example());
+        let report = &json(&[example(Upstream::Sdk)])["sdk"];
         assert_eq!(report["operation"], "read");
         assert_eq!(report["levels"][1]["clients"], 64);
         assert_eq!(report["levels"][0]["share_of_direct"], 0.4);

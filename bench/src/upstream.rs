@@ -1,0 +1,37 @@
+//! The two yardsticks: which echo upstream a call goes to.
+//!
+//! Both offer the same tools with the same answers; only how they are built differs. Must never let one of them be
+//! measured in another way than the other.
+
+use std::net::{SocketAddr, TcpListener};
+
+use clap::ValueEnum;
+
+use crate::{echo, sdk};
+
+/// How the echo upstream is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Upstream {
+    /// As lean as a server can be: the worst case for a gateway
+    Bare,
+    /// With the official Rust SDK: what a server built with it sees
+    Sdk,
+}
+
+impl Upstream {
+    /// The name used in options and reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Sdk => "sdk",
+        }
+    }
+
+    /// Serves `listener` from `workers` threads until the process ends, and says where.
+    pub(crate) fn start(self, listener: TcpListener, workers: usize) -> anyhow::Result<SocketAddr> {
+        match self {
+            Self::Bare => echo::start(listener, workers),
+            Self::Sdk => sdk::start(listener, workers),
+        }
+    }
+}
