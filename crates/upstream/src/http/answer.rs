@@ -138,10 +138,18 @@ impl Wire {
     }
 }
 
-/// Keeps the connection of a stream that ends in time.
+/// Keeps the connection of a stream that ends in time, and without an error.
 async fn give_back_at_end(mut body: Incoming, lease: Lease) {
-    let end = async { while let Some(Ok(_)) = body.frame().await {} };
-    if tokio::time::timeout(END_OF_STREAM, end).await.is_ok() && body.is_end_stream() {
+    let end = async {
+        loop {
+            match body.frame().await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return false,
+                None => return true,
+            }
+        }
+    };
+    if tokio::time::timeout(END_OF_STREAM, end).await == Ok(true) {
         lease.give_back();
     }
 }

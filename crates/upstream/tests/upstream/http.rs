@@ -48,6 +48,28 @@ fn set(flag: &std::sync::atomic::AtomicBool) {
 }
 
 #[tokio::test]
+async fn connections_are_used_again_whatever_form_answers_have() {
+    const CALLS: u32 = 30;
+    for answers_with_events in [false, true] {
+        let web = Web::start(|server| {
+            server
+                .answers_with_events
+                .store(answers_with_events, Ordering::SeqCst);
+        })
+        .await;
+        for _ in 0..CALLS {
+            assert!(web.fake.read("echo", "{}").await.is_ok());
+        }
+        // A few are opened beside each other: for the greeting, listings and events.
+        let opened = web.server.connections.load(Ordering::SeqCst);
+        assert!(
+            opened < CALLS / 2,
+            "{opened} connections, events: {answers_with_events}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_session_is_opened_used_and_closed() {
     let web = Web::start(|_| {}).await;
     let arguments = json!({ "big": 12_345_678_901_234_567_890_u64 });

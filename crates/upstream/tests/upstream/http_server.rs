@@ -28,6 +28,8 @@ pub(crate) struct Server {
     pub(crate) declares_changes: AtomicBool,
     /// Answer every request with this status.
     pub(crate) status: AtomicU32,
+    /// How many connections were made to it.
+    pub(crate) connections: AtomicU32,
     has_changed: AtomicBool,
     drops_next: AtomicBool,
     /// The answer to a request whose stream broke off.
@@ -56,6 +58,7 @@ impl Server {
         let address = listener.local_addr().expect("it listens");
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
+                self.connections.fetch_add(1, Ordering::SeqCst);
                 let server = Arc::clone(&self);
                 let service = service_fn(move |request| {
                     let server = Arc::clone(&server);
