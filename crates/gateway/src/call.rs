@@ -221,9 +221,7 @@ impl Outcome {
                 let told = ("dev.mcpproxy/warnings", warnings.as_str());
                 result.with_meta(&[ids[0], ids[1], told])
             }
-            Err(failure) => {
-                failure_result(failure, self.request_id, Some(self.activity_id)).to_string()
-            }
+            Err(failure) => failure_result(failure, self.request_id, self.activity_id).to_string(),
         }
     }
 }
@@ -235,15 +233,14 @@ fn quoted(id: Uuid) -> String {
 }
 
 /// A refusal or failure as a `CallToolResult`: the message as text, the object for programs.
-pub fn failure_result(failure: &Failure, request_id: Uuid, activity_id: Option<Uuid>) -> Value {
-    let mut meta = json!({ "dev.mcpproxy/request_id": request_id });
-    if let Some(activity_id) = activity_id {
-        meta["dev.mcpproxy/activity_id"] = json!(activity_id);
-    }
+pub(crate) fn failure_result(failure: &Failure, request_id: Uuid, activity_id: Uuid) -> Value {
     json!({
         "content": [{ "type": "text", "text": failure.message }],
         "structuredContent": { "error": failure.to_json(request_id) },
         "isError": true,
-        "_meta": meta,
+        "_meta": {
+            "dev.mcpproxy/activity_id": activity_id,
+            "dev.mcpproxy/request_id": request_id,
+        },
     })
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Gateway;
+use crate::call::failure_result;
 use crate::failure::{Failure, Violation};
 use crate::menu::USAGE_INSTRUCTIONS;
 use crate::request::{pointer, unknown_parameters, violation};
@@ -42,6 +43,8 @@ pub struct Search {
 /// What a discovery tool answers.
 #[derive(Debug)]
 pub struct Found {
+    /// The id of the record.
+    pub activity_id: Uuid,
     /// The id of the request.
     pub request_id: Uuid,
     /// The answer as JSON text, or why there is none.
@@ -51,14 +54,7 @@ pub struct Found {
 impl Gateway {
     /// Answers `retrieve_tools`.
     pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Arc<Caller>) -> Found {
-        let record = self.log.open(Kind::Discovery, caller, None);
-        let request_id = record.request_id();
-        let result = search.and_then(|search| self.search(&search));
-        match &result {
-            Ok(_) => record.close(Status::Success, None),
-            Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
-        }
-        Found { request_id, result }
+        self.discover(caller, |_| search.and_then(|search| self.search(&search)))
     }
 
     /// Answers `describe_tool`.
@@ -67,14 +63,29 @@ impl Gateway {
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
     ) -> Found {
+        self.discover(caller, |request_id| {
+            names.map(|names| self.describe(&names, request_id))
+        })
+    }
+
+    /// Answers a question about tools; like a call, it is on the record either way.
+    fn discover(
+        &self,
+        caller: &Arc<Caller>,
+        answer: impl FnOnce(Uuid) -> Result<String, Failure>,
+    ) -> Found {
         let record = self.log.open(Kind::Discovery, caller, None);
-        let request_id = record.request_id();
-        let result = names.map(|names| self.describe(&names, request_id));
+        let (activity_id, request_id) = (record.id(), record.request_id());
+        let result = answer(request_id);
         match &result {
             Ok(_) => record.close(Status::Success, None),
             Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
         }
-        Found { request_id, result }
+        Found {
+            activity_id,
+            request_id,
+            result,
+        }
     }
 
     fn search(&self, search: &Search) -> Result<String, Failure> {
@@ -256,7 +267,7 @@ impl Found {
                     r#"{{"content":[{{"type":"text","text":{block}}}],"structuredContent":{text}}}"#
                 )
             }
-            Err(failure) => crate::call::failure_result(failure, self.request_id, None).to_string(),
+            Err(failure) => failure_result(failure, self.request_id, self.activity_id).to_string(),
         }
     }
 }
