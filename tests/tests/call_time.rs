@@ -53,6 +53,52 @@ async fn check_turn(fixture: &Fixture) {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_its_turn_is_decided_when_its_turn_comes() {
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[READS, TURN])
+        .list_changed()
+        .gate("turn")
+        .on_call("turn", &[DESTROYS, TURN], true);
+    let server = fixture.entry_with(&json!({ "max_concurrent": 1 }));
+    let config = json!({ "mcpServers": { "srv": server } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let (first, second, third) = (
+        product.connect().await,
+        product.connect().await,
+        product.connect().await,
+    );
+    let turning = async {
+        let turned = first
+            .call("call_tool_write", &arguments("turn", "write"))
+            .await;
+        assert!(turned["isError"].is_null(), "{turned}");
+    };
+    let waiting = async {
+        // The first call has the only place by now, or gets it before this one does.
+        eventually("the tools are listed", async || {
+            (call_with(&third).await == "call_tool_read").then_some(())
+        })
+        .await;
+        read(&second, "target").await
+    };
+    let opening = async {
+        // Round trips, so that both calls are on their way before the first one goes on.
+        for _ in 0..20 {
+            call_with(&third).await;
+        }
+        fixture.open_gate("turn");
+    };
+    let ((), result, ()) = tokio::join!(turning, waiting, opening);
+    // Whichever of the two had its turn first, the read did not run after the change.
+    if result["isError"].is_null() {
+        assert_eq!(fixture.ledger(), ["target {}", "turn {}"]);
+    } else {
+        check_refused(&result);
+        assert_eq!(fixture.ledger(), ["turn {}"]);
+    }
+}
+
+#[tokio::test]
 async fn a_tool_that_turns_destructive_by_itself_is_refused_once_its_server_says_so() {
     let fixture = Fixture::new(PROGRAMS)
         .tools(&[READS])

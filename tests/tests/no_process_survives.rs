@@ -194,8 +194,8 @@ async fn nothing_of_a_server_survives_its_own_end() {
     eventually("the server is started again", is_back).await;
 }
 
-#[test]
-fn the_search_for_processes_finds_what_runs() {
+#[tokio::test]
+async fn the_search_for_processes_finds_what_runs() {
     let mut child = Command::new("sleep")
         .arg("1000.5")
         .spawn()
@@ -203,7 +203,13 @@ fn the_search_for_processes_finds_what_runs() {
     let seen = Seen::now(child.id()).expect("the process runs");
     assert!(below(std::process::id()).contains(&seen));
     assert!(seen.is_alive());
-    assert!(mentioning(Path::new("1000.5")).contains(&child.id()));
+    // A process shows its arguments a moment after it was made.
+    eventually("the process shows its arguments", async || {
+        mentioning(Path::new("1000.5"))
+            .contains(&child.id())
+            .then_some(())
+    })
+    .await;
     child.kill().expect("the process can be killed");
     child.wait().expect("the process can be waited for");
     assert!(!seen.is_alive());

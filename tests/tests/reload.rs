@@ -88,6 +88,26 @@ async fn rules_of_intent_take_effect_at_once_for_open_sessions() {
 }
 
 #[tokio::test]
+async fn a_changed_key_takes_the_place_of_the_old_one() {
+    let (old, new) = ("the-first-key-of-this-test", "the-second-key-of-this-test");
+    let product = Product::start(PROGRAMS, &json!({ "api_key": old })).await;
+    let status_with = async |key: &str| {
+        let client = HttpClient::without_session(&product.rest("/status"));
+        let answer = client
+            .send(http::Method::GET, &[("x-api-key", key)], String::new())
+            .await;
+        answer.status.as_u16()
+    };
+    assert_eq!((status_with(old).await, status_with(new).await), (200, 401));
+    product.home.write_config(&json!({ "api_key": new }));
+    eventually("the new key is taken", async || {
+        (status_with(new).await == 200).then_some(())
+    })
+    .await;
+    assert_eq!(status_with(old).await, 401);
+}
+
+#[tokio::test]
 async fn a_bad_change_keeps_what_runs_and_says_why_until_the_next_good_one() {
     let fixture = fixture();
     let mut product = start(&json!({ "first": fixture.entry() })).await;

@@ -76,6 +76,7 @@ impl Failed {
                 "category": category,
                 "retryable": kind == Kind::NotReachable,
                 "details": {},
+                "request_id": Uuid::now_v7(),
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! One call, in a straight line.
 //!
 //! Every face enters at [`Gateway::call`] with the same types, so none can skip a check.
-//! Reading [`Gateway::attempt`] is reading the product.
+//! Reading `Gateway::attempt` is reading the product.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -54,6 +54,8 @@ impl Gateway {
             }
             Err(failure) => Err(failure),
         };
+        let mode = self.settings.load().rules.mode;
+        let result = result.map_err(|failure| failure.with_menu_schema(variant.variant(), mode));
         let (activity_id, request_id) = (record.id(), record.request_id());
         record.warned(&warnings);
         close(record, &result);
@@ -85,7 +87,9 @@ impl Gateway {
         let deadline = Instant::now() + server.settings.timeout;
         let unreachable =
             |error| Failure::of_upstream(&name.server, variant, error, &self.mask.load());
-        // What the server says of its tool now counts, not what the agent saw earlier.
+        // What the server says of its tool now counts, not what the agent saw earlier, nor
+        // what held when the call began to wait for its turn.
+        let turn = server.upstream.turn(deadline).await.map_err(unreachable)?;
         server.upstream.fresh(deadline).await.map_err(unreachable)?;
         let entry = self.known_tool(&name.server, &name.tool)?;
 
@@ -100,9 +104,7 @@ impl Gateway {
         self.check_rate(&server.settings, &entry, caller)?;
 
         record.sending();
-        server
-            .upstream
-            .call(&permit, request.arguments.text(), deadline)
+        turn.call(&permit, request.arguments.text(), deadline)
             .await
             .map_err(unreachable)
     }

@@ -14,7 +14,7 @@ use crate::Gateway;
 use crate::call::failure_result;
 use crate::failure::{Failure, Violation};
 use crate::menu::USAGE_INSTRUCTIONS;
-use crate::request::{pointer, unknown_parameters, violation};
+use crate::request::{is_bounded, pointer, unknown_parameters, violation};
 use crate::settings::Detail;
 
 /// The most tools one search returns.
@@ -54,7 +54,9 @@ pub struct Found {
 impl Gateway {
     /// Answers `retrieve_tools`.
     pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Arc<Caller>) -> Found {
-        self.discover(caller, |_| search.and_then(|search| self.search(&search)))
+        self.discover("retrieve_tools", caller, |_| {
+            search.and_then(|search| self.search(&search))
+        })
     }
 
     /// Answers `describe_tool`.
@@ -63,7 +65,7 @@ impl Gateway {
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
     ) -> Found {
-        self.discover(caller, |request_id| {
+        self.discover("describe_tool", caller, |request_id| {
             names.map(|names| self.describe(&names, request_id))
         })
     }
@@ -71,12 +73,14 @@ impl Gateway {
     /// Answers a question about tools; like a call, it is on the record either way.
     fn discover(
         &self,
+        tool: &str,
         caller: &Arc<Caller>,
         answer: impl FnOnce(Uuid) -> Result<String, Failure>,
     ) -> Found {
         let record = self.log.open(Kind::Discovery, caller, None);
         let (activity_id, request_id) = (record.id(), record.request_id());
-        let result = answer(request_id);
+        let mode = self.settings.load().rules.mode;
+        let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
         match &result {
             Ok(_) => record.close(Status::Success, None),
             Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
@@ -197,6 +201,9 @@ pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
     let names: Option<Vec<String>> = reader.read("names", "must be a list of names");
     if !reader.names("names") {
         reader.complain("/names", "is required");
+    }
+    if names.iter().flatten().any(|name| !is_bounded(name)) {
+        reader.complain("/names", "holds a name that is longer than any name");
     }
     if names
         .as_ref()

@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
-use mcpproxy_policy::{Denial, IntentError, Mask, Operation};
+use mcpproxy_policy::{Denial, IntentError, Mask, Mode, Operation};
 use mcpproxy_upstream::CallError;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
+
+use crate::menu;
 
 /// What programs match on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -78,6 +80,8 @@ pub struct Failure {
     pub code: Code,
     /// What happened and what to do.
     pub message: String,
+    /// Whether the very same call may be made again.
+    pub retryable: bool,
     /// More for programs.
     pub details: Map<String, Value>,
 }
@@ -173,6 +177,7 @@ impl Failure {
         Self {
             code,
             message: message.into(),
+            retryable: code.is_retryable(),
             details: Map::new(),
         }
     }
@@ -181,6 +186,22 @@ impl Failure {
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same with the schema of the menu's own tool, where that tool's arguments are wrong.
+    #[must_use]
+    pub(crate) fn with_menu_schema(self, tool: &str, mode: Mode) -> Self {
+        if self.code != Code::InvalidArguments || self.details.contains_key("input_schema") {
+            return self;
+        }
+        self.with("input_schema", menu::input_schema(tool, mode))
+    }
+
+    /// The same for a call that must not simply be made again.
+    #[must_use]
+    pub fn not_retryable(mut self) -> Self {
+        self.retryable = false;
         self
     }
 
@@ -202,6 +223,7 @@ impl Failure {
 
     /// What an upstream that did not do its part means for the caller.
     pub fn of_upstream(server: &str, operation: Operation, error: CallError, mask: &Mask) -> Self {
+        let may_have_taken_effect = error.may_have_taken_effect();
         let failure = match error {
             CallError::Unavailable { reason } => Self::new(
                 Code::UpstreamUnavailable,
@@ -250,7 +272,12 @@ impl Failure {
                 format!("Server '{server}' failed: {other}"),
             ),
         };
-        failure.with("server", server).masked(mask)
+        let failure = failure.with("server", server).masked(mask);
+        // What may have been done is not to be done twice by a program that only reads the flag.
+        if may_have_taken_effect && operation != Operation::Read {
+            return failure.not_retryable();
+        }
+        failure
     }
 
     /// The error object, as every face shows it.
@@ -259,7 +286,7 @@ impl Failure {
             "code": self.code.as_str(),
             "message": self.message,
             "category": self.code.category(),
-            "retryable": self.code.is_retryable(),
+            "retryable": self.retryable,
             "details": self.details,
             "request_id": request_id,
         })
@@ -283,7 +310,15 @@ impl From<IntentError> for Failure {
             IntentError::ReasonTooLong => Code::ReasonTooLong,
             _ => Code::InvalidArguments,
         };
-        Self::new(code, error.to_string())
+        let failure = Self::new(code, error.to_string());
+        if code == Code::InvalidArguments {
+            let violation = Violation {
+                path: "/intent".to_owned(),
+                message: error.to_string(),
+            };
+            return failure.with("violations", json!([violation]));
+        }
+        failure
     }
 }
 

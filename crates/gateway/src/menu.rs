@@ -28,6 +28,14 @@ pub fn tools_list(mode: Mode) -> &'static str {
     }
 }
 
+/// The input schema of a tool of the menu, so that a caller can repair what it sent.
+pub(crate) fn input_schema(name: &str, mode: Mode) -> Value {
+    let mut list = list(mode);
+    let tools = list["tools"].as_array_mut().map(std::mem::take);
+    let tool = tools.and_then(|tools| tools.into_iter().find(|tool| tool["name"] == name));
+    tool.map_or(Value::Null, |mut tool| tool["inputSchema"].take())
+}
+
 /// What to say about a tool that is not on the menu.
 pub fn unknown_tool(name: &str) -> String {
     if name == "call_tool" {

@@ -9,18 +9,23 @@ use crate::settings::RateLimit;
 /// Entries are swept when the table has grown past this.
 const SWEEP_ABOVE: usize = 10_000;
 
-/// The next free moment of each caller and tool that has a limit.
+/// The windows of every caller and tool that has a limit.
 ///
-/// Each pair has one moment, the generic cell rate algorithm: calls push it ahead by an equal share
-/// of the window, and a call is refused while it lies more than a window ahead. Forty
-/// lines replace a dependency of a dozen crates.
+/// A window begins with the first call after the last one ended. Fifty lines replace a
+/// dependency of a dozen crates.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimits {
-    next_free: Mutex<HashMap<(String, String), Instant>>,
+    windows: Mutex<HashMap<(String, String), Window>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    ends: Instant,
+    calls: u32,
 }
 
 impl RateLimits {
-    /// Counts a call; if it comes too early, says how long to wait.
+    /// Counts a call; if it is one too many, says how long to wait.
     pub(crate) fn admit(
         &self,
         caller: &str,
@@ -28,26 +33,24 @@ impl RateLimits {
         limit: RateLimit,
         now: Instant,
     ) -> Result<(), Duration> {
-        let share = limit.window / limit.max_calls.max(1);
-        let mut table = self
-            .next_free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if table.len() > SWEEP_ABOVE {
-            table.retain(|_, moment| *moment > now);
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() > SWEEP_ABOVE {
+            windows.retain(|_, window| window.ends > now);
         }
-        let moment = table
+        let fresh = Window {
+            ends: now + limit.window,
+            calls: 0,
+        };
+        let window = windows
             .entry((caller.to_owned(), tool.to_owned()))
-            .or_insert(now);
-        let after = (*moment).max(now) + share;
-        // The moment lies at most one window ahead after a call that is admitted.
-        let ahead = after.duration_since(now);
-        if let Some(too_early) = ahead.checked_sub(limit.window)
-            && !too_early.is_zero()
-        {
-            return Err(too_early);
+            .or_insert(fresh);
+        if window.ends <= now {
+            *window = fresh;
         }
-        *moment = after;
+        if window.calls >= limit.max_calls {
+            return Err(window.ends.duration_since(now));
+        }
+        window.calls += 1;
         Ok(())
     }
 }
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_beyond_the_limit_wait_their_share_of_the_window() {
+    fn a_window_admits_as_many_calls_as_the_limit_says() {
         let limits = RateLimits::default();
         let limit = RateLimit {
             max_calls: 2,
@@ -68,14 +71,12 @@ mod tests {
             limits.admit(caller, "s:t", limit, start + Duration::from_secs(seconds))
         };
         assert_eq!(admit("a", 0), Ok(()));
-        assert_eq!(admit("a", 0), Ok(()));
-        assert_eq!(admit("a", 0), Err(Duration::from_secs(5)));
-        assert_eq!(admit("b", 0), Ok(()), "callers do not share a limit");
-        assert_eq!(admit("a", 4), Err(Duration::from_secs(1)));
-        assert_eq!(admit("a", 5), Ok(()));
-        assert_eq!(admit("a", 5), Err(Duration::from_secs(5)));
-        assert_eq!(admit("a", 60), Ok(()));
-        assert_eq!(admit("a", 60), Ok(()));
-        assert!(admit("a", 60).is_err());
+        assert_eq!(admit("a", 4), Ok(()));
+        assert_eq!(admit("a", 4), Err(Duration::from_secs(6)));
+        assert_eq!(admit("b", 4), Ok(()), "callers do not share a limit");
+        assert_eq!(admit("a", 9), Err(Duration::from_secs(1)));
+        assert_eq!(admit("a", 10), Ok(()), "the next window has begun");
+        assert_eq!(admit("a", 19), Ok(()));
+        assert_eq!(admit("a", 19), Err(Duration::from_secs(1)));
     }
 }

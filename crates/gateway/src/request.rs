@@ -19,6 +19,9 @@ const PARAMETERS: &[&str] = &[
     "intent_reason",
 ];
 
+/// Server names have at most 64 characters and tool names 256.
+const NAME_LIMIT: usize = 400;
+
 /// What a caller wants done.
 #[derive(Debug)]
 pub struct CallRequest {
@@ -98,14 +101,20 @@ pub(crate) fn unknown_parameters(fields: &Fields<'_>, known: &[&str]) -> Vec<Vio
 fn read_name(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<String> {
     let found = match fields
         .given("name")
-        .map(|raw| serde_json::from_str(raw.get()))
+        .map(|raw| serde_json::from_str::<String>(raw.get()))
     {
-        Some(Ok(name)) => return Some(name),
+        Some(Ok(name)) if is_bounded(&name) => return Some(name),
+        Some(Ok(_)) => "is longer than any name",
         Some(Err(_)) => "must be a string in the form server:tool",
         None => "is required, in the form server:tool",
     };
     violations.push(violation("/name", found));
     None
+}
+
+/// Whether a name is of a length that a name can have; it is repeated and recorded.
+pub(crate) fn is_bounded(name: &str) -> bool {
+    name.chars().nth(NAME_LIMIT).is_none()
 }
 
 fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<Arguments> {

@@ -197,10 +197,7 @@ impl Gateway {
                 upstream: upstream.clone(),
                 settings: Arc::clone(&server.settings),
             }),
-            Running::Broken(problem) => Err(Failure::new(
-                Code::UpstreamUnavailable,
-                format!("Server '{name}' cannot be started: {problem}. The call was not sent."),
-            )),
+            Running::Broken(problem) => Err(broken(name, problem)),
             Running::Disabled => Err(Failure::new(
                 Code::ToolDisabled,
                 format!(
@@ -231,8 +228,14 @@ impl Gateway {
     pub(crate) fn known_tool(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Failure> {
         let snapshot = self.catalog.snapshot();
         let Some(entry) = snapshot.find(server, tool) else {
-            self.server(server)?;
-            return Err(self.unknown_tool(server, tool));
+            let reachable = self.server(server)?;
+            let is_listed = snapshot
+                .server(server)
+                .is_some_and(mcpproxy_catalog::ServerState::is_listed);
+            if is_listed {
+                return Err(self.unknown_tool(server, tool));
+            }
+            return Err(not_listed(server, &reachable.upstream.state()));
         };
         match entry.availability() {
             Availability::Callable => Ok(Arc::clone(entry)),
@@ -291,6 +294,33 @@ fn needs_restart(running: &ServerSettings, wanted: &ServerSettings) -> bool {
         ..server.clone()
     };
     without_tools(running) != without_tools(wanted)
+}
+
+/// A server whose settings cannot be used. Agents are not told of files of the host; those are
+/// in the log and in `status`.
+fn broken(server: &str, problem: &str) -> Failure {
+    let why = if problem.contains(['/', '\\']) {
+        "a person finds the reason with `mcpproxy status`"
+    } else {
+        problem
+    };
+    Failure::new(
+        Code::UpstreamUnavailable,
+        format!("Server '{server}' cannot be started: {why}. The call was not sent."),
+    )
+    .not_retryable()
+}
+
+/// The tools of a server are not known, so nothing can be said about one of them.
+fn not_listed(server: &str, state: &State) -> Failure {
+    let why = match state {
+        State::Failed { reason, .. } => format!("failed: {reason}"),
+        _ => "is still starting".to_owned(),
+    };
+    Failure::new(
+        Code::UpstreamUnavailable,
+        format!("Server '{server}' has not listed its tools, it {why}"),
+    )
 }
 
 fn did_you_mean(names: &[String]) -> String {

@@ -1,5 +1,7 @@
 //! Tools as the REST interface and the command line show them.
 
+use std::sync::Arc;
+
 use mcpproxy_catalog::{Availability, Entry, Query, present};
 use serde_json::{Value, json};
 
@@ -42,7 +44,14 @@ impl Gateway {
     /// One tool, whole.
     pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
         let name = self.tool_name(name)?;
-        let entry = self.known_tool(&name.server, &name.tool)?;
+        let snapshot = self.catalog.snapshot();
+        // A person may look at a tool that is switched off, but not at one that is withheld.
+        let entry = match snapshot.find(&name.server, &name.tool) {
+            Some(entry) if entry.availability() != Availability::ServerQuarantined => {
+                Arc::clone(entry)
+            }
+            _ => self.known_tool(&name.server, &name.tool)?,
+        };
         let mut tool = json!(present::described(&entry));
         tool["class"] = json!(entry.effect().as_str());
         tool["status"] = json!(status_word(entry.availability()));

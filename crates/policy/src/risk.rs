@@ -47,12 +47,20 @@ const WRITE_WORDS: &[&str] = &[
 
 /// The most harmful word in a tool's name or in the first sentence of its description.
 ///
-/// Only the first sentence counts, and there only its verb position (the first two words):
-/// further down, descriptions often say what the tool does not do.
+/// Verbs of loss count anywhere in that sentence, verbs of change only at its beginning: `set`
+/// and `post` are nouns further on. Later sentences often say what the tool does not do.
 pub(crate) fn of(tool: &str, description: &str) -> Option<(String, Operation)> {
-    let opening = description.split_whitespace().take(2).flat_map(words);
+    let sentence = description
+        .split(['.', '\n', ';'])
+        .next()
+        .unwrap_or_default();
+    let described = words(sentence)
+        .into_iter()
+        .enumerate()
+        .filter(|(position, word)| *position < 2 || class_of(word) == Some(Operation::Destructive))
+        .map(|(_, word)| word);
     let mut worst: Option<(String, Operation)> = None;
-    for word in words(tool).into_iter().chain(opening) {
+    for word in words(tool).into_iter().chain(described) {
         let Some(sounds_like) = class_of(&word) else {
             continue;
         };
@@ -73,20 +81,23 @@ fn class_of(word: &str) -> Option<Operation> {
     }
 }
 
-/// Splits an identifier or a word of prose at punctuation and camel case, in lower case.
+/// Splits text at punctuation and camel case (`XMLDelete` is two words), in lower case.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut current = String::new();
-    let mut previous_is_lower = false;
-    for character in text.chars() {
-        let starts_new = character.is_uppercase() && previous_is_lower;
+    let mut previous = ' ';
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let next_is_lower = characters.peek().is_some_and(|next| next.is_lowercase());
+        let starts_new = character.is_uppercase()
+            && (previous.is_lowercase() || (previous.is_uppercase() && next_is_lower));
         if (starts_new || !character.is_alphanumeric()) && !current.is_empty() {
             words.push(std::mem::take(&mut current));
         }
         if character.is_alphanumeric() {
             current.extend(character.to_lowercase());
         }
-        previous_is_lower = character.is_lowercase();
+        previous = character;
     }
     if !current.is_empty() {
         words.push(current);
@@ -123,7 +134,14 @@ mod tests {
             "",
             Some(("remove", Operation::Destructive)),
         );
+        check("XMLDelete", "", Some(("delete", Operation::Destructive)));
+        check(
+            "run",
+            "This tool deletes everything",
+            Some(("deletes", Operation::Destructive)),
+        );
         check("list_repos", "Lists repositories. Does not delete.", None);
+        check("get", "Get the post with a set of tags", None);
         check("settings", "Show settings", None);
         check("", "", None);
     }

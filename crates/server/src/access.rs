@@ -38,7 +38,19 @@ enum Credential {
 /// Lets agents in.
 pub(crate) fn agent(app: &App, reach: Reach, headers: &HeaderMap) -> Result<(), Failure> {
     check_origin(reach, headers)?;
-    admit_agent(reach, read_credential(headers, app.api_key.expose()))
+    admit_agent(reach, read_credential(headers, app.api_key.load().expose()))
+}
+
+/// Lets whoever may call in see whether the gateway lives.
+pub(crate) async fn health(
+    State((app, reach)): State<(Arc<App>, Reach)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match agent(&app, reach, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(failure) => failure_response(&failure),
+    }
 }
 
 /// Lets administrators in.
@@ -47,7 +59,7 @@ pub(crate) async fn administration(
     request: Request,
     next: Next,
 ) -> Response {
-    let credential = read_credential(request.headers(), app.api_key.expose());
+    let credential = read_credential(request.headers(), app.api_key.load().expose());
     match check_origin(reach, request.headers())
         .and_then(|()| admit_administrator(reach, credential))
     {

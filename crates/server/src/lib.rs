@@ -2,7 +2,7 @@
 //!
 //! This crate turns bytes into requests of the gateway and its answers back into bytes. It
 //! decides nothing about a call. Start reading at [`message`], what an MCP client may ask,
-//! whichever way it comes; then [`mcp`], the same over HTTP.
+//! whichever way it comes; then `mcp`, the same over HTTP.
 
 mod access;
 mod body;
@@ -17,6 +17,7 @@ pub mod stdio;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
@@ -34,7 +35,7 @@ use sessions::Sessions;
 /// What every request of the HTTP faces shares.
 pub struct App {
     gateway: Arc<Gateway>,
-    api_key: Secret,
+    api_key: ArcSwap<Secret>,
     address: SocketAddr,
     sessions: Sessions,
     shutdown: CancellationToken,
@@ -50,11 +51,18 @@ impl App {
     ) -> Arc<Self> {
         Arc::new(Self {
             gateway,
-            api_key,
+            api_key: ArcSwap::from_pointee(api_key),
             address,
             sessions: Sessions::default(),
             shutdown,
         })
+    }
+}
+
+impl App {
+    /// Takes another key from now on; the old one is refused.
+    pub fn set_api_key(&self, api_key: Secret) {
+        self.api_key.store(Arc::new(api_key));
     }
 }
 
@@ -98,11 +106,18 @@ fn router(app: &Arc<App>, reach: Reach) -> Router {
             (Arc::clone(app), reach),
             access::administration,
         ));
-    Router::new()
-        .nest("/api/v1", rest)
+    let health = Router::new()
         .route("/healthz", get(rest::healthz))
         .route("/readyz", get(rest::readyz))
+        .layer(axum::middleware::from_fn_with_state(
+            (Arc::clone(app), reach),
+            access::health,
+        ));
+    Router::new()
+        .nest("/api/v1", rest)
+        .merge(health)
         .fallback(respond::not_found)
+        .method_not_allowed_fallback(respond::method_not_allowed)
         .with_state(Arc::clone(app))
 }
 

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, Uri, header};
+use http::{HeaderValue, Method, StatusCode, Uri, header};
 use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_wire::rpc::{RpcError, error_response};
 use serde_json::{Value, json};
@@ -43,15 +43,34 @@ pub(crate) fn rpc_error_response(status: StatusCode, code: i64, message: &str) -
 /// There is nothing at this path.
 pub(crate) async fn not_found(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
+    let message = format!(
+        "There is nothing at '{path}'; the MCP endpoint is /mcp, the REST interface is under /api/v1"
+    );
+    misdirected(StatusCode::NOT_FOUND, "NOT_FOUND", &message)
+}
+
+/// The path takes other methods.
+pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    let message = format!("'{path}' does not take {method}");
+    misdirected(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "METHOD_NOT_ALLOWED",
+        &message,
+    )
+}
+
+/// A request that never got to the gateway, in the shape every error has.
+fn misdirected(status: StatusCode, code: &str, message: &str) -> Response {
     let body = json!({ "error": {
-        "code": "NOT_FOUND",
-        "message": format!("There is nothing at '{path}'; the MCP endpoint is /mcp, the REST interface is under /api/v1"),
+        "code": code,
+        "message": message,
         "category": "validation",
         "retryable": false,
         "details": {},
         "request_id": Uuid::now_v7(),
     } });
-    json_response(StatusCode::NOT_FOUND, body.to_string())
+    json_response(status, body.to_string())
 }
 
 fn status_of(code: Code) -> StatusCode {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
@@ -71,9 +72,12 @@ pub(crate) async fn list_tools(
 /// `GET /tools/{server}/{tool}`
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
-    Path((server, tool)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
-    answered(app.gateway.show_tool(&format!("{server}:{tool}")))
+    match path {
+        Ok(Path((server, tool))) => answered(app.gateway.show_tool(&format!("{server}:{tool}"))),
+        Err(_) => answered(Err(invalid("The path is not UTF-8"))),
+    }
 }
 
 /// `POST /tools/call`: the same checks as through MCP.

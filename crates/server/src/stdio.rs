@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::{Caller, Gateway};
 use mcpproxy_wire::Message;
+use mcpproxy_wire::json::on_one_line;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, PARSE_ERROR, RpcError, error_response};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -15,6 +16,9 @@ use crate::message;
 
 /// Answers that wait to be written; when the reader is slow, callers wait too.
 const WAITING_ANSWERS: usize = 64;
+
+/// The most messages of one client that are worked on at a time; then reading pauses.
+pub const MOST_IN_FLIGHT: usize = 256;
 
 /// Serves one client until its input ends; then answers what is still open.
 pub async fn serve(
@@ -25,6 +29,7 @@ pub async fn serve(
     let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
     let writer = tokio::spawn(write_lines(output, waiting));
     let calls = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut lines = Lines::new(input);
     let mut caller = Arc::new(Caller::default());
     while let Some(line) = lines.next().await? {
@@ -39,6 +44,9 @@ pub async fn serve(
         if let Some(greeted) = greet(&line) {
             caller = Arc::new(greeted);
         }
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            break;
+        };
         let (gateway, caller, answers) =
             (Arc::clone(&gateway), Arc::clone(&caller), answers.clone());
         // Each message has its own task, so a slow call does not hold up the next.
@@ -47,6 +55,7 @@ pub async fn serve(
                 // The writer only ends when nobody reads; then nobody waits either.
                 let _ = answers.send(answer).await;
             }
+            drop(place);
         });
     }
     calls.close();
@@ -85,7 +94,9 @@ async fn write_lines(
     mut output: impl AsyncWrite + Unpin,
     mut waiting: mpsc::Receiver<String>,
 ) -> std::io::Result<()> {
-    while let Some(mut line) = waiting.recv().await {
+    while let Some(answer) = waiting.recv().await {
+        // What an upstream sent keeps its bytes, but here a line break would end the message.
+        let mut line = on_one_line(&answer).into_owned();
         line.push('\n');
         output.write_all(line.as_bytes()).await?;
         output.flush().await?;
@@ -147,4 +158,27 @@ fn ended(line: Vec<u8>, too_long: bool) -> Option<Line> {
     }
     let is_blank = line.iter().all(u8::is_ascii_whitespace);
     (!is_blank).then_some(Line::Message(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_one_line_whatever_an_upstream_sent() {
+        let (answers, waiting) = mpsc::channel(1);
+        let (output, mut read) = tokio::io::duplex(1_000);
+        let writer = tokio::spawn(write_lines(output, waiting));
+        answers
+            .send("{\r\n \"a\": [\n1]\n}".to_owned())
+            .await
+            .unwrap();
+        drop(answers);
+        writer.await.unwrap().unwrap();
+        let mut text = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut read, &mut text)
+            .await
+            .unwrap();
+        assert_eq!(text, "{   \"a\": [ 1] }\n");
+    }
 }

@@ -106,9 +106,15 @@ pub(crate) fn check(spec: &StdioSpec, environment: &[(OsString, OsString)]) -> R
         .max()
     {
         Some(Kind::Executable) => Ok(()),
-        Some(Kind::NotExecutable) => Err(format!("command '{}' is not executable", spec.command)),
-        Some(Kind::Absent) | None => Err(format!("command '{}' was not found", spec.command)),
+        Some(Kind::NotExecutable) => Err(format!("command '{}' is not executable", shown(spec))),
+        Some(Kind::Absent) | None => Err(format!("command '{}' was not found", shown(spec))),
     }
+}
+
+/// The program's name alone: agents see this, and paths of the host are not for them.
+fn shown(spec: &StdioSpec) -> &str {
+    let name = spec.command.rsplit(['/', '\\']).next();
+    name.unwrap_or(&spec.command)
 }
 
 fn is_passed(name: &str) -> bool {
@@ -214,7 +220,10 @@ mod tests {
         let environment = vec![("PATH".into(), folder.path().as_os_str().to_owned())];
         let check = |spec: &StdioSpec| check(spec, &environment).unwrap_err();
         assert_eq!(check(&spec("foo")), "command 'foo' was not found");
-        assert_eq!(check(&spec("./foo")), "command './foo' was not found");
+        assert_eq!(
+            check(&spec("/home/someone/bin/foo")),
+            "command 'foo' was not found"
+        );
         assert_eq!(check(&spec("plain")), "command 'plain' is not executable");
         let mut lost = spec("sh");
         lost.working_dir = Some(folder.path().join("gone"));

@@ -34,4 +34,4 @@ pub use mcpproxy_policy::Permit;
 pub use runtime::{Observer, Runtime};
 pub use spec::{BuiltIn, HttpSpec, Spec, StdioSpec, Transport};
 pub use state::{CallError, State};
-pub use upstream::Upstream;
+pub use upstream::{Turn, Upstream};

@@ -3,13 +3,12 @@
 //! Callers write through a bounded queue and wait for their own answer, so a server that
 //! does not read its input holds nobody beyond the deadline.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_policy::Mask;
-use mcpproxy_wire::rpc;
+use mcpproxy_wire::{json, rpc};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -137,7 +136,7 @@ impl Connection {
             is_answered: false,
         };
         let outgoing = Outgoing {
-            line: line(rpc::request(ticket.id, method, &on_one_line(params))),
+            line: line(rpc::request(ticket.id, method, &json::on_one_line(params))),
             passage: in_flight.passage.clone(),
         };
         let exchange = async {
@@ -341,15 +340,4 @@ fn line(message: String) -> Vec<u8> {
     let mut line = message.into_bytes();
     line.push(b'\n');
     line
-}
-
-/// The same JSON without line breaks.
-///
-/// A line break ends a message here. JSON has them between values only (inside strings they
-/// are escaped), so a space means the same, and arguments cannot smuggle in a message.
-fn on_one_line(json: &str) -> Cow<'_, str> {
-    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none() {
-        return Cow::Borrowed(json);
-    }
-    Cow::Owned(json.replace(['\n', '\r'], " "))
 }

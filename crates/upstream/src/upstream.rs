@@ -26,9 +26,13 @@ struct Handle {
     stop: watch::Sender<Option<Duration>>,
 }
 
-/// A call that is under way: its slot, and what is remembered when it ends, however it ends.
-struct Use<'a> {
-    shared: &'a Shared,
+/// A place among the calls that a server gets at the same time.
+///
+/// It is taken before a call is decided on: a caller may wait for it for long, and what the
+/// server says of its tools can change meanwhile.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    upstream: &'a Upstream,
     _slot: SemaphorePermit<'a>,
     /// Whether the call may change the server's tools.
     may_change: bool,
@@ -67,33 +71,25 @@ impl Upstream {
         Ok(())
     }
 
-    /// Calls the tool the permit names. `arguments` is the text of a JSON object.
-    ///
-    /// A dropped future takes the call back as far as that is possible: the server is told
-    /// that nobody waits any more.
-    pub async fn call(
-        &self,
-        permit: &Permit,
-        arguments: &str,
-        deadline: impl Into<Instant>,
-    ) -> Result<CallResult, CallError> {
-        let deadline = deadline.into();
-        let shared = &self.0.shared;
-        if permit.server() != &*shared.spec.name {
-            return Err(CallError::unavailable(format!(
-                "the permit is for server '{}' and this is '{}'",
-                permit.server(),
-                shared.spec.name
-            )));
+    /// Waits for a place among the calls that the server gets at the same time.
+    pub async fn turn(&self, deadline: impl Into<Instant>) -> Result<Turn<'_>, CallError> {
+        let started = Instant::now();
+        let shared = &*self.0.shared;
+        match timeout_at(deadline.into(), shared.slots.acquire()).await {
+            Ok(Ok(slot)) => {
+                shared.touch();
+                Ok(Turn {
+                    upstream: self,
+                    _slot: slot,
+                    may_change: false,
+                })
+            }
+            // The semaphore is never closed, so this is the deadline.
+            Ok(Err(_)) | Err(_) => Err(CallError::Timeout {
+                after: started.elapsed(),
+                sent: false,
+            }),
         }
-        check_object(arguments)?;
-        let _use = self.take_slot(permit.operation(), deadline).await?;
-        let answer = self
-            .call_connected(permit.tool(), arguments, deadline)
-            .await
-            .map_err(|error| error.masked(&shared.mask))?;
-        CallResult::parse(answer)
-            .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
     }
 
     /// Stops the server for good: it has the grace to end by itself. Returns when it is gone.
@@ -127,30 +123,6 @@ impl Upstream {
         let (stop, stopping) = watch::channel(None);
         tokio::spawn(task::run(Arc::clone(&shared), stopping));
         Self(Arc::new(Handle { shared, stop }))
-    }
-
-    async fn take_slot(
-        &self,
-        operation: Operation,
-        deadline: Instant,
-    ) -> Result<Use<'_>, CallError> {
-        let started = Instant::now();
-        let shared = &*self.0.shared;
-        match timeout_at(deadline, shared.slots.acquire()).await {
-            Ok(Ok(slot)) => {
-                shared.touch();
-                Ok(Use {
-                    shared,
-                    _slot: slot,
-                    may_change: operation != Operation::Read,
-                })
-            }
-            // The semaphore is never closed, so this is the deadline.
-            Ok(Err(_)) | Err(_) => Err(CallError::Timeout {
-                after: started.elapsed(),
-                sent: false,
-            }),
-        }
     }
 
     /// Calls through the connection of now, or the next one if that one is gone already.
@@ -190,11 +162,45 @@ impl fmt::Debug for Upstream {
     }
 }
 
-impl Drop for Use<'_> {
+// === impl Turn ===
+
+impl Turn<'_> {
+    /// Calls the tool the permit names. `arguments` is the text of a JSON object.
+    ///
+    /// A dropped future takes the call back as far as that is possible: the server is told
+    /// that nobody waits any more.
+    pub async fn call(
+        mut self,
+        permit: &Permit,
+        arguments: &str,
+        deadline: impl Into<Instant>,
+    ) -> Result<CallResult, CallError> {
+        let shared = &self.upstream.0.shared;
+        if permit.server() != &*shared.spec.name {
+            return Err(CallError::unavailable(format!(
+                "the permit is for server '{}' and this is '{}'",
+                permit.server(),
+                shared.spec.name
+            )));
+        }
+        check_object(arguments)?;
+        self.may_change = permit.operation() != Operation::Read;
+        let answer = self
+            .upstream
+            .call_connected(permit.tool(), arguments, deadline.into())
+            .await
+            .map_err(|error| error.masked(&shared.mask))?;
+        CallResult::parse(answer)
+            .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
+    }
+}
+
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.shared.touch();
+        let shared = &self.upstream.0.shared;
+        shared.touch();
         if self.may_change {
-            self.shared.board.mark_stale_unless_announced();
+            shared.board.mark_stale_unless_announced();
         }
     }
 }

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::json::{Fields, Json};
 use crate::revision::Revision;
 
+/// The most that is kept of a client's name and version, in characters.
+const NAME_LIMIT: usize = 100;
+
 /// What a server says of itself when a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHello {
@@ -87,6 +90,8 @@ impl ClientHello {
         let string = |name: &str| {
             info.given(name)
                 .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+                // It is kept for as long as the session lasts, and a name is not longer.
+                .map(|text| text.chars().take(NAME_LIMIT).collect())
         };
         Some(Self {
             protocol_version,

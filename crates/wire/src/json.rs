@@ -33,6 +33,17 @@ pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
     Ok(value)
 }
 
+/// The same JSON without line breaks.
+///
+/// Where a line break ends a message, a message must not have any. JSON has them between
+/// values only (inside strings they are escaped), so a space means the same.
+pub fn on_one_line(json: &str) -> Cow<'_, str> {
+    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none() {
+        return Cow::Borrowed(json);
+    }
+    Cow::Owned(json.replace(['\n', '\r'], " "))
+}
+
 /// Decodes JSON for people to look at, whatever numbers it holds: one that no decoder takes,
 /// such as `1e400`, becomes a string, and so does what is nested too deep to be looked at.
 pub fn decode_for_display(text: &str) -> Value {

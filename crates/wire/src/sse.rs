@@ -2,6 +2,8 @@
 
 use memchr::memchr2;
 
+use crate::json::on_one_line;
+
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
@@ -34,7 +36,7 @@ pub struct Reader {
 
 /// The text of an event that carries one message.
 pub fn encode(message: &str) -> String {
-    // JSON has no line breaks outside of strings, and inside them they are escaped.
+    let message = on_one_line(message);
     format!("event: message\ndata: {message}\n\n")
 }
 
@@ -143,6 +145,10 @@ mod tests {
     fn what_we_write_reads_back() {
         let message = r#"{"text":"a\nb"}"#;
         assert_eq!(read(encode(message).as_bytes(), 3)[0].data, message);
+        assert_eq!(
+            read(encode("{\r\n \"a\": 1\n}").as_bytes(), 3)[0].data,
+            "{   \"a\": 1 }"
+        );
     }
 
     #[test]

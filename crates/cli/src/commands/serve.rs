@@ -39,7 +39,12 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
     output.result(&announcement(&settings, address).to_string(), welcome);
-    let reloading = tokio::spawn(follow(sources, settings.clone(), Arc::clone(&gateway)));
+    let reloading = tokio::spawn(follow(
+        sources,
+        settings.clone(),
+        Arc::clone(&gateway),
+        Arc::clone(&app),
+    ));
     let faces = async {
         tokio::join!(
             serve_tcp(listener, Arc::clone(&app)),
@@ -124,7 +129,7 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, Failed> {
 }
 
 /// Takes the configuration anew whenever its file changes.
-async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>) {
+async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>, app: Arc<App>) {
     let mut watch = match settings::watch(sources, running) {
         Ok(watch) => watch,
         Err(error) => {
@@ -134,6 +139,12 @@ async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>) {
     };
     while let Some(read) = watch.changed().await {
         gateway.reload(read);
+        match settings::api_key(&gateway.settings()) {
+            Ok(key) => app.set_api_key(key),
+            Err(error) => {
+                tracing::error!(%error, "the API key cannot be read, the known one stays");
+            }
+        }
     }
 }
 

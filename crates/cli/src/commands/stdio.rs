@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::HeaderValue;
 use mcpproxy_gateway::{Wanted, settings};
-use mcpproxy_server::stdio::{Line, Lines};
+use mcpproxy_server::stdio::{Line, Lines, MOST_IN_FLIGHT};
 use mcpproxy_wire::Message;
+use mcpproxy_wire::json::on_one_line;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_REQUEST, RpcError, error_response};
 use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
 use crate::arguments::Common;
@@ -51,7 +52,9 @@ async fn relay(daemon: Daemon) -> std::io::Result<()> {
     let writer = tokio::spawn(async move {
         let mut stdout = tokio::io::stdout();
         while let Some(answer) = waiting.recv().await {
-            stdout.write_all(&answer).await?;
+            // An upstream's line breaks would end the message here.
+            let answer = String::from_utf8_lossy(&answer);
+            stdout.write_all(on_one_line(&answer).as_bytes()).await?;
             stdout.write_all(b"\n").await?;
             stdout.flush().await?;
         }
@@ -62,6 +65,7 @@ async fn relay(daemon: Daemon) -> std::io::Result<()> {
         session_id: Mutex::default(),
     });
     let calls = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut lines = Lines::new(BufReader::new(tokio::io::stdin()));
     while let Some(line) = lines.next().await? {
         match line {
@@ -72,11 +76,15 @@ async fn relay(daemon: Daemon) -> std::io::Result<()> {
                 }
             }
             Line::Message(line) => {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                    break;
+                };
                 let (session, answers) = (Arc::clone(&session), answers.clone());
                 calls.spawn(async move {
                     if let Some(answer) = session.exchange(line).await {
                         let _ = answers.send(answer).await;
                     }
+                    drop(place);
                 });
             }
             Line::TooLong => {

@@ -32,7 +32,8 @@ pub(crate) fn run() -> ExitCode {
         };
         let upstream = Upstream::start(spec, &shared);
         let deadline = Instant::now() + Duration::from_secs(60);
-        let result = upstream
+        let turn = upstream.turn(deadline).await.expect("a free place");
+        let result = turn
             .call(&permit(), "{}", deadline)
             .await
             .expect("the server spawns");

@@ -10,7 +10,7 @@ use mcpproxy_upstream::{BuiltIn, CallError, Spec, State, Transport, Upstream};
 use mcpproxy_wire::{Json, RpcError};
 use serde_json::json;
 
-use crate::common::{moment, permit, runtime, said, soon, spec};
+use crate::common::{call, moment, permit, runtime, said, soon, spec};
 
 #[derive(Default)]
 struct Own {
@@ -57,17 +57,17 @@ async fn built_in_tools_are_listed_and_called_like_any() {
     assert_eq!(memory.listings.lock().expect("no panics")[0].len(), 1);
     assert_eq!(memory.hints("target").destructive, Some(false));
     let change = permit("fake", "change", Operation::Write);
-    let result = upstream.call(&change, r#"{"a":1}"#, soon()).await;
+    let result = call(&upstream, &change, r#"{"a":1}"#, soon()).await;
     assert_eq!(said(&result.expect("it answers")), json!({ "a": 1 }));
     upstream.fresh(soon()).await.expect("it is there");
     assert_eq!(memory.hints("target").destructive, Some(true));
     let refuse = permit("fake", "refuse", Operation::Read);
-    let refused = upstream.call(&refuse, "{}", soon()).await;
+    let refused = call(&upstream, &refuse, "{}", soon()).await;
     assert_eq!(
         refused.expect_err("it refuses"),
         CallError::Rpc(RpcError::new(-1, "no"))
     );
     let hang = permit("fake", "hang", Operation::Read);
-    let late = upstream.call(&hang, "{}", moment()).await;
+    let late = call(&upstream, &hang, "{}", moment()).await;
     assert!(matches!(late, Err(CallError::Timeout { sent: true, .. })));
 }

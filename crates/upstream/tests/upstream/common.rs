@@ -114,6 +114,17 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + LONG
 }
 
+/// Takes a turn and calls in it.
+pub(crate) async fn call(
+    upstream: &Upstream,
+    permit: &Permit,
+    arguments: &str,
+    deadline: Instant,
+) -> Result<mcpproxy_wire::CallResult, CallError> {
+    let turn = upstream.turn(deadline).await?;
+    turn.call(permit, arguments, deadline).await
+}
+
 pub(crate) struct Fake {
     pub(crate) upstream: Upstream,
     pub(crate) memory: Arc<Memory>,
@@ -147,7 +158,7 @@ impl Fake {
         arguments: &str,
     ) -> Result<Value, CallError> {
         let permit = permit("fake", tool, operation);
-        let result = self.upstream.call(&permit, arguments, soon()).await?;
+        let result = call(&self.upstream, &permit, arguments, soon()).await?;
         Ok(said(&result))
     }
 }

@@ -7,7 +7,7 @@ use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{CallError, State};
 use serde_json::json;
 
-use crate::common::{Fake, moment, permit, soon, stdio};
+use crate::common::{Fake, call, moment, permit, soon, stdio};
 
 #[tokio::test]
 async fn a_server_that_hangs_fails_by_its_deadline_and_holds_nobody_else() {
@@ -32,7 +32,7 @@ async fn callers_of_a_starting_server_wait_until_their_own_deadline() {
         Err(CallError::Timeout { sent: false, .. })
     ));
     let echo = permit("fake", "echo", Operation::Read);
-    let waited = fake.upstream.call(&echo, "{}", moment()).await;
+    let waited = call(&fake.upstream, &echo, "{}", moment()).await;
     assert!(matches!(
         waited,
         Err(CallError::Timeout { sent: false, .. })
@@ -132,7 +132,7 @@ async fn a_server_that_closes_its_input_is_started_again() {
     let echo = permit("fake", "echo", Operation::Read);
     let noticed = async {
         while fake.memory.ready_count() < 2 {
-            let _ = fake.upstream.call(&echo, "{}", moment()).await;
+            let _ = call(&fake.upstream, &echo, "{}", moment()).await;
         }
     };
     let reason = tokio::select! {

@@ -8,7 +8,7 @@ use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{CallError, HttpSpec, Spec, State, Transport, Upstream};
 use serde_json::{Value, json};
 
-use crate::common::{Fake, LONG, moment, permit, runtime, soon, spec};
+use crate::common::{Fake, LONG, call, moment, permit, runtime, soon, spec};
 use crate::http_server::{Seen, Server};
 
 struct Web {
@@ -296,7 +296,7 @@ async fn a_call_that_hangs_ends_by_its_deadline_and_is_taken_back() {
     let web = Web::start(|_| {}).await;
     web.fake.upstream.fresh(soon()).await.expect("it starts");
     let hang = permit("fake", "hang", Operation::Read);
-    let late = web.fake.upstream.call(&hang, "{}", moment()).await;
+    let late = call(&web.fake.upstream, &hang, "{}", moment()).await;
     assert!(matches!(late, Err(CallError::Timeout { sent: true, .. })));
     let call = web
         .server

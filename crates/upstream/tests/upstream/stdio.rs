@@ -5,7 +5,7 @@ use mcpproxy_upstream::{CallError, State, Upstream};
 use mcpproxy_wire::RpcError;
 use serde_json::json;
 
-use crate::common::{Fake, LONG, moment, permit, soon, spec, stdio};
+use crate::common::{Fake, LONG, call, moment, permit, soon, spec, stdio};
 
 #[tokio::test]
 async fn a_server_is_greeted_listed_and_called() {
@@ -77,7 +77,7 @@ async fn arguments_that_are_not_one_object_are_never_sent() {
 async fn a_permit_for_another_server_is_refused() {
     let fake = Fake::start("normal");
     let other = permit("other", "echo", Operation::Read);
-    let refused = fake.upstream.call(&other, "{}", soon()).await;
+    let refused = call(&fake.upstream, &other, "{}", soon()).await;
     let reason = "the permit is for server 'other' and this is 'fake'".into();
     assert_eq!(
         refused.expect_err("it is for another"),
@@ -187,7 +187,7 @@ async fn a_call_that_is_given_up_is_taken_back() {
     let fake = Fake::start("normal");
     fake.upstream.fresh(soon()).await.expect("it starts");
     let hang = permit("fake", "hang", Operation::Read);
-    let late = fake.upstream.call(&hang, "{}", moment()).await;
+    let late = call(&fake.upstream, &hang, "{}", moment()).await;
     assert!(matches!(late, Err(CallError::Timeout { sent: true, .. })));
     // The second one is dropped by its caller instead of running into its deadline.
     let dropped = tokio::time::timeout_at(moment(), fake.read("hang", "{}")).await;
@@ -202,9 +202,9 @@ async fn a_server_that_does_not_read_holds_nobody_beyond_the_deadline() {
     assert_eq!(fake.read("go_deaf", "{}").await, Ok(json!("deaf")));
     let echo = permit("fake", "echo", Operation::Read);
     let large = json!({ "text": "x".repeat(1024 * 1024) }).to_string();
-    let begun = fake.upstream.call(&echo, &large, moment()).await;
+    let begun = call(&fake.upstream, &echo, &large, moment()).await;
     assert!(matches!(begun, Err(CallError::Timeout { sent: true, .. })));
-    let queued = fake.upstream.call(&echo, "{}", moment()).await;
+    let queued = call(&fake.upstream, &echo, "{}", moment()).await;
     assert!(matches!(
         queued,
         Err(CallError::Timeout { sent: false, .. })
@@ -217,7 +217,7 @@ async fn waiting_for_a_slot_counts_against_the_deadline() {
     fake.upstream.fresh(soon()).await.expect("it starts");
     let echo = permit("fake", "echo", Operation::Read);
     let hang = fake.read("hang", "{}");
-    let waiting = async { fake.upstream.call(&echo, "{}", moment()).await };
+    let waiting = async { call(&fake.upstream, &echo, "{}", moment()).await };
     tokio::select! {
         biased;
         _ = hang => panic!("it never answers"),
