@@ -93,7 +93,7 @@ pub(crate) const CELLS: &[Cell] = &[
     // of both queries.
     ("read", "sqlite:list_tables", "{}", RIGHT, Gives("[]")),
     ("write", "sqlite:create_table", r#"{"query":"CREATE TABLE notes (text TEXT)"}"#, RIGHT, Gives("created successfully")),
-    ("write", "sqlite:write_query", r#"{"query":"INSERT INTO notes VALUES ('a note by the client')"}"#, RIGHT, Gives("affected_rows")),
+    ("write", "sqlite:write_query", r#"{"query":"INSERT INTO notes VALUES ('a note by the client')"}"#, RIGHT, Warns("UNANNOTATED_RISK", "affected_rows")),
     ("read", "sqlite:read_query", ALL_NOTES, RIGHT, Gives("a note by the client")),
     ("write", "sqlite:read_query", ALL_NOTES, RIGHT, Gives("a note by the client")),
     ("destructive", "sqlite:read_query", ALL_NOTES, RIGHT, Gives("a note by the client")),
