@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::daemon::{Answer, Daemon};
 use crate::failed::Failed;
+use crate::output::{note, printable};
 
 /// How long a gateway of our own waits for its servers before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_secs(60);
@@ -92,6 +93,7 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
+                tell_of_failures(gateway);
                 local(gateway.list_tools(query, server))
             }
         }
@@ -139,6 +141,16 @@ async fn settle(gateway: &Gateway) {
         }
     };
     let _ = tokio::time::timeout(SETTLE_TIME, settled).await;
+}
+
+/// Tells the person which servers have no tools because they failed.
+fn tell_of_failures(gateway: &Gateway) {
+    let status = gateway.status();
+    for server in status["servers"].as_array().map_or(&[][..], Vec::as_slice) {
+        if let (Some(name), Some(reason)) = (server["name"].as_str(), server["reason"].as_str()) {
+            note(&printable(&format!("server '{name}' failed: {reason}")));
+        }
+    }
 }
 
 fn local(result: Result<Value, Failure>) -> Result<String, Failed> {
