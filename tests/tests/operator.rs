@@ -16,6 +16,42 @@ const TOOLS: [&str; 3] = [
 const WITHHELD: &str = "xyzzy";
 
 #[tokio::test]
+async fn a_tool_is_called_no_more_often_than_its_limit_says_by_one_caller() {
+    let fixture = Fixture::new(PROGRAMS).tools(&TOOLS);
+    let limit = json!({ "max_calls": 2, "window_ms": 3_600_000 });
+    let tools = json!({ "tools": { "list_repos": { "rate_limit": limit } } });
+    let config = json!({ "mcpServers": { "github": fixture.entry_with(&tools) } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let (first, second) = (product.connect().await, product.connect().await);
+    let call = async |client: &HttpClient, tool: &str| {
+        let arguments =
+            json!({ "name": format!("github:{tool}"), "intent": { "operation_type": "read" } });
+        client.call("call_tool_read", &arguments).await
+    };
+    for _ in 0..2 {
+        assert!(call(&first, "list_repos").await["isError"].is_null());
+    }
+    let refused = call(&first, "list_repos").await;
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!(error["code"], "RATE_LIMITED", "{refused}");
+    assert_eq!(error["retryable"], true);
+    let wait = error["details"]["retry_after_ms"].as_u64();
+    assert!(
+        wait.is_some_and(|wait| (1..=3_600_000).contains(&wait)),
+        "{error}"
+    );
+    assert!(
+        call(&first, "run_query").await["isError"].is_null(),
+        "other tools have no limit"
+    );
+    assert!(
+        call(&second, "list_repos").await["isError"].is_null(),
+        "callers do not share it"
+    );
+    assert_eq!(fixture.ledger().len(), 4);
+}
+
+#[tokio::test]
 async fn the_operators_annotations_are_shown_and_decide() {
     let fixture = Fixture::new(PROGRAMS).tools(&TOOLS);
     let tools = json!({ "tools": {
