@@ -1,6 +1,6 @@
 //! The command line: exit codes, formats, and ways to give arguments.
 
-use mcpproxy_tests::{Fixture, Home, Product, Programs, programs};
+use mcpproxy_tests::{Fixture, Home, Product, Programs, eventually, programs};
 use serde_json::{Value, json};
 
 const PROGRAMS: Programs = programs!();
@@ -293,6 +293,44 @@ async fn tools_are_listed_searched_and_shown_with_and_without_a_running_gateway(
             (1, &json!("UNKNOWN_SERVER"))
         );
     }
+}
+
+#[tokio::test]
+async fn status_tells_what_a_server_that_failed_wrote_for_people() {
+    let config = json!({ "mcpServers": { "broken": {
+        "command": "sh", "args": ["-c", "echo cannot open the store >&2; exit 3"],
+    } } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let wrote = eventually("the server has failed", async || {
+        let status = product.status().await;
+        let lines = status["servers"][0]["stderr"].as_array()?.clone();
+        (!lines.is_empty()).then_some(lines)
+    })
+    .await;
+    assert_eq!(wrote[0], "cannot open the store");
+    let shown = product.run(&["status"]).await;
+    assert!(shown.stdout.contains("exited with code 3"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_server_of_the_file_wins_over_the_sample_of_the_same_name() {
+    let mine = fixture();
+    let home = Home::new(
+        PROGRAMS,
+        &json!({ "mcpServers": { "cards": mine.entry() } }),
+    );
+    let product = Product::start_in(home, &["--demo"]).await;
+    product.settle().await;
+    let listed = product.run(&["tools", "list", "-o", "json"]).await.json();
+    let names: Vec<&Value> = listed["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(names.len(), TOOLS.len(), "{names:?}");
+    assert!(names.contains(&&json!("cards:list_repos")), "{names:?}");
 }
 
 #[tokio::test]

@@ -80,6 +80,8 @@ impl Gateway {
             .reconciling
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // The catalog knows the operator's word before a server can list a tool.
+        self.catalog.configure_all(self.operators(settings));
         let before = self.servers.load_full();
         let mut after = Servers::new();
         let mut untouched: HashSet<Arc<str>> = HashSet::new();
@@ -87,8 +89,6 @@ impl Gateway {
             let kept = before
                 .get(&wanted.name)
                 .filter(|server| !needs_restart(&server.settings, wanted));
-            // The catalog knows the operator's word before the server can list a tool.
-            self.catalog.configure(&wanted.name, operator(wanted));
             let running = match kept {
                 Some(server) => {
                     untouched.insert(Arc::clone(&wanted.name));
@@ -103,7 +103,10 @@ impl Gateway {
             after.insert(Arc::clone(&wanted.name), server);
         }
         for (name, built_in) in &self.built_ins {
-            self.catalog.configure(name, Operator::default());
+            if after.contains_key(name) {
+                tracing::warn!(server = %name, "the configuration has a server of this name, the built-in one is left out");
+                continue;
+            }
             let server = before
                 .get(name)
                 .cloned()
@@ -119,14 +122,23 @@ impl Gateway {
                 _ => None,
             })
             .collect();
-        for name in before.keys().filter(|name| !after.contains_key(*name)) {
-            self.catalog.remove(name);
-        }
         self.servers.store(Arc::new(after));
         for upstream in gone {
             self.tasks
                 .spawn(async move { upstream.stop(STOP_GRACE).await });
         }
+    }
+
+    /// The operator's word on every server there is; one in the file wins over a built-in one.
+    fn operators(&self, settings: &Settings) -> HashMap<String, Operator> {
+        let built_in = self
+            .built_ins
+            .iter()
+            .map(|(name, _)| (name.to_string(), Operator::default()));
+        let configured = settings.servers.iter();
+        built_in
+            .chain(configured.map(|server| (server.name.to_string(), operator(server))))
+            .collect()
     }
 
     fn start_server(&self, server: &ServerSettings) -> Running {

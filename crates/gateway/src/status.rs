@@ -62,10 +62,23 @@ impl Gateway {
                     "name": name,
                     "state": state,
                     "reason": reason.map(|reason| self.mask.load().apply(&reason).into_owned()),
+                    "stderr": stderr(&server.running),
                     "tools": snapshot.server(name).map_or(0, |server| server.entries().count()),
                 })
             })
             .collect()
+    }
+}
+
+/// The last lines that a server which is not well wrote for people, secrets hidden.
+fn stderr(running: &Running) -> Vec<String> {
+    const SHOWN: usize = 5;
+    match running {
+        Running::Yes(upstream) if matches!(upstream.state(), State::Failed { .. }) => {
+            let lines = upstream.stderr_tail();
+            lines[lines.len().saturating_sub(SHOWN)..].to_vec()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -65,5 +65,14 @@ fn page(status: &Value) -> String {
             ]
         }),
     ));
+    for server in servers {
+        for line in server["stderr"].as_array().map_or(&[][..], Vec::as_slice) {
+            page.push_str(&printable(&format!(
+                "{}: {}\n",
+                text(&server["name"]),
+                text(line)
+            )));
+        }
+    }
     page
 }
