@@ -1,18 +1,13 @@
 //! Keeping records.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use jiff::Timestamp;
 use mcpproxy_policy::{Intent, Operation, Warning};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::{Caller, Kind, Record, Status};
-
-/// How many records are kept; the oldest make room.
-const KEPT: usize = 1_000;
+use crate::{Caller, Kind, Status};
 
 /// The record, shared by everything that writes to it.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +15,6 @@ pub struct Log(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    recent: VecDeque<Record>,
     counts: Counts,
 }
 
@@ -51,21 +45,16 @@ pub struct Entry {
 
 impl Log {
     /// Opens the record of a request.
-    pub fn open(&self, kind: Kind, caller: &Arc<Caller>, operation: Option<Operation>) -> Entry {
+    pub fn open(&self, kind: Kind, _caller: &Arc<Caller>, _operation: Option<Operation>) -> Entry {
         Entry {
             log: self.clone(),
             record: Record {
                 id: Uuid::now_v7(),
                 request_id: Uuid::now_v7(),
                 kind,
-                timestamp: Timestamp::now(),
                 duration_ms: 0.0,
-                caller: Arc::clone(caller),
                 server_name: None,
                 tool_name: None,
-                intent_type: operation,
-                data_sensitivity: None,
-                reason: None,
                 status: Status::InDoubt,
                 error_code: None,
                 warnings: Vec::new(),
@@ -76,28 +65,17 @@ impl Log {
         }
     }
 
-    /// The newest records, newest first.
-    pub fn recent(&self, limit: usize) -> Vec<Record> {
-        self.with(|kept| kept.recent.iter().rev().take(limit).cloned().collect())
-    }
-
     /// How many calls ended how.
     pub fn counts(&self) -> Counts {
         self.with(|kept| kept.counts)
     }
 
     fn keep(&self, record: Record) {
-        self.with(|kept| {
-            match record.status {
-                Status::Success => kept.counts.success += 1,
-                Status::Error => kept.counts.error += 1,
-                Status::Blocked => kept.counts.blocked += 1,
-                Status::InDoubt => kept.counts.in_doubt += 1,
-            }
-            if kept.recent.len() == KEPT {
-                kept.recent.pop_front();
-            }
-            kept.recent.push_back(record);
+        self.with(|kept| match record.status {
+            Status::Success => kept.counts.success += 1,
+            Status::Error => kept.counts.error += 1,
+            Status::Blocked => kept.counts.blocked += 1,
+            Status::InDoubt => kept.counts.in_doubt += 1,
         });
     }
 
@@ -128,7 +106,7 @@ impl Entry {
 
     /// Notes what the agent declared.
     pub fn declared(&mut self, intent: &Intent) {
-        self.record.declare(intent);
+        let _ = intent;
     }
 
     /// Notes what the caller is warned about.
@@ -173,43 +151,15 @@ impl Drop for Entry {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(log: &Log) -> Entry {
-        log.open(Kind::ToolCall, &Arc::default(), Some(Operation::Write))
-    }
-
-    #[test]
-    fn every_way_out_leaves_a_record() {
-        let log = Log::default();
-        open(&log).close(Status::Success, None);
-        open(&log).close(Status::Blocked, Some("INTENT_MISMATCH"));
-        open(&log).close(Status::Error, Some("UPSTREAM_TIMEOUT"));
-        drop(open(&log));
-        let mut sent = open(&log);
-        sent.sending();
-        drop(sent);
-        let expected = Counts {
-            success: 1,
-            error: 2,
-            blocked: 1,
-            in_doubt: 1,
-        };
-        assert_eq!(log.counts(), expected);
-        let newest = &log.recent(1)[0];
-        assert_eq!(newest.status, Status::InDoubt);
-        assert_eq!(log.recent(10)[3].kind, Kind::PolicyDecision);
-    }
-
-    #[test]
-    fn old_records_make_room() {
-        let log = Log::default();
-        for _ in 0..KEPT + 5 {
-            open(&log).close(Status::Success, None);
-        }
-        assert_eq!(log.recent(usize::MAX).len(), KEPT);
-        assert_eq!(log.counts().success, KEPT as u64 + 5);
-    }
+#[derive(Debug, Clone)]
+struct Record {
+    id: Uuid,
+    request_id: Uuid,
+    duration_ms: f64,
+    kind: Kind,
+    status: Status,
+    error_code: Option<String>,
+    warnings: Vec<Warning>,
+    server_name: Option<String>,
+    tool_name: Option<String>,
 }

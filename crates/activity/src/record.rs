@@ -1,36 +1,77 @@
-//! One line of the record.
-
-use std::sync::Arc;
+//! One record, as people and programs see it.
 
 use jiff::Timestamp;
-use mcpproxy_policy::{Intent, Operation, Sensitivity, Warning};
-use serde::Serialize;
+use mcpproxy_policy::{Operation, Sensitivity};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What kind of thing happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A call that went to its server.
-    ToolCall,
-    /// A call that was refused.
-    PolicyDecision,
-    /// A search for tools.
-    Discovery,
+/// Makes an enum whose words are stored, shown and filtered by.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every one, in the order messages list them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The word for it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// Reads one of the words, in exactly that spelling.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == word)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It worked.
-    Success,
-    /// It failed at the server, or on the way there.
-    Error,
-    /// It was refused.
-    Blocked,
-    /// Nobody saw the outcome.
-    InDoubt,
+words! {
+    /// What kind of thing happened.
+    Kind {
+        /// A call that went to its server.
+        ToolCall = "tool_call",
+        /// A call that was refused.
+        PolicyDecision = "policy_decision",
+        /// A search for tools.
+        Discovery = "discovery",
+        /// A server came, went or changed.
+        ServerChange = "server_change",
+        /// A tool came, went or changed.
+        ToolChange = "tool_change",
+        /// A token was made, changed or withdrawn.
+        TokenChange = "token_change",
+        /// The configuration changed, or a change could not be used.
+        ConfigChange = "config_change",
+        /// The gateway or its log did something by itself.
+        System = "system",
+    }
+}
+
+words! {
+    /// What came of it.
+    Status {
+        /// It worked.
+        Success = "success",
+        /// It failed at the server, or on the way there.
+        Error = "error",
+        /// It was refused.
+        Blocked = "blocked",
+        /// Nobody saw the outcome.
+        InDoubt = "in_doubt",
+    }
 }
 
 /// Who asked.
@@ -42,46 +83,243 @@ pub struct Caller {
     pub client_name: Option<String>,
     /// The client's own version.
     pub client_version: Option<String>,
+    /// The W3C trace id of the request, where it came with one.
+    pub trace_id: Option<String>,
 }
 
+/// What was sent or came back, as far as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// The text, secrets hidden, cut where it was too long.
+    pub text: String,
+    /// How many bytes there were before anything was hidden or cut.
+    pub size: u64,
+    /// Whether the text was cut.
+    pub is_cut: bool,
+}
+
+/// Why something did not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// What programs match on.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// A place in a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in the chain, from one.
+    pub seq: i64,
+    /// The hash of the link before it; zeros for the first.
+    pub prev_hash: Hash,
+    /// The hash over its content and the link before it.
+    pub hash: Hash,
+}
+
+/// A SHA-256 hash, shown in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hash(pub [u8; 32]);
+
 /// One thing that happened.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Its id, ordered by time.
+    /// Its id, a UUIDv7: ordered by time.
     pub id: Uuid,
     /// The id of the request it answers.
     pub request_id: Uuid,
+    /// The record this one belongs to.
+    pub parent_id: Option<Uuid>,
+    /// The session the request came in.
+    pub session_id: Option<String>,
+    /// The trace the request belongs to.
+    pub trace_id: Option<String>,
     /// What kind of thing happened.
-    #[serde(rename = "type")]
     pub kind: Kind,
     /// When it began.
     pub timestamp: Timestamp,
-    /// How long it took.
-    pub duration_ms: f64,
-    /// Who asked.
-    pub caller: Arc<Caller>,
+    /// How long it took, in microseconds; not known of what is in doubt.
+    pub duration_us: Option<i64>,
     /// The server it was about.
     pub server_name: Option<String>,
     /// The tool it was about.
     pub tool_name: Option<String>,
-    /// The variant it came through.
+    /// The tool of the menu it came through.
+    pub tool_variant: Option<String>,
+    /// The operation of that variant.
     pub intent_type: Option<Operation>,
-    /// How the agent classed the data.
-    pub data_sensitivity: Option<Sensitivity>,
-    /// Why the agent made the call.
-    pub reason: Option<String>,
+    /// How sensitive the data is; unknown where a call does not say.
+    pub sensitivity: Option<Sensitivity>,
+    /// Who asked, in one word: the client's name.
+    pub agent: Option<String>,
     /// What came of it.
     pub status: Status,
-    /// The code of the error, where there was one.
-    pub error_code: Option<String>,
-    /// What the caller was warned about.
-    pub warnings: Vec<Warning>,
+    /// What was sent.
+    pub arguments: Option<Payload>,
+    /// What came back.
+    pub response: Option<Payload>,
+    /// Why it did not work.
+    pub error: Option<Fault>,
+    /// What the caller was warned about, as a JSON list.
+    pub warnings: Value,
+    /// The intent as declared, the variant, the client, and what else there is to say.
+    pub metadata: Map<String, Value>,
+    /// The chain it is in.
+    pub chain: Uuid,
+    /// Its place from before the call was sent, if it was written then.
+    pub opened: Option<Link>,
+    /// Its place; nothing while the outcome is not there.
+    pub closed: Option<Link>,
 }
 
 impl Record {
-    /// Notes what the agent declared.
-    pub fn declare(&mut self, intent: &Intent) {
-        self.data_sensitivity = intent.sensitivity();
-        self.reason = intent.reason().map(str::to_owned);
+    /// The intent as it was declared.
+    pub fn intent(&self) -> Option<&Value> {
+        self.metadata.get("intent")
+    }
+
+    /// The place in the chain that a reader sees.
+    pub fn link(&self) -> Option<&Link> {
+        self.closed.as_ref().or(self.opened.as_ref())
+    }
+
+    /// How long it took, in milliseconds.
+    pub fn duration_ms(&self) -> Option<f64> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a call of 285 years would be shown a microsecond short"
+        )]
+        self.duration_us
+            .map(|microseconds| microseconds as f64 / 1_000.0)
+    }
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let link = self.link();
+        Shown {
+            id: self.id,
+            request_id: self.request_id,
+            parent_id: self.parent_id,
+            session_id: self.session_id.as_deref(),
+            trace_id: self.trace_id.as_deref(),
+            kind: self.kind,
+            timestamp: format!("{:.3}", self.timestamp),
+            duration_ms: self.duration_ms(),
+            server_name: self.server_name.as_deref(),
+            tool_name: self.tool_name.as_deref(),
+            tool_variant: self.tool_variant.as_deref(),
+            intent_type: self.intent_type,
+            intent: self.intent(),
+            data_sensitivity: self.sensitivity,
+            agent: self.agent.as_deref(),
+            status: self.status,
+            arguments: self.arguments.as_ref().map(Payload::to_json),
+            arguments_size: self.arguments.as_ref().map(|payload| payload.size),
+            arguments_truncated: self
+                .arguments
+                .as_ref()
+                .is_some_and(|payload| payload.is_cut),
+            response: self.response.as_ref().map(Payload::to_json),
+            response_size: self.response.as_ref().map(|payload| payload.size),
+            response_truncated: self.response.as_ref().is_some_and(|payload| payload.is_cut),
+            error: self.error.as_ref(),
+            warnings: &self.warnings,
+            metadata: &self.metadata,
+            chain: self.chain,
+            seq: link.map(|link| link.seq),
+            prev_hash: link.map(|link| link.prev_hash),
+            hash: link.map(|link| link.hash),
+            opened_seq: self.closed.and(self.opened).map(|link| link.seq),
+        }
+        .serialize(serializer)
+    }
+}
+
+/// A record as JSON, field by field.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: Uuid,
+    request_id: Uuid,
+    parent_id: Option<Uuid>,
+    session_id: Option<&'a str>,
+    trace_id: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: Kind,
+    timestamp: String,
+    duration_ms: Option<f64>,
+    server_name: Option<&'a str>,
+    tool_name: Option<&'a str>,
+    tool_variant: Option<&'a str>,
+    intent_type: Option<Operation>,
+    intent: Option<&'a Value>,
+    data_sensitivity: Option<Sensitivity>,
+    agent: Option<&'a str>,
+    status: Status,
+    arguments: Option<Value>,
+    arguments_size: Option<u64>,
+    arguments_truncated: bool,
+    response: Option<Value>,
+    response_size: Option<u64>,
+    response_truncated: bool,
+    error: Option<&'a Fault>,
+    warnings: &'a Value,
+    metadata: &'a Map<String, Value>,
+    chain: Uuid,
+    seq: Option<i64>,
+    prev_hash: Option<Hash>,
+    hash: Option<Hash>,
+    opened_seq: Option<i64>,
+}
+
+// === impl Payload ===
+
+impl Payload {
+    /// The JSON itself where all of it is there, else the text that is.
+    pub fn to_json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| Value::String(self.text.clone()))
+    }
+}
+
+// === impl Hash ===
+
+impl Hash {
+    /// Reads the bytes of a hash.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// Reads the hexadecimal form.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl std::fmt::Display for Hash {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Hash {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -61,6 +61,7 @@ impl Backend {
                     client_name: Some("mcpproxy-cli".to_owned()),
                     client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                     session_id: None,
+                    trace_id: None,
                 });
                 let request = CallRequest::parse(variant, &request.to_string());
                 let outcome = gateway.call(variant, request, &caller).await;

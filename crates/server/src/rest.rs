@@ -136,6 +136,7 @@ fn caller(headers: &HeaderMap) -> Arc<Caller> {
         session_id: None,
         client_name: Some(name.chars().take(100).collect()),
         client_version: version.map(|version| version.chars().take(100).collect()),
+        trace_id: None,
     })
 }
 

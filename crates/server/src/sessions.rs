@@ -47,6 +47,7 @@ impl Sessions {
                 session_id: Some(id.clone()),
                 client_name: hello.name,
                 client_version: hello.version,
+                trace_id: None,
             }),
             ended: CancellationToken::new(),
             last_used: AtomicU64::new(self.now()),

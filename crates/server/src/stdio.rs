@@ -77,6 +77,7 @@ fn greet(line: &[u8]) -> Option<Caller> {
         session_id: Some(Uuid::new_v4().to_string()),
         client_name: hello.name,
         client_version: hello.version,
+        trace_id: None,
     })
 }
 

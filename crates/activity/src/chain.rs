@@ -1,0 +1,117 @@
+//! The hash chain: what each link covers.
+//!
+//! A link's hash is SHA-256 over, in this order: the label below; one byte, `o` for a link from
+//! before a call was sent and `c` for a link with the outcome; the chain's id; the link's number,
+//! eight bytes, most significant first; the hash of the link before it; the cells of the request;
+//! and for `c` the cells of the outcome and the number and hash of the `o` link, if there is one.
+//! A cell is one byte for its type, then for a number eight bytes, for text and bytes their length
+//! in eight bytes and themselves. So no two different rows have the same form.
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::record::{Hash, Link};
+use crate::row::Cell;
+
+const LABEL: &[u8] = b"mcpproxy activity 1\n";
+
+/// The last link of a chain, from which the next one follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Its number; 0 for an empty chain.
+    pub seq: i64,
+    /// Its hash; zeros for an empty chain.
+    pub hash: Hash,
+}
+
+impl Head {
+    /// The head of a chain without links.
+    pub const EMPTY: Self = Self {
+        seq: 0,
+        hash: Hash([0; 32]),
+    };
+
+    /// The next link, for a record that is written before its call is sent.
+    pub fn open(&mut self, chain: Uuid, request: &[Cell]) -> Link {
+        let (seq, prev_hash) = (self.seq + 1, self.hash);
+        self.advance(seq, prev_hash, opened_hash(chain, seq, prev_hash, request))
+    }
+
+    /// The next link, for a record with its outcome.
+    pub fn close(
+        &mut self,
+        chain: Uuid,
+        request: &[Cell],
+        outcome: &[Cell],
+        opened: Option<&Link>,
+    ) -> Link {
+        let (seq, prev_hash) = (self.seq + 1, self.hash);
+        let hash = closed_hash(chain, seq, prev_hash, request, outcome, opened);
+        self.advance(seq, prev_hash, hash)
+    }
+
+    fn advance(&mut self, seq: i64, prev_hash: Hash, hash: Hash) -> Link {
+        *self = Self { seq, hash };
+        Link {
+            seq,
+            prev_hash,
+            hash,
+        }
+    }
+}
+
+/// What the hash of a link from before the call has to be.
+pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &[Cell]) -> Hash {
+    let mut hasher = begin(b'o', chain, seq, prev_hash);
+    for cell in request {
+        feed(&mut hasher, cell);
+    }
+    Hash(hasher.finalize().into())
+}
+
+/// What the hash of a link with the outcome has to be.
+pub fn closed_hash(
+    chain: Uuid,
+    seq: i64,
+    prev_hash: Hash,
+    request: &[Cell],
+    outcome: &[Cell],
+    opened: Option<&Link>,
+) -> Hash {
+    let mut hasher = begin(b'c', chain, seq, prev_hash);
+    for cell in request.iter().chain(outcome) {
+        feed(&mut hasher, cell);
+    }
+    if let Some(opened) = opened {
+        hasher.update(opened.seq.to_be_bytes());
+        hasher.update(opened.hash.0);
+    }
+    Hash(hasher.finalize().into())
+}
+
+fn begin(phase: u8, chain: Uuid, seq: i64, prev_hash: Hash) -> Sha256 {
+    let mut hasher = Sha256::new();
+    hasher.update(LABEL);
+    hasher.update([phase]);
+    hasher.update(chain.as_bytes());
+    hasher.update(seq.to_be_bytes());
+    hasher.update(prev_hash.0);
+    hasher
+}
+
+fn feed(hasher: &mut Sha256, cell: &Cell) {
+    let mut long = |tag: u8, bytes: &[u8]| {
+        hasher.update([tag]);
+        hasher.update((bytes.len() as u64).to_be_bytes());
+        hasher.update(bytes);
+    };
+    match cell {
+        Cell::Null => hasher.update([0]),
+        Cell::Int(number) => {
+            hasher.update([1]);
+            hasher.update(number.to_be_bytes());
+        }
+        Cell::Text(text) => long(2, text.as_bytes()),
+        Cell::Bytes(bytes) => long(3, bytes),
+    }
+}

@@ -1,0 +1,130 @@
+//! What a store of records has to do, in the words of the log.
+//!
+//! There are two of them: SQLite and PostgreSQL. One [`Journal`] writes, on the one thread of the
+//! writer; a [`Store`] reads, from anywhere.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use crate::chain::Head;
+use crate::filter::Filter;
+use crate::record::{Hash, Record};
+use crate::row::Row;
+use crate::summary::Tally;
+
+/// Why a store did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It may work later: the disk is full, the database does not answer.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It will not work until a person does something: the file is no database, or of a newer
+    /// version.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// One change of the table.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What to do with the row.
+    pub what: What,
+    /// The row as it has to be afterwards.
+    pub row: Row,
+    /// The words it is found by, where they are new.
+    pub words: Option<BTreeSet<String>>,
+}
+
+/// What to do with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It is new.
+    Insert,
+    /// It was written before its call was sent, and now has an outcome.
+    Complete,
+}
+
+/// Writes records. Every method is one transaction that is on disk when it returns.
+pub trait Journal: Send {
+    /// The last link of a chain.
+    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError>;
+
+    /// The hash of one link of a chain, if it is there.
+    fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError>;
+
+    /// Makes all of the changes, or none.
+    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+
+    /// Removes up to `limit` records that lie wholly at or before a link; tells how many.
+    fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// Reads records.
+pub trait Store: Send + Sync {
+    /// Records from the newest to the oldest, beginning after the one with the id `before`. Ends
+    /// early when the records are large; it then still has one at least.
+    fn page<'a>(
+        &'a self,
+        filter: &'a Filter,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Page, StoreError>>;
+
+    /// One record.
+    fn find(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, StoreError>>;
+
+    /// How many records there are of each sort.
+    fn tally<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Tally>, StoreError>>;
+
+    /// How many records there are.
+    fn count<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// The chains that have records, with how many links each ever had.
+    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, StoreError>>;
+
+    /// Links of a chain in their order, from the first one after `after`.
+    fn links(
+        &self,
+        chain: Uuid,
+        after: i64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredLink>, StoreError>>;
+
+    /// A record that has no place in any chain. The log never writes one.
+    fn stray(&self) -> BoxFuture<'_, Result<Option<Row>, StoreError>>;
+
+    /// The first links of a chain whose records are not older than an id: its lowest number.
+    fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
+}
+
+/// A page of records.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The records, newest first.
+    pub records: Vec<Record>,
+    /// Where the next page begins; nothing after the last one.
+    pub next: Option<Uuid>,
+}
+
+/// A link as it was found, with the row it is of.
+#[derive(Debug, Clone)]
+pub struct StoredLink {
+    /// Its number.
+    pub seq: i64,
+    /// Whether it is the one from before the call.
+    pub is_opening: bool,
+    /// The row.
+    pub row: Row,
+}
+
+/// A store, opened for reading and writing.
+pub struct Opened {
+    /// Writes.
+    pub journal: Box<dyn Journal>,
+    /// Reads.
+    pub store: Arc<dyn Store>,
+}

@@ -1,0 +1,100 @@
+//! The words that `text` finds records by.
+//!
+//! Both stores index the same words, made here, so the same search finds the same records.
+
+use std::collections::BTreeSet;
+
+use crate::record::Record;
+use crate::row::Cell;
+
+/// The most different words that one record is found by.
+const MOST_WORDS: usize = 500;
+
+/// Longer runs of letters are data, not words; they are found by how they start.
+const LONGEST_WORD: usize = 40;
+
+/// How much of a payload is searched for words, in bytes.
+const SEARCHED: usize = 16 * 1024;
+
+/// The most words that one search asks for.
+const MOST_ASKED: usize = 10;
+
+/// The words of a search, each standing for all that start with it.
+pub fn of_query(text: &str) -> Vec<String> {
+    split(text).take(MOST_ASKED).collect()
+}
+
+/// The words of a record.
+pub fn of_record(record: &Record) -> BTreeSet<String> {
+    let reason = record.intent().and_then(|intent| intent["reason"].as_str());
+    let parts = [
+        record.server_name.as_deref(),
+        record.tool_name.as_deref(),
+        reason,
+        record.error.as_ref().map(|error| error.code.as_str()),
+        record.error.as_ref().map(|error| error.message.as_str()),
+        record
+            .arguments
+            .as_ref()
+            .map(|payload| payload.text.as_str()),
+    ];
+    of_parts(parts.into_iter().flatten())
+}
+
+/// The words of a row that is about to be written.
+pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> BTreeSet<String> {
+    of_parts(
+        reason
+            .into_iter()
+            .chain(cells.iter().filter_map(|cell| cell.text())),
+    )
+}
+
+fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for part in parts {
+        for word in split(prefix(part, SEARCHED)) {
+            if found.len() == MOST_WORDS {
+                return found;
+            }
+            found.insert(word);
+        }
+    }
+    found
+}
+
+fn split(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|character: char| !character.is_alphanumeric())
+        .filter(|run| !run.is_empty())
+        .map(|run| {
+            run.chars()
+                .flat_map(char::to_lowercase)
+                .filter(|character| character.is_alphanumeric())
+                .take(LONGEST_WORD)
+                .collect()
+        })
+}
+
+/// As much of a text as fits into so many bytes, ending at a whole character.
+pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_in_small_letters() {
+        assert_eq!(
+            of_query("github:Delete_Repo ÄRGER-1.5 \"x\""),
+            ["github", "delete", "repo", "ärger", "1", "5", "x"]
+        );
+        assert_eq!(of_query(&"ab ".repeat(99)).len(), MOST_ASKED);
+        assert_eq!(of_query(&"x".repeat(99))[0].len(), LONGEST_WORD);
+        assert_eq!(prefix("aé", 2), "a");
+    }
+}
