@@ -1,7 +1,8 @@
-//! What a contributor runs besides cargo itself: set-up, all checks, fuzzing.
+//! What a contributor runs besides cargo itself: set-up, all checks, a database, fuzzing.
 //!
-//! `steps` is what `cargo xtask test` does, in order; `setup` installs what those steps need; `fuzz` feeds the fuzz
-//! targets. `place` knows the folders, `process` starts other programs. Nothing in here is part of the product, and
+//! `steps` is what `cargo xtask test` does, in order; `setup` installs what those steps need; `postgres` runs the
+//! database the tests use; `fuzz` feeds the fuzz targets. `place` knows the folders, `process` starts other programs,
+//! `lock` keeps two runs from disturbing each other. Nothing in here is part of the product, and
 //! nothing is installed outside the build directory, except Debian packages and Rust components that are missing.
 
 #![expect(
@@ -11,7 +12,9 @@
 )]
 
 mod fuzz;
+mod lock;
 mod place;
+mod postgres;
 mod process;
 mod setup;
 mod steps;
@@ -27,12 +30,15 @@ Usage: cargo xtask <command>
 
   test                  Install what the tests need, then check format, lints, tests and documentation
   setup                 Only install what the tests need
+  postgres -- COMMAND…  Run a command with a fresh PostgreSQL, which is gone afterwards, such as one test:
+                        `cargo xtask postgres -- cargo test -p mcpproxy-activity postgres`
   fuzz [--seconds N]    Run every fuzz target for N seconds (60 if not given)
   help                  Print this text
 
 Environment:
   CARGO_TARGET_DIR      The build directory; what the tests need is installed below it, in `peers`
   MCPPROXY_PEERS        Another folder for what the tests need, to share it between build directories
+  MCPPROXY_POSTGRES     Set by `test` and `postgres`: the URL of the database server the tests use
 ";
 
 fn main() -> ExitCode {
@@ -51,6 +57,7 @@ fn run(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["test"] => steps::run_all(),
         ["setup"] => setup::run(&place::Place::find()?),
+        ["postgres", command @ ..] => postgres::run(command),
         ["fuzz", options @ ..] => fuzz::run(fuzz::parse_seconds(options)?),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

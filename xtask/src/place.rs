@@ -18,6 +18,8 @@ pub(crate) struct Place {
     pub(crate) target: PathBuf,
     /// The folder for what the tests need.
     pub(crate) peers: PathBuf,
+    /// The folder for the databases of the tests, one folder below it for each run.
+    pub(crate) postgres: PathBuf,
 }
 
 impl Place {
@@ -36,10 +38,12 @@ impl Place {
                 .with_context(|| format!("{PEERS_VARIABLE} is not a usable path"))?,
             None => target.join("peers"),
         };
+        let postgres = target.join("postgres");
         Ok(Self {
             root,
             target,
             peers,
+            postgres,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Starts other programs and says in one line what went wrong with them.
 
 use std::env;
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -96,6 +98,11 @@ pub(crate) fn is_missing(program: &str) -> bool {
         .stderr(Stdio::null())
         .status();
     attempt.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether this program runs as root: the owner of a process's own entry is the user it runs as.
+pub(crate) fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
 /// The command as a person would type it; the folder of the program is left out.

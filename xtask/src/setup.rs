@@ -6,30 +6,26 @@
 mod launchers;
 mod system;
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::place::Place;
-use crate::process;
+use crate::{lock, process};
 
 /// How long to wait for another set-up in the same folder: longer than any set-up takes.
 const LOCK_DEADLINE: Duration = Duration::from_secs(30 * 60);
 
-/// How often to look whether the other set-up has finished.
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
-
 /// Brings the peers in the folder up to date; quick when they are.
 pub(crate) fn run(place: &Place) -> Result<()> {
-    system::install_missing(place)?;
+    install_system_programs(place)?;
     fs::create_dir_all(&place.peers)
         .with_context(|| format!("cannot create the folder {}", place.peers.display()))?;
     // Held until the end of this function, because two runs may share the folder.
-    let _lock = lock(&place.peers)?;
+    let _lock = lock::wait(&place.peers.join("setup.lock"), LOCK_DEADLINE)?;
     let manifests = place.root.join("tests/peers");
     install_npm(&manifests, &place.peers)?;
     install_python(&manifests.join("requirements.txt"), &place.peers, "python")?;
@@ -41,6 +37,11 @@ pub(crate) fn run(place: &Place) -> Result<()> {
     launchers::write_all(&place.peers)?;
     println!("peers of the tests are in {}", place.peers.display());
     Ok(())
+}
+
+/// Installs the programs of the system alone.
+pub(crate) fn install_system_programs(place: &Place) -> Result<()> {
+    system::install_missing(place)
 }
 
 fn install_npm(manifests: &Path, peers: &Path) -> Result<()> {
@@ -129,33 +130,6 @@ impl Stamp {
     fn set(&self) -> Result<()> {
         fs::write(&self.file, &self.content)
             .with_context(|| format!("cannot write {}", self.file.display()))
-    }
-}
-
-fn lock(peers: &Path) -> Result<File> {
-    let path = peers.join("setup.lock");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let started = Instant::now();
-    let mut is_announced = false;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
-            }
-            Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_DEADLINE => bail!(
-                "another set-up has held {} for {} minutes. End it, then run the command again",
-                path.display(),
-                LOCK_DEADLINE.as_secs() / 60
-            ),
-            Err(TryLockError::WouldBlock) => {
-                if !is_announced {
-                    println!("waiting for another set-up in {}", peers.display());
-                    is_announced = true;
-                }
-                thread::sleep(LOCK_POLL_INTERVAL);
-            }
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::place::{PEERS_VARIABLE, Place};
+use crate::postgres::{self, Postgres};
 use crate::{process, setup};
 
 /// One cargo command of the checks.
@@ -13,6 +14,8 @@ struct Step {
     arguments: &'static [&'static str],
     /// Variables that only this command needs.
     environment: &'static [(&'static str, &'static str)],
+    /// Whether a PostgreSQL runs while it does.
+    has_postgres: bool,
     /// What a person does when it fails.
     remedy: &'static str,
 }
@@ -22,6 +25,7 @@ const STEPS: &[Step] = &[
         name: "format",
         arguments: &["fmt", "--all", "--check"],
         environment: &[],
+        has_postgres: false,
         remedy: "Run `cargo fmt --all`",
     },
     Step {
@@ -35,6 +39,7 @@ const STEPS: &[Step] = &[
             "warnings",
         ],
         environment: &[],
+        has_postgres: false,
         remedy: "Change the code as the lints above say",
     },
     // The product tests start the program itself. The whole workspace is built, because the features that cargo then
@@ -43,12 +48,14 @@ const STEPS: &[Step] = &[
         name: "build",
         arguments: &["build", "--workspace", "--bins"],
         environment: &[],
+        has_postgres: false,
         remedy: "Correct the errors above",
     },
     Step {
         name: "tests",
         arguments: &["test", "--workspace"],
         environment: &[],
+        has_postgres: true,
         remedy: "Run the failed test alone with the command cargo prints above",
     },
     Step {
@@ -60,6 +67,7 @@ const STEPS: &[Step] = &[
             "--document-private-items",
         ],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        has_postgres: false,
         remedy: "Correct the doc comments named above",
     },
 ];
@@ -84,6 +92,14 @@ fn run_step(step: &Step, place: &Place) -> Result<()> {
         .args(step.arguments)
         .env(PEERS_VARIABLE, &place.peers)
         .envs(step.environment.iter().copied());
+    // Stopped at the end of this function, whatever comes of the step.
+    let postgres = step
+        .has_postgres
+        .then(|| Postgres::start(place))
+        .transpose()?;
+    if let Some(postgres) = &postgres {
+        command.env(postgres::VARIABLE, postgres.url());
+    }
     let meaning = format!("the step `{}` failed", step.name);
     process::explain(process::run(&mut command), &meaning, step.remedy)
 }

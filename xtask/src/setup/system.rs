@@ -1,19 +1,17 @@
 //! Programs that come with the system or with Rust: looked for first, installed only where that is possible.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::place::Place;
-use crate::process;
+use crate::{postgres, process};
 
 /// A program the tests need and the Debian packages that bring it.
 struct Requirement {
     name: &'static str,
-    /// Succeeds when the program is there and good enough.
-    probe: &'static [&'static str],
+    /// Whether the program is there and good enough.
+    is_there: fn() -> bool,
     packages: &'static [&'static str],
 }
 
@@ -21,23 +19,27 @@ const REQUIREMENTS: &[Requirement] = &[
     // Node itself is one of the npm packages, because the Debian releases carry older ones than the peers need.
     Requirement {
         name: "npm",
-        probe: &["npm", "--version"],
+        is_there: || succeeds("npm", &["--version"]),
         packages: &["nodejs", "npm"],
     },
     Requirement {
         name: "Python 3.11 or newer with venv",
-        probe: &[
-            "python3",
-            "-c",
-            "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))",
-        ],
+        is_there: || {
+            let program = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))";
+            succeeds("python3", &["-c", program])
+        },
         packages: &["python3", "python3-venv"],
     },
     // The git server works through it.
     Requirement {
         name: "git",
-        probe: &["git", "--version"],
+        is_there: || succeeds("git", &["--version"]),
         packages: &["git"],
+    },
+    Requirement {
+        name: "PostgreSQL 13 or newer",
+        is_there: || postgres::Programs::find().is_some(),
+        packages: &["postgresql"],
     },
 ];
 
@@ -57,7 +59,7 @@ pub(crate) fn install_missing(place: &Place) -> Result<()> {
             "the tests need {names}. Install that with the package manager of this system, then run the command again"
         );
     }
-    if !is_root() {
+    if !process::is_root() {
         bail!(
             "the tests need {names}. Run `sudo apt-get update && sudo apt-get install -y --no-install-recommends {}`, \
              then the command again",
@@ -99,14 +101,14 @@ fn install_rust_components(place: &Place) -> Result<()> {
 }
 
 fn find_missing() -> Vec<&'static Requirement> {
-    let is_there = |requirement: &&Requirement| match requirement.probe {
-        [program, arguments @ ..] => process::succeeds(Command::new(program).args(arguments)),
-        [] => true,
-    };
     REQUIREMENTS
         .iter()
-        .filter(|requirement| !is_there(requirement))
+        .filter(|requirement| !(requirement.is_there)())
         .collect()
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    process::succeeds(Command::new(program).args(arguments))
 }
 
 fn list_names(requirements: &[&Requirement]) -> String {
@@ -123,9 +125,4 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive");
     process::install(&mut command).context("a Debian package cannot be installed")
-}
-
-/// The owner of the process's own entry is the user it runs as.
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
