@@ -2,7 +2,8 @@
 //!
 //! A test starts the real program ([`Product`], or [`Home`] for commands without a running
 //! gateway) with scriptable servers behind it ([`Fixture`]) and talks to it as a client would
-//! ([`HttpClient`], [`StdioClient`], [`Home::run`]). Nothing here knows the inside of the product,
+//! ([`HttpClient`], [`StdioClient`], [`Home::run`]). What is around it can be real too: a database
+//! ([`Postgres`]), a full disk ([`SmallDisk`]), a slow one ([`SlowDisk`]). Nothing here knows the inside of the product,
 //! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
 //! fails with what it waited for.
 
@@ -12,19 +13,24 @@
 )]
 
 mod client;
+mod disk;
 mod fixture;
 mod home;
 mod http_client;
 pub mod peers;
+mod postgres;
 mod product;
 pub mod script;
+mod skip;
 mod stdio_client;
 mod wait;
 
 pub use client::{Client, decode, field, fields};
+pub use disk::{SlowDisk, SmallDisk};
 pub use fixture::Fixture;
 pub use home::{Home, Ran};
 pub use http_client::{Afterwards, HttpAnswer, HttpClient, RawAnswer, raw_exchange};
+pub use postgres::{Database, Postgres};
 pub use product::Product;
 pub use stdio_client::StdioClient;
 pub use wait::{DEADLINE, eventually, within};

@@ -6,7 +6,6 @@
 //! judge an answer: that is up to the tests.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use crate::Ran;
+use crate::{Ran, skip};
 
 /// Names the folder of the peers.
 const VARIABLE: &str = "MCPPROXY_PEERS";
@@ -52,13 +51,7 @@ impl Peers {
             let folder = std::path::absolute(folder).expect("the folder of the peers has a path");
             return Some(Self { folder });
         }
-        let test = std::thread::current();
-        let name = test.name().unwrap_or("a test");
-        // Not by a macro, whose output only failed tests show.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: {name} needs {VARIABLE}; run cargo xtask test"
-        );
+        skip::announce(&format!("{VARIABLE}; run cargo xtask test"));
         None
     }
 
