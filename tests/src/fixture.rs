@@ -9,6 +9,13 @@ use tempfile::TempDir;
 use crate::Programs;
 use crate::script::{Change, Script};
 
+/// A tool that writes and does not destroy, for [`Fixture::tools`]; [`Fixture::entries`] tells what it was given.
+pub const APPEND: &str = concat!(
+    r#"{"name":"append","description":"Appends an entry to the ledger","#,
+    r#""inputSchema":{"type":"object","properties":{"entry":{"type":"string"}},"required":["entry"]},"#,
+    r#""annotations":{"readOnlyHint":false,"destructiveHint":false}}"#
+);
+
 /// A server that does what the test says, in a folder of its own.
 ///
 /// Build it, then put [`Fixture::entry`] under `mcpServers`. It has to live as long as the product.
@@ -53,6 +60,14 @@ impl Fixture {
     #[must_use]
     pub fn error(mut self, tool: &str, error: &str) -> Self {
         self.script.errors.insert(tool.to_owned(), raw(error));
+        self
+    }
+
+    /// Answers calls of a tool with the value of an environment variable, which the server's entry may set.
+    #[must_use]
+    pub fn variable(mut self, tool: &str, variable: &str) -> Self {
+        let variable = variable.to_owned();
+        self.script.variables.insert(tool.to_owned(), variable);
         self
     }
 
@@ -117,6 +132,13 @@ impl Fixture {
         self
     }
 
+    /// Prints the value of an environment variable to stderr when it starts.
+    #[must_use]
+    pub fn stderr_variable(mut self, variable: &str) -> Self {
+        self.script.stderr_variable = Some(variable.to_owned());
+        self
+    }
+
     /// Prints lines that are not JSON before every answer.
     #[must_use]
     pub fn garbage(mut self) -> Self {
@@ -157,6 +179,13 @@ impl Fixture {
             .collect()
     }
 
+    /// The `entry` of every call of [`APPEND`] that was executed; each is written before the call is answered.
+    pub fn entries(&self) -> Vec<String> {
+        let lines = self.ledger();
+        let calls = lines.iter().filter_map(|line| line.strip_prefix("append "));
+        calls.map(read_entry).collect()
+    }
+
     /// Lets the calls of a gated tool go on.
     pub fn open_gate(&self, tool: &str) {
         std::fs::write(self.gate_path(tool), "").expect("the gate can be written");
@@ -180,6 +209,14 @@ impl Fixture {
     fn gate_path(&self, tool: &str) -> PathBuf {
         self.folder.path().join(format!("gate-{tool}"))
     }
+}
+
+fn read_entry(arguments: &str) -> String {
+    let arguments: Value = serde_json::from_str(arguments).expect("the ledger has whole lines");
+    arguments["entry"]
+        .as_str()
+        .unwrap_or_else(|| panic!("a call without an entry: {arguments}"))
+        .to_owned()
 }
 
 fn raw_list<S: AsRef<str>>(texts: &[S]) -> Vec<Box<RawValue>> {

@@ -14,6 +14,7 @@ use crate::{Programs, StdioClient, within};
 pub struct Home {
     programs: Programs,
     folder: TempDir,
+    data_dir: PathBuf,
 }
 
 /// What came of a command.
@@ -31,8 +32,24 @@ impl Home {
     /// A data directory with this configuration.
     pub fn new(programs: Programs, config: &Value) -> Self {
         let folder = TempDir::new().expect("a temporary folder can be made");
-        let home = Self { programs, folder };
-        std::fs::create_dir(home.data_dir()).expect("the data directory can be made");
+        let data_dir = folder.path().join("data");
+        Self::create(programs, folder, data_dir, config)
+    }
+
+    /// A data directory with this configuration in an existing folder, such as a small disk; what else the test
+    /// writes is elsewhere.
+    pub fn new_on(disk: &Path, programs: Programs, config: &Value) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        Self::create(programs, folder, disk.join("data"), config)
+    }
+
+    fn create(programs: Programs, folder: TempDir, data_dir: PathBuf, config: &Value) -> Self {
+        let home = Self {
+            programs,
+            folder,
+            data_dir,
+        };
+        std::fs::create_dir(&home.data_dir).expect("the data directory can be made");
         home.write_config(config);
         home
     }
@@ -44,14 +61,15 @@ impl Home {
 
     /// Replaces the configuration by any text.
     pub fn write_config_text(&self, text: &str) {
-        let draft = self.folder.path().join("draft.json");
+        // Beside the data directory: it can only be moved within its file system.
+        let draft = self.data_dir.with_file_name("draft.json");
         std::fs::write(&draft, text).expect("the configuration can be written");
         std::fs::rename(&draft, self.config_file()).expect("the configuration can be replaced");
     }
 
     /// The data directory.
     pub fn data_dir(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.data_dir.clone()
     }
 
     /// The configuration file.
@@ -59,7 +77,7 @@ impl Home {
         self.data_dir().join("mcp_config.json")
     }
 
-    /// A folder beside the data directory, for files of the test.
+    /// A folder for files of the test and for the log of the gateway.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -1,7 +1,7 @@
 //! Tests of the whole product over real sockets and processes.
 //!
 //! A test starts the real program ([`Product`], or [`Home`] for commands without a running
-//! gateway) with scriptable servers behind it ([`Fixture`]) and talks to it as a client would
+//! gateway) with scriptable servers behind it ([`Fixture`], [`HttpFixture`]) and talks to it as a client would
 //! ([`HttpClient`], [`StdioClient`], [`Home::run`]). What is around it can be real too: a database
 //! ([`Postgres`]), a full disk ([`SmallDisk`]), a slow one ([`SlowDisk`]). Nothing here knows the inside of the product,
 //! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
@@ -17,6 +17,7 @@ mod disk;
 mod fixture;
 mod home;
 mod http_client;
+mod http_fixture;
 pub mod peers;
 mod postgres;
 mod product;
@@ -27,9 +28,10 @@ mod wait;
 
 pub use client::{Client, decode, field, fields};
 pub use disk::{SlowDisk, SmallDisk};
-pub use fixture::Fixture;
+pub use fixture::{APPEND, Fixture};
 pub use home::{Home, Ran};
 pub use http_client::{Afterwards, HttpAnswer, HttpClient, RawAnswer, raw_exchange};
+pub use http_fixture::HttpFixture;
 pub use postgres::{Database, Postgres};
 pub use product::Product;
 pub use stdio_client::StdioClient;

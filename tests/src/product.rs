@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use http::Method;
 use serde_json::Value;
@@ -30,6 +30,12 @@ impl Product {
 
     /// Starts the gateway on a data directory, with more flags.
     pub async fn start_in(home: Home, flags: &[&str]) -> Self {
+        Self::start_with(home, flags, |_| {}).await
+    }
+
+    /// Starts the gateway on a data directory, with more flags and whatever else is changed in its command, such as
+    /// variables of its environment or a [`SlowDisk`](crate::SlowDisk).
+    pub async fn start_with(home: Home, flags: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let log = File::create(home.folder().join("log")).expect("the log can be made");
         let mut command = home.command();
         command
@@ -37,6 +43,7 @@ impl Product {
             .args(flags)
             .stdout(Stdio::piped())
             .stderr(log);
+        change(&mut command);
         let mut process = tokio::process::Command::from(command)
             .kill_on_drop(true)
             .spawn()
@@ -137,7 +144,8 @@ impl Product {
         matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Ends the process as `kill -9` does and waits until it is gone.
+    /// Ends the process as `kill -9` does and waits until it is gone. [`Product::into_home`] then gives the data
+    /// directory for another start.
     pub async fn kill(&mut self) {
         within("the killed gateway is gone", self.process.kill())
             .await
@@ -149,7 +157,7 @@ impl Product {
         self.home
     }
 
-    /// What it logged so far.
+    /// What it wrote to stderr so far; the next start on the same data directory begins anew.
     pub fn log(&self) -> String {
         read_log(&self.home)
     }

@@ -16,6 +16,8 @@ pub struct Script {
     pub results: BTreeMap<String, Box<RawValue>>,
     /// The JSON-RPC error a tool answers with.
     pub errors: BTreeMap<String, Box<RawValue>>,
+    /// The environment variable whose value is the text a tool answers with.
+    pub variables: BTreeMap<String, String>,
     /// How long a tool takes, in milliseconds.
     pub delay_ms: BTreeMap<String, u64>,
     /// A tool answers only once this file exists.
@@ -34,6 +36,8 @@ pub struct Script {
     pub exit_at_start: bool,
     /// How much is printed to stderr at the start.
     pub stderr_bytes: u64,
+    /// The environment variable whose value is printed to stderr at the start.
+    pub stderr_variable: Option<String>,
     /// Print lines that are not JSON before the answers.
     pub garbage: bool,
     /// Gets the id of the process.

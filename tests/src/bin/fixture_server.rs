@@ -36,6 +36,10 @@ fn main() -> ExitCode {
     if let Some(file) = &script.grandchild_pid_file {
         write_whole(file, start_grandchild());
     }
+    if let Some(variable) = &script.stderr_variable {
+        // Whoever no longer listens misses nothing.
+        let _ = writeln!(std::io::stderr(), "{}", read_variable(variable));
+    }
     let flood = script.stderr_bytes;
     std::thread::spawn(move || flood_stderr(flood));
     let server = Arc::new(Server {
@@ -160,7 +164,10 @@ impl Server {
         if let Some(result) = self.script.results.get(tool) {
             return ("result", result.get().to_owned());
         }
-        let text = format!("{tool} {arguments}");
+        let text = match self.script.variables.get(tool) {
+            Some(variable) => read_variable(variable),
+            None => format!("{tool} {arguments}"),
+        };
         (
             "result",
             json!({ "content": [{ "type": "text", "text": text }] }).to_string(),
@@ -198,6 +205,10 @@ impl Server {
         let _ = stdout.write_all(b"\n");
         let _ = stdout.flush();
     }
+}
+
+fn read_variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| format!("no variable {name}"))
 }
 
 /// A process in a session of its own, which a signal to our process group does not reach.
