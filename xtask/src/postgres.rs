@@ -41,7 +41,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// How long the server may take to start: a second is usual, the rest is for a busy machine.
-const START_DEADLINE: Duration = Duration::from_secs(60);
+const START_DEADLINE: Duration = Duration::from_mins(1);
 
 /// How often a starting server is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

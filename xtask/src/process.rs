@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 
 /// How long one download or installation may take before it counts as stuck.
-const INSTALL_DEADLINE: Duration = Duration::from_secs(20 * 60);
+const INSTALL_DEADLINE: Duration = Duration::from_mins(20);
 
 /// How often a running installation is looked at; short against any installation, long against the cost of looking.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

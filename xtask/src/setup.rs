@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::{lock, process};
 
 /// How long to wait for another set-up in the same folder: longer than any set-up takes.
-const LOCK_DEADLINE: Duration = Duration::from_secs(30 * 60);
+const LOCK_DEADLINE: Duration = Duration::from_mins(30);
 
 /// Brings the peers in the folder up to date; quick when they are.
 pub(crate) fn run(place: &Place) -> Result<()> {

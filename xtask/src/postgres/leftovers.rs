@@ -10,7 +10,7 @@ use super::{Account, Programs};
 use crate::{lock, process};
 
 /// How long to wait for another run to make its cluster and to clean up.
-pub(super) const LOCK_DEADLINE: Duration = Duration::from_secs(5 * 60);
+pub(super) const LOCK_DEADLINE: Duration = Duration::from_mins(5);
 
 /// Removes the clusters of runs that have ended; those of others that still run are left alone.
 pub(super) fn remove(base: &Path, programs: &Programs, account: &Account) {
