@@ -53,6 +53,10 @@ pub enum Code {
     UpstreamError,
     /// The caller called too often.
     RateLimited,
+    /// The log cannot be written or read.
+    StoreUnavailable,
+    /// There is nothing under this name.
+    NotFound,
     /// The credential is missing or wrong.
     Unauthorized,
     /// The caller may not do this.
@@ -119,6 +123,8 @@ impl Code {
             Self::UpstreamTimeout => "UPSTREAM_TIMEOUT",
             Self::UpstreamError => "UPSTREAM_ERROR",
             Self::RateLimited => "RATE_LIMITED",
+            Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::NotFound => "NOT_FOUND",
             Self::Unauthorized => "UNAUTHORIZED",
             Self::Forbidden => "FORBIDDEN",
             Self::Internal => "INTERNAL",
@@ -137,7 +143,8 @@ impl Code {
             | Self::InvalidArguments
             | Self::InvalidToolName
             | Self::UnknownServer
-            | Self::UnknownTool => Category::Validation,
+            | Self::UnknownTool
+            | Self::NotFound => Category::Validation,
             Self::ServerMismatch
             | Self::UnannotatedTool
             | Self::ToolDisabled
@@ -148,6 +155,7 @@ impl Code {
             Self::UpstreamUnavailable
             | Self::UpstreamTimeout
             | Self::UpstreamError
+            | Self::StoreUnavailable
             | Self::Internal => Category::System,
         }
     }
@@ -156,7 +164,10 @@ impl Code {
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
-            Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::RateLimited
+            Self::UpstreamUnavailable
+                | Self::UpstreamTimeout
+                | Self::RateLimited
+                | Self::StoreUnavailable
         )
     }
 

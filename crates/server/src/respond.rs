@@ -85,7 +85,7 @@ fn status_of(code: Code) -> StatusCode {
         | Code::InvalidToolName => StatusCode::BAD_REQUEST,
         Code::Unauthorized => StatusCode::UNAUTHORIZED,
         Code::Forbidden => StatusCode::FORBIDDEN,
-        Code::UnknownServer | Code::UnknownTool => StatusCode::NOT_FOUND,
+        Code::UnknownServer | Code::UnknownTool | Code::NotFound => StatusCode::NOT_FOUND,
         Code::ServerMismatch
         | Code::UnannotatedTool
         | Code::ToolDisabled
@@ -93,6 +93,7 @@ fn status_of(code: Code) -> StatusCode {
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::UpstreamUnavailable | Code::UpstreamError => StatusCode::BAD_GATEWAY,
         Code::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
+        Code::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
