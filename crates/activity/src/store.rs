@@ -97,6 +97,9 @@ pub trait Store: Send + Sync {
     /// A record that has no place in any chain. The log never writes one.
     fn stray(&self) -> BoxFuture<'_, Result<Option<Row>, StoreError>>;
 
+    /// The id of the record that so many newer ones precede.
+    fn nth_newest(&self, newer: u64) -> BoxFuture<'_, Result<Option<Uuid>, StoreError>>;
+
     /// The first links of a chain whose records are not older than an id: its lowest number.
     fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
 }

@@ -1,0 +1,173 @@
+//! Opening the file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::fault::explained;
+use super::migrate::{self, Version};
+use crate::store::StoreError;
+
+/// How long one process waits for another one's transaction. They take milliseconds; only a disk
+/// in trouble makes one this long.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// After how many pages the write-ahead log is copied into the file: 16 MiB. With the usual 1000,
+/// every second full batch would copy.
+const CHECKPOINT_PAGES: i64 = 4_000;
+
+/// What is left of the write-ahead log after a long transaction: 64 MiB.
+const LOG_BYTES: i64 = 64 * 1024 * 1024;
+
+/// More than the different statements there are.
+const STATEMENTS: usize = 64;
+
+/// A connection, and which file it is to.
+pub(super) struct Attached {
+    pub(super) connection: Connection,
+    file: Option<Identity>,
+}
+
+/// Whether the file may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Making {
+    /// At the start.
+    Allowed,
+    /// Afterwards: where the file was there and is gone, its disk may be gone, and a new file
+    /// would hide that.
+    Refused,
+}
+
+/// What tells a file from another one under the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl Attached {
+    /// Whether the connection is still to the file under that name.
+    pub(super) fn is_current(&self, path: &Path) -> bool {
+        self.file == identity(path)
+    }
+}
+
+/// A connection that writes, to a file that is at the current version.
+pub(super) fn for_writing(path: &Path, making: Making) -> Result<Attached, StoreError> {
+    if making == Making::Allowed {
+        make_private(path);
+    }
+    let mut connection = connect(path).map_err(|error| explained(&error))?;
+    set_up_writing(&connection).map_err(|error| explained(&error))?;
+    migrate::migrate(&mut connection)?;
+    Ok(Attached {
+        connection,
+        file: identity(path),
+    })
+}
+
+/// A connection that reads. Without a file, or with one that never had a record, it is to an empty
+/// database in memory.
+pub(super) fn for_reading(path: &Path) -> Result<Attached, StoreError> {
+    let file = identity(path);
+    if file.is_none() && matches!(path.try_exists(), Ok(false)) {
+        return nothing();
+    }
+    let connection = connect(path).map_err(|error| explained(&error))?;
+    match migrate::version(&connection)? {
+        Version::Current => {}
+        Version::Empty => return nothing(),
+        Version::Older => {
+            return Err(StoreError::Unusable(
+                "The activity log was written by an older version of mcpproxy. Start `mcpproxy serve` once to bring it up to date".to_owned(),
+            ));
+        }
+    }
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(|error| explained(&error))?;
+    Ok(Attached { connection, file })
+}
+
+fn nothing() -> Result<Attached, StoreError> {
+    let mut connection = Connection::open_in_memory().map_err(|error| explained(&error))?;
+    migrate::migrate(&mut connection)?;
+    Ok(Attached {
+        connection,
+        file: None,
+    })
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    // The connection is used by one thread at a time, so SQLite need not lock it.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + BUSY;
+    loop {
+        // Two processes that change the mode of a new file at once get "busy" without waiting.
+        let changed = connection.pragma_update(None, "journal_mode", "WAL");
+        match changed {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => break other?,
+        }
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)
+}
+
+/// Makes the file so that nobody else can read it; SQLite gives the files beside it the same mode.
+/// Whatever does not work here is reported by the opening that follows.
+#[cfg(unix)]
+fn make_private(path: &Path) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+    const OWNER_ALONE: u32 = 0o600;
+    let creation = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(OWNER_ALONE)
+        .open(path);
+    let is_open_to_others =
+        || std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+    if creation.is_err() && is_open_to_others() {
+        let mode = std::fs::Permissions::from_mode(OWNER_ALONE);
+        if std::fs::set_permissions(path, mode).is_err() {
+            tracing::warn!(
+                "others may read the file of the activity log, and this cannot be changed"
+            );
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn make_private(path: &Path) {
+    drop(
+        std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path),
+    );
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = std::fs::metadata(path).ok()?;
+    Some(Identity(file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().map(|_| Identity(0, 0))
+}

@@ -1,0 +1,254 @@
+//! Writing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use uuid::Uuid;
+
+use super::cells::{self, Bound, COLUMNS, LINKS};
+use super::connection::{self, Attached, Making};
+use super::fault::{explained, needs_new_connection};
+use crate::chain::Head;
+use crate::record::Hash;
+use crate::row::{OUTCOME, REQUEST, Row};
+use crate::store::{Change, Journal, StoreError, What};
+use crate::words;
+
+/// The highest number of a link. Text in a number's place is above all numbers, and so left out.
+const LAST: i64 = i64::MAX;
+
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let marks = vec!["?"; REQUEST.len() + OUTCOME.len() + LINKS.len()].join(", ");
+    format!("INSERT INTO activity ({}) VALUES ({marks})", *COLUMNS)
+});
+
+static COMPLETE: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<String> = OUTCOME
+        .iter()
+        .map(|column| column.name)
+        .chain(["seq", "prev_hash", "hash"])
+        .map(|name| format!("{name} = ?"))
+        .collect();
+    format!(
+        "UPDATE activity SET {} WHERE id = ? RETURNING place",
+        names.join(", ")
+    )
+});
+
+/// The journal of one process. Its connection is made anew after the disk was in trouble.
+pub(super) struct SqliteJournal {
+    path: PathBuf,
+    attached: Option<Attached>,
+}
+
+impl SqliteJournal {
+    /// Opens the file, and makes it where it is not there.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            path: path.to_owned(),
+            attached: Some(connection::for_writing(path, Making::Allowed)?),
+        })
+    }
+
+    /// Does something in one transaction. Nothing of it stays unless all of it worked.
+    fn transact<T>(
+        &mut self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let attached = self.attach()?;
+        let run = || {
+            let transaction = attached.connection.transaction_with_behavior(behavior)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        run().map_err(|error| {
+            if needs_new_connection(&error) {
+                self.attached = None;
+            }
+            explained(&error)
+        })
+    }
+
+    fn attach(&mut self) -> Result<&mut Attached, StoreError> {
+        // SQLite would go on writing to a file that was deleted, and all of it would be lost.
+        let is_current = |attached: &Attached| attached.is_current(&self.path);
+        let attached = match self.attached.take().filter(is_current) {
+            Some(attached) => attached,
+            None => connection::for_writing(&self.path, Making::Refused)?,
+        };
+        Ok(self.attached.insert(attached))
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            head(transaction, chain)
+        })
+    }
+
+    fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            transaction
+                .prepare_cached(
+                    "SELECT hash FROM activity WHERE chain = ?1 AND seq = ?2
+                     UNION ALL
+                     SELECT opened_hash FROM activity WHERE chain = ?1 AND opened_seq = ?2
+                     LIMIT 1",
+                )?
+                .query_row(params![chain.as_bytes(), seq], |row| {
+                    row.get_ref(0).map(cells::hash)
+                })
+                .optional()
+        })
+    }
+
+    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            for change in changes {
+                match change.what {
+                    What::Insert => insert(transaction, &change.row, change.words.as_ref())?,
+                    What::Complete => complete(transaction, change)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            let places = places_through(transaction, chain, through, limit)?;
+            let mut rows = transaction.prepare_cached("DELETE FROM activity WHERE place = ?")?;
+            let mut words =
+                transaction.prepare_cached("DELETE FROM activity_words WHERE rowid = ?")?;
+            for place in &places {
+                rows.execute([place])?;
+                words.execute([place])?;
+            }
+            Ok(places.len())
+        })
+    }
+}
+
+/// The last link of a chain. The links from before calls and the others share their numbers.
+pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::Result<Head> {
+    let last = |sql: &str| {
+        connection
+            .prepare_cached(sql)?
+            .query_row(params![chain.as_bytes(), LAST], |row| {
+                Ok(Head {
+                    seq: row.get(0)?,
+                    hash: cells::hash(row.get_ref(1)?),
+                })
+            })
+            .optional()
+    };
+    let closed = last(
+        "SELECT seq, hash FROM activity
+         WHERE chain = ?1 AND seq <= ?2 AND typeof(seq) = 'integer'
+         ORDER BY seq DESC LIMIT 1",
+    )?;
+    let opened = last(
+        "SELECT opened_seq, opened_hash FROM activity
+         WHERE chain = ?1 AND opened_seq <= ?2 AND typeof(opened_seq) = 'integer'
+         ORDER BY opened_seq DESC LIMIT 1",
+    )?;
+    let heads = [closed, opened].into_iter().flatten();
+    Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    row: &Row,
+    words: Option<&BTreeSet<String>>,
+) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(&INSERT)?;
+    let mut index = 0;
+    for cell in row.request.iter().chain(&row.outcome) {
+        index += 1;
+        statement.raw_bind_parameter(index, Bound(cell))?;
+    }
+    statement.raw_bind_parameter(index + 1, row.chain.as_bytes())?;
+    cells::bind_link(&mut statement, index + 2, row.opened.as_ref())?;
+    cells::bind_link(&mut statement, index + 5, row.closed.as_ref())?;
+    statement.raw_execute()?;
+    let place = transaction.last_insert_rowid();
+    if let Some(words) = words.filter(|words| !words.is_empty()) {
+        transaction
+            .prepare_cached("INSERT INTO activity_words (rowid, words) VALUES (?, ?)")?
+            .execute(params![place, joined(words)])?;
+    }
+    Ok(())
+}
+
+fn complete(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
+    let row = &change.row;
+    let mut statement = transaction.prepare_cached(&COMPLETE)?;
+    for (index, cell) in row.outcome.iter().enumerate() {
+        statement.raw_bind_parameter(index + 1, Bound(cell))?;
+    }
+    cells::bind_link(&mut statement, OUTCOME.len() + 1, row.closed.as_ref())?;
+    if let Some(id) = row.request.first() {
+        statement.raw_bind_parameter(OUTCOME.len() + 4, Bound(id))?;
+    }
+    let place: Option<i64> = {
+        let mut rows = statement.raw_query();
+        rows.next()?.map(|row| row.get(0)).transpose()?
+    };
+    let Some(place) = place else {
+        // Somebody removed it in the meantime; what is known of the call is still all here.
+        let known = row.to_record().map(|record| words::of_record(&record));
+        return insert(transaction, row, change.words.as_ref().or(known.as_ref()));
+    };
+    if let Some(words) = &change.words {
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO activity_words (rowid, words) VALUES (?, ?)")?
+            .execute(params![place, joined(words)])?;
+    }
+    Ok(())
+}
+
+/// The places of rows that lie wholly at or before a link, oldest first.
+fn places_through(
+    transaction: &Transaction<'_>,
+    chain: Uuid,
+    through: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<i64>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut places: Vec<i64> = transaction
+        .prepare_cached(
+            "SELECT place FROM activity
+             WHERE chain = ?1 AND seq <= ?2 AND (opened_seq IS NULL OR opened_seq <= ?2)
+             ORDER BY seq LIMIT ?3",
+        )?
+        .query_map(params![chain.as_bytes(), through, limit], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let rest = limit - i64::try_from(places.len()).unwrap_or(limit);
+    if rest > 0 {
+        // Those without an outcome come last: by now next to no others are in the way.
+        let open: Vec<i64> = transaction
+            .prepare_cached(
+                "SELECT place FROM activity
+                 WHERE chain = ?1 AND opened_seq <= ?2 AND seq IS NULL
+                 ORDER BY opened_seq LIMIT ?3",
+            )?
+            .query_map(params![chain.as_bytes(), through, rest], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        places.extend(open);
+    }
+    Ok(places)
+}
+
+fn joined(words: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    for word in words {
+        text.push_str(word);
+        text.push(' ');
+    }
+    text
+}

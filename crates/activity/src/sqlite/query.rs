@@ -1,0 +1,236 @@
+//! Questions, put so that they are answered from an index.
+//!
+//! Which index leads is decided here and told to SQLite: it knows nothing about how often a value
+//! occurs, and would rather sort a million rows than walk the right one of nine indexes.
+
+use rusqlite::{CachedStatement, Connection};
+use uuid::Uuid;
+
+use super::cells::Bound;
+use crate::filter::Conditions;
+use crate::row::Cell;
+
+/// How far a value is counted before it is taken to be frequent. Looking this many rows up takes
+/// some milliseconds.
+const FREQUENT: usize = 2_000;
+
+/// A statement and its parameters.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) sql: String,
+    pub(super) values: Vec<Cell>,
+}
+
+/// Where to begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// With the ids, newest first.
+    Ids,
+    /// With the rows that hold the value of this one of the conditions.
+    Column(usize),
+    /// With these rows, which are all that have the words.
+    Places(Vec<i64>),
+}
+
+impl Question {
+    /// The statement with its parameters, ready to run.
+    pub(super) fn prepare<'a>(
+        &self,
+        connection: &'a Connection,
+    ) -> rusqlite::Result<CachedStatement<'a>> {
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        for (index, value) in self.values.iter().enumerate() {
+            statement.raw_bind_parameter(index + 1, Bound(value))?;
+        }
+        Ok(statement)
+    }
+
+    fn of(head: &str) -> Self {
+        Self {
+            sql: head.to_owned(),
+            values: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, sql: &str, value: Cell) {
+        self.sql.push_str(sql);
+        self.values.push(value);
+    }
+}
+
+/// Decides where to begin. With one condition there is nothing to decide; with several the rarest
+/// value leads, so that a frequent one is never walked in search of a rare one.
+pub(super) fn lead(
+    connection: &Connection,
+    conditions: &Conditions,
+    before: Option<Uuid>,
+) -> rusqlite::Result<Lead> {
+    let places = places(connection, conditions)?;
+    let mut least = places.as_ref().map_or(FREQUENT, Vec::len);
+    let mut lead = match places {
+        Some(places) => Lead::Places(places),
+        None if conditions.equal.is_empty() => return Ok(Lead::Ids),
+        None => Lead::Column(0),
+    };
+    if conditions.equal.len() == 1 && lead == Lead::Column(0) {
+        return Ok(lead);
+    }
+    for index in 0..conditions.equal.len() {
+        let count = counted(connection, conditions, before, index)?;
+        if count < least {
+            (least, lead) = (count, Lead::Column(index));
+        }
+    }
+    Ok(lead)
+}
+
+/// The ids and places of the records asked for, newest first.
+pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, lead: &Lead) -> Question {
+    let mut question = from_lead("SELECT id, place", conditions, lead);
+    narrow(&mut question, conditions, before, lead);
+    if !matches!(lead, Lead::Places(_)) {
+        question.sql.push_str(" ORDER BY id DESC");
+    }
+    question
+}
+
+/// How many records there are of each sort.
+pub(super) fn tally(conditions: &Conditions, lead: &Lead) -> Question {
+    let mut question = from_lead(
+        "SELECT type, server_name, tool_name, intent_type, status, count(*)",
+        conditions,
+        lead,
+    );
+    narrow(&mut question, conditions, None, lead);
+    question.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
+    question
+}
+
+/// How many records there are.
+pub(super) fn count(conditions: &Conditions, lead: &Lead) -> Question {
+    let mut question = from_lead("SELECT count(*)", conditions, lead);
+    narrow(&mut question, conditions, None, lead);
+    question
+}
+
+/// Links of a chain in their order. Both halves come from their index in order and are merged.
+pub(super) fn links(columns: &str) -> String {
+    format!(
+        "SELECT seq AS number, 0 AS is_opening, {columns} FROM activity
+         WHERE chain = ?1 AND seq > ?2 AND seq <= ?3 AND typeof(seq) = 'integer'
+         UNION ALL
+         SELECT opened_seq AS number, 1 AS is_opening, {columns} FROM activity
+         WHERE chain = ?1 AND opened_seq > ?2 AND opened_seq <= ?3 AND typeof(opened_seq) = 'integer'
+         ORDER BY number LIMIT ?4"
+    )
+}
+
+/// A row that is in no chain.
+pub(super) fn stray(columns: &str) -> String {
+    // Word for word the condition of the index, or it could not be used.
+    format!(
+        "SELECT {columns} FROM activity INDEXED BY activity_stray
+         WHERE ((seq IS NULL AND opened_seq IS NULL)
+             OR typeof(seq) NOT IN ('integer', 'null')
+             OR typeof(opened_seq) NOT IN ('integer', 'null')
+             OR typeof(chain) <> 'blob'
+             OR length(chain) <> 16)
+         ORDER BY id LIMIT 1"
+    )
+}
+
+fn from_lead(select: &str, conditions: &Conditions, lead: &Lead) -> Question {
+    let index = match lead {
+        Lead::Column(index) => conditions.equal.get(*index).map(|(name, _)| *name),
+        Lead::Ids => Some("id"),
+        Lead::Places(_) => None,
+    };
+    match index {
+        Some(name) => Question::of(&format!(
+            "{select} FROM activity INDEXED BY activity_by_{name} WHERE TRUE"
+        )),
+        None => Question::of(&format!("{select} FROM activity WHERE TRUE")),
+    }
+}
+
+fn narrow(question: &mut Question, conditions: &Conditions, before: Option<Uuid>, lead: &Lead) {
+    for (name, value) in &conditions.equal {
+        question.push(&format!(" AND {name} = ?"), value.clone());
+    }
+    narrow_ids(question, conditions, before);
+    match lead {
+        Lead::Places(places) => {
+            // A list of numbers needs no parameters, and there are at most a few thousand.
+            let list: Vec<String> = places.iter().map(i64::to_string).collect();
+            question
+                .sql
+                .push_str(&format!(" AND place IN ({})", list.join(", ")));
+        }
+        Lead::Ids | Lead::Column(_) if !conditions.words.is_empty() => question.push(
+            " AND place IN (SELECT rowid FROM activity_words WHERE activity_words MATCH ?)",
+            matching(&conditions.words),
+        ),
+        Lead::Ids | Lead::Column(_) => {}
+    }
+}
+
+fn narrow_ids(question: &mut Question, conditions: &Conditions, before: Option<Uuid>) {
+    let end = match (before, conditions.end_id) {
+        (Some(before), Some(end)) => Some(before.min(end)),
+        (before, end) => before.or(end),
+    };
+    if let Some(end) = end {
+        question.push(" AND id < ?", Cell::from(end));
+    }
+    if let Some(first) = conditions.first_id {
+        question.push(" AND id >= ?", Cell::from(first));
+    }
+}
+
+/// The places of all rows that have the words, unless they are many or no words are asked for.
+fn places(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<Option<Vec<i64>>> {
+    if conditions.words.is_empty() {
+        return Ok(None);
+    }
+    let mut question = Question::of("SELECT rowid FROM activity_words WHERE activity_words");
+    question.push(" MATCH ?", matching(&conditions.words));
+    question.sql.push_str(&format!(" LIMIT {FREQUENT}"));
+    let mut statement = question.prepare(connection)?;
+    let mut rows = statement.raw_query();
+    let mut places = Vec::new();
+    while let Some(row) = rows.next()? {
+        places.push(row.get(0)?);
+    }
+    Ok((places.len() < FREQUENT).then_some(places))
+}
+
+/// How many rows hold the value of one of the conditions, counted no further than it matters.
+fn counted(
+    connection: &Connection,
+    conditions: &Conditions,
+    before: Option<Uuid>,
+    index: usize,
+) -> rusqlite::Result<usize> {
+    let Some((name, value)) = conditions.equal.get(index) else {
+        return Ok(FREQUENT);
+    };
+    let mut question = from_lead("SELECT 1", conditions, &Lead::Column(index));
+    question.push(&format!(" AND {name} = ?"), value.clone());
+    narrow_ids(&mut question, conditions, before);
+    question.sql = format!("SELECT count(*) FROM ({} LIMIT {FREQUENT})", question.sql);
+    let mut statement = question.prepare(connection)?;
+    let mut rows = statement.raw_query();
+    let count: Option<i64> = rows.next()?.map(|row| row.get(0)).transpose()?;
+    Ok(count
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or(FREQUENT))
+}
+
+/// A search for records that have a word beginning with each of these.
+fn matching(words: &[String]) -> Cell {
+    let starts: Vec<String> = words
+        .iter()
+        .map(|word| format!("\"{}\" *", word.replace('"', "\"\"")))
+        .collect();
+    Cell::from(starts.join(" AND "))
+}

@@ -1,0 +1,34 @@
+//! The story on SQLite.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod story;
+
+use mcpproxy_activity::sqlite;
+use mcpproxy_activity::store::Opened;
+use tempfile::TempDir;
+
+struct Sqlite(TempDir);
+
+impl Sqlite {
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("state.db")
+    }
+}
+
+impl story::Place for Sqlite {
+    async fn fresh() -> Option<Self> {
+        Some(Self(tempfile::tempdir().unwrap()))
+    }
+
+    fn open(&self) -> Opened {
+        sqlite::open(&self.path()).unwrap()
+    }
+
+    async fn tamper(&self, statement: &str) {
+        let connection = rusqlite::Connection::open(self.path()).unwrap();
+        connection.execute_batch(statement).unwrap();
+    }
+}
+
+story!(Sqlite);
