@@ -1,21 +1,66 @@
-//! Keeping records.
+//! Recording what happens.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use mcpproxy_policy::{Intent, Operation, Warning};
+use mcpproxy_policy::{Operation, OwnSecrets, Redactor};
 use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use crate::{Caller, Kind, Status};
+use crate::archive::{Archive, Engine, database};
+use crate::draft::{Draft, Ending, Hiding};
+use crate::entry::Entry;
+use crate::heads::{Heads, Role};
+use crate::queue::{Ack, Queue, Room, Work, too_slow};
+use crate::record::{Caller, Kind, Status};
+use crate::store::{Opened, StoreError};
+use crate::writer::Writer;
+use crate::{postgres, sqlite};
 
-/// The record, shared by everything that writes to it.
-#[derive(Debug, Clone, Default)]
-pub struct Log(Arc<Mutex<Kept>>);
+/// Where and how records are kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder of all state.
+    pub data_dir: PathBuf,
+    /// Where records are kept.
+    pub engine: Engine,
+    /// Who writes.
+    pub role: Role,
+    /// What can change while the gateway runs.
+    pub keeping: Keeping,
+}
 
-#[derive(Debug, Default)]
-struct Kept {
-    counts: Counts,
+/// What is kept of a record, for how long, and what a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// How many bytes of arguments and of a response are kept.
+    pub max_payload_bytes: usize,
+    /// Whether a call that writes waits until it is on disk.
+    pub is_strict: bool,
+    /// How long a record is kept.
+    pub retention: Duration,
+    /// How many records are kept.
+    pub max_records: Option<u64>,
+}
+
+/// The log, shared by everything that records something.
+#[derive(Clone)]
+pub struct Log(Arc<Shared>);
+
+struct Shared {
+    queue: Arc<Queue>,
+    archive: Archive,
+    engine: Engine,
+    keeping: RwLock<Keeping>,
+    redactor: RwLock<Arc<Redactor>>,
+    counts: CountsCell,
+    /// Calls on record that still wait for their outcome.
+    under_way: AtomicU64,
+    end: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 /// How many calls ended how, since the start.
@@ -31,135 +76,291 @@ pub struct Counts {
     pub in_doubt: u64,
 }
 
-/// A record that is still open.
-///
-/// Dropping it closes it as in doubt if the call was sent, and as failed if it was not.
-#[derive(Debug)]
-pub struct Entry {
-    log: Log,
-    record: Record,
-    began: Instant,
-    closed: bool,
-    sent: bool,
+#[derive(Default)]
+struct CountsCell([AtomicU64; 4]);
+
+/// How the log is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Health {
+    /// The engine: `sqlite` or `postgres`.
+    pub store: &'static str,
+    /// Why nothing can be written, while that is so.
+    pub problem: Option<String>,
+    /// How many records wait to be written.
+    pub queued: usize,
+    /// How many refused calls left no record, because there was no room for more.
+    pub unrecorded_refusals: u64,
+}
+
+/// Something that happened without being asked for.
+#[derive(Debug, Clone)]
+pub struct Note {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// The server it is about.
+    pub server: Option<String>,
+    /// The tool it is about.
+    pub tool: Option<String>,
+    /// What came of it.
+    pub status: Status,
+    /// Why it did not work: a code and a message.
+    pub error: Option<(String, String)>,
+    /// What happened, for the metadata.
+    pub details: Map<String, Value>,
 }
 
 impl Log {
+    /// Opens the log and starts its writer. A store that does not answer is tried again; one that
+    /// cannot be used stops the start.
+    pub fn start(options: &Options, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
+        let opened = open(&options.data_dir, &options.engine)?;
+        Self::start_on(opened, options, redactor)
+    }
+
+    /// The same on a store that is already open.
+    pub fn start_on(
+        opened: Opened,
+        options: &Options,
+        redactor: Arc<Redactor>,
+    ) -> Result<Self, StoreError> {
+        let heads = Heads::new(&options.data_dir);
+        let queue = Arc::new(Queue::new());
+        let hiding = Hiding {
+            redactor: Arc::clone(&redactor),
+            own: OwnSecrets::none(),
+            limit: options.keeping.max_payload_bytes,
+        };
+        let end = Writer::start(
+            Arc::clone(&queue),
+            opened.journal,
+            heads.clone(),
+            options.role,
+            hiding,
+        )?;
+        Ok(Self(Arc::new(Shared {
+            queue,
+            archive: Archive::new(opened.store, heads, &options.engine),
+            engine: options.engine.clone(),
+            keeping: RwLock::new(options.keeping),
+            redactor: RwLock::new(redactor),
+            counts: CountsCell::default(),
+            under_way: AtomicU64::new(0),
+            end: Mutex::new(Some(end)),
+        })))
+    }
+
     /// Opens the record of a request.
-    pub fn open(&self, kind: Kind, _caller: &Arc<Caller>, _operation: Option<Operation>) -> Entry {
-        Entry {
-            log: self.clone(),
-            record: Record {
-                id: Uuid::now_v7(),
-                request_id: Uuid::now_v7(),
-                kind,
-                duration_ms: 0.0,
-                server_name: None,
-                tool_name: None,
-                status: Status::InDoubt,
-                error_code: None,
-                warnings: Vec::new(),
-            },
-            began: Instant::now(),
-            closed: false,
-            sent: false,
-        }
+    pub fn open(&self, kind: Kind, caller: &Arc<Caller>, operation: Option<Operation>) -> Entry {
+        let draft = Draft {
+            id: Uuid::now_v7(),
+            request_id: Uuid::now_v7(),
+            kind,
+            caller: Arc::clone(caller),
+            operation,
+            server: None,
+            tool: None,
+            intent: None,
+            // What a call does not say is read as unknown.
+            sensitivity: operation.map(|_| mcpproxy_policy::Sensitivity::Unknown),
+            arguments: None,
+            details: Map::new(),
+            hiding: self.hiding(),
+        };
+        Entry::new(self.clone(), draft)
+    }
+
+    /// Records something that happened without being asked for.
+    pub fn note(&self, note: Note) {
+        let Some(room) = self.queue().room_now(0) else {
+            return self.queue().count_unrecorded();
+        };
+        self.push_note(note, room, None);
+    }
+
+    /// The same, and waits until it is on disk.
+    pub(crate) async fn note_durably(&self, note: Note) -> Result<(), StoreError> {
+        let room = self.queue().room(0, patience()).await?;
+        let (ack, acknowledged) = oneshot::channel();
+        self.push_note(note, room, Some(ack));
+        let written = tokio::time::timeout_at(patience().into(), acknowledged).await;
+        written.map_or_else(
+            |_| Err(too_slow()),
+            |told| told.unwrap_or_else(|_| Err(too_slow())),
+        )
+    }
+
+    fn push_note(&self, note: Note, room: Room, ack: Option<Ack>) {
+        let draft = Draft {
+            id: Uuid::now_v7(),
+            request_id: Uuid::now_v7(),
+            kind: note.kind,
+            caller: Arc::default(),
+            operation: None,
+            server: note.server,
+            tool: note.tool,
+            intent: None,
+            sensitivity: None,
+            arguments: None,
+            details: note.details,
+            hiding: self.hiding(),
+        };
+        let ending = Ending {
+            status: note.status,
+            duration: Duration::ZERO,
+            response: None,
+            error: note.error,
+            warnings: Vec::new(),
+            own: OwnSecrets::none(),
+        };
+        let is_urgent = ack.is_some();
+        let work = Work::Close {
+            draft: Arc::new(draft),
+            ending,
+            ack,
+            room: Some(room),
+        };
+        self.queue().push(work, is_urgent);
+    }
+
+    /// Everything that was recorded.
+    pub fn archive(&self) -> &Archive {
+        &self.0.archive
+    }
+
+    /// Changes after each commit.
+    pub fn recorded(&self) -> watch::Receiver<u64> {
+        self.queue().commits()
     }
 
     /// How many calls ended how.
     pub fn counts(&self) -> Counts {
-        self.with(|kept| kept.counts)
+        self.0.counts.read()
     }
 
-    fn keep(&self, record: Record) {
-        self.with(|kept| match record.status {
-            Status::Success => kept.counts.success += 1,
-            Status::Error => kept.counts.error += 1,
-            Status::Blocked => kept.counts.blocked += 1,
-            Status::InDoubt => kept.counts.in_doubt += 1,
-        });
+    /// How many calls are on record and still wait for their outcome.
+    pub fn under_way(&self) -> u64 {
+        self.0.under_way.load(Ordering::Relaxed)
     }
 
-    fn with<T>(&self, use_it: impl FnOnce(&mut Kept) -> T) -> T {
-        // A writer cannot leave the list half changed, so a poisoned lock is still good.
-        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    /// The record's id, which the caller gets back.
-    pub fn id(&self) -> Uuid {
-        self.record.id
-    }
-
-    /// The request's id, which the caller gets back.
-    pub fn request_id(&self) -> Uuid {
-        self.record.request_id
-    }
-
-    /// Notes the tool a call is about.
-    pub fn about(&mut self, server: &str, tool: &str) {
-        self.record.server_name = Some(server.to_owned());
-        self.record.tool_name = Some(tool.to_owned());
-    }
-
-    /// Notes what the agent declared.
-    pub fn declared(&mut self, intent: &Intent) {
-        let _ = intent;
-    }
-
-    /// Notes what the caller is warned about.
-    pub fn warned(&mut self, warnings: &[Warning]) {
-        self.record.warnings.extend_from_slice(warnings);
-    }
-
-    /// The moment before the call goes out: from here on it may have an effect.
-    pub fn sending(&mut self) {
-        self.sent = true;
-    }
-
-    /// Closes the record of something that was done.
-    pub fn close(mut self, status: Status, error_code: Option<&str>) {
-        self.record.status = status;
-        self.record.error_code = error_code.map(str::to_owned);
-        if status == Status::Blocked {
-            self.record.kind = Kind::PolicyDecision;
+    /// How the log is.
+    pub fn health(&self) -> Health {
+        Health {
+            store: match self.0.engine {
+                Engine::Sqlite => "sqlite",
+                Engine::Postgres(_) => "postgres",
+            },
+            problem: self.queue().problem().map(|problem| problem.to_string()),
+            queued: self.queue().len(),
+            unrecorded_refusals: self.queue().unrecorded(),
         }
-        self.keep();
     }
 
-    fn keep(&mut self) {
-        self.closed = true;
-        self.record.duration_ms = self.began.elapsed().as_secs_f64() * 1_000.0;
-        self.log.keep(self.record.clone());
+    /// What is kept from now on.
+    pub fn keep(&self, keeping: Keeping) {
+        *self
+            .0
+            .keeping
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = keeping;
     }
-}
 
-impl Drop for Entry {
-    fn drop(&mut self) {
-        if self.closed {
-            return;
+    /// What is hidden from now on.
+    pub fn hide(&self, redactor: Arc<Redactor>) {
+        *self
+            .0
+            .redactor
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = redactor;
+    }
+
+    /// What is kept, for how long, and what a call waits for.
+    pub fn keeping(&self) -> Keeping {
+        *self
+            .0
+            .keeping
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what waits and ends the chain in order.
+    pub async fn stop(&self) {
+        self.queue().close();
+        let end = self.0.end.lock();
+        let end = end.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(end) = end {
+            // A writer that panicked has nothing left to write.
+            let _ = end.await;
         }
-        self.record.status = if self.sent {
-            Status::InDoubt
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    pub(crate) fn count(&self, status: Status) {
+        self.0.counts.add(status);
+    }
+
+    pub(crate) fn count_under_way(&self, change: i8) {
+        if change > 0 {
+            self.0.under_way.fetch_add(1, Ordering::Relaxed);
         } else {
-            Status::Error
-        };
-        self.record.error_code = Some("CALLER_GONE".to_owned());
-        self.keep();
+            self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn hiding(&self) -> Hiding {
+        let redactor = self.0.redactor.read();
+        Hiding {
+            redactor: Arc::clone(&redactor.unwrap_or_else(PoisonError::into_inner)),
+            own: OwnSecrets::none(),
+            limit: self.keeping().max_payload_bytes,
+        }
     }
 }
 
-#[derive(Debug, Clone)]
-struct Record {
-    id: Uuid,
-    request_id: Uuid,
-    duration_ms: f64,
-    kind: Kind,
-    status: Status,
-    error_code: Option<String>,
-    warnings: Vec<Warning>,
-    server_name: Option<String>,
-    tool_name: Option<String>,
+fn open(data_dir: &Path, engine: &Engine) -> Result<Opened, StoreError> {
+    match engine {
+        Engine::Sqlite => sqlite::open(&database(data_dir)),
+        Engine::Postgres(url) => postgres::open(url),
+    }
+}
+
+// === impl CountsCell ===
+
+impl CountsCell {
+    fn add(&self, status: Status) {
+        let [success, error, blocked, in_doubt] = &self.0;
+        let counter = match status {
+            Status::Success => success,
+            Status::Error => error,
+            Status::Blocked => blocked,
+            Status::InDoubt => in_doubt,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Counts {
+        let [success, error, blocked, in_doubt] = self
+            .0
+            .each_ref()
+            .map(|counter| counter.load(Ordering::Relaxed));
+        Counts {
+            success,
+            error,
+            blocked,
+            in_doubt,
+        }
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Log").field(&self.health()).finish()
+    }
+}
+
+/// How long a record may wait for its turn when its call has no deadline of its own.
+pub(crate) fn patience() -> Instant {
+    Instant::now() + Duration::from_secs(30)
 }

@@ -1,0 +1,104 @@
+//! Reading the log, with or without a running gateway.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::filter::Filter;
+use crate::heads::Heads;
+use crate::record::Record;
+use crate::store::{Page, Store, StoreError};
+use crate::summary::Summary;
+use crate::tail::{Position, Tail};
+use crate::verify::{self, Verdict};
+use crate::{postgres, sqlite};
+
+/// The name of the database in the data directory.
+const FILE: &str = "state.db";
+
+/// Where records are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Engine {
+    /// In a file of the data directory.
+    Sqlite,
+    /// In a database; the address may hold a password.
+    Postgres(String),
+}
+
+/// Everything that was recorded.
+#[derive(Clone)]
+pub struct Archive {
+    store: Arc<dyn Store>,
+    heads: Heads,
+    /// Whether every chain of the store has its file here.
+    has_all_heads: bool,
+}
+
+impl Archive {
+    /// Opens the log of a data directory for reading; one that was never written is empty.
+    pub fn open(data_dir: &Path, engine: &Engine) -> Result<Self, StoreError> {
+        let store = match engine {
+            Engine::Sqlite => sqlite::open_for_reading(&database(data_dir))?,
+            Engine::Postgres(url) => postgres::open(url)?.store,
+        };
+        Ok(Self::new(store, Heads::new(data_dir), engine))
+    }
+
+    pub(crate) fn new(store: Arc<dyn Store>, heads: Heads, engine: &Engine) -> Self {
+        Self {
+            store,
+            heads,
+            // Replicas that share a database have their files elsewhere.
+            has_all_heads: *engine == Engine::Sqlite,
+        }
+    }
+
+    /// A page of records, newest first, beginning after the one with the id `before`.
+    pub async fn page(
+        &self,
+        filter: &Filter,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        self.store.page(filter, before, limit).await
+    }
+
+    /// One record.
+    pub async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError> {
+        self.store.find(id).await
+    }
+
+    /// How many records there are.
+    pub async fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
+        self.store.count(filter).await
+    }
+
+    /// Counts by server, tool, intent and status.
+    pub async fn summary(&self, filter: &Filter) -> Result<Summary, StoreError> {
+        Ok(Summary::of(&self.store.tally(filter).await?))
+    }
+
+    /// Checks every chain. `progress` is told how many links of how many were checked.
+    pub async fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verdict, StoreError> {
+        verify::verify(&*self.store, &self.heads, self.has_all_heads, progress).await
+    }
+
+    /// Follows the log from a position, or from now on.
+    pub async fn follow(&self, position: Option<Position>) -> Result<Tail, StoreError> {
+        let store = Arc::clone(&self.store);
+        match position {
+            Some(position) => Ok(Tail::after(store, position)),
+            None => Tail::from_now(store).await,
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+}
+
+/// Where the database of a data directory is.
+pub(crate) fn database(data_dir: &Path) -> PathBuf {
+    data_dir.join(FILE)
+}

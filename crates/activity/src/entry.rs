@@ -1,0 +1,292 @@
+//! A record that is still open.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcpproxy_policy::{Intent, Operation, OwnSecrets, Sensitivity, Warning};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::draft::{Draft, Ending, Kept};
+use crate::log::{Log, patience};
+use crate::queue::{Room, Work, too_slow};
+use crate::record::{Kind, Status};
+use crate::store::StoreError;
+
+/// A record that is still open.
+///
+/// Dropping it closes it as in doubt if the call was sent, and as failed if it was not.
+#[derive(Debug)]
+pub struct Entry {
+    log: Log,
+    draft: Arc<Draft>,
+    began: Instant,
+    stage: Stage,
+    /// Whether it was recorded before the call was sent.
+    is_on_record: bool,
+    /// Taken before the call is sent, so that its outcome can always be kept.
+    room: Option<Room>,
+    warnings: Vec<Warning>,
+    /// Values that must not be kept anywhere in this record.
+    own: OwnSecrets,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Preparing,
+    Sent,
+    Closed,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// In one word.
+    pub status: Status,
+    /// Why it did not work: a code and a message.
+    pub error: Option<(&'a str, &'a str)>,
+    /// What came back, as JSON text.
+    pub response: Option<&'a str>,
+}
+
+impl Entry {
+    pub(crate) fn new(log: Log, draft: Draft) -> Self {
+        Self {
+            log,
+            draft: Arc::new(draft),
+            began: Instant::now(),
+            stage: Stage::Preparing,
+            is_on_record: false,
+            room: None,
+            warnings: Vec::new(),
+            own: OwnSecrets::none(),
+        }
+    }
+
+    /// The record's id, which the caller gets back.
+    pub fn id(&self) -> Uuid {
+        self.draft.id
+    }
+
+    /// The request's id, which the caller gets back.
+    pub fn request_id(&self) -> Uuid {
+        self.draft.request_id
+    }
+
+    /// Notes the tool a call is about.
+    pub fn about(&mut self, server: &str, tool: &str) {
+        let draft = self.draft();
+        draft.server = Some(server.to_owned());
+        draft.tool = Some(tool.to_owned());
+    }
+
+    /// Notes what was asked without a server being asked for it.
+    pub fn asked(&mut self, tool: &str) {
+        self.draft().tool = Some(tool.to_owned());
+    }
+
+    /// Notes the intent as it was declared.
+    pub fn declared(&mut self, intent: Value) {
+        self.draft().intent = Some(intent);
+    }
+
+    /// Notes a declaration that holds: how the agent classes the data, and the operation, which
+    /// it may have left to the variant.
+    pub fn intended(&mut self, intent: &Intent) {
+        let draft = self.draft();
+        draft.sensitivity = Some(intent.sensitivity().unwrap_or(Sensitivity::Unknown));
+        let declared = draft.intent.get_or_insert_with(|| json!({}));
+        if let Some(fields) = declared.as_object_mut()
+            && !fields.contains_key("operation_type")
+        {
+            let word = json!(intent.operation().as_str());
+            fields.insert("operation_type".to_owned(), word);
+        }
+    }
+
+    /// Notes the arguments, as JSON text.
+    pub fn arguments(&mut self, text: &str) {
+        let draft = self.draft();
+        draft.arguments = Some(Kept::of(text, draft.hiding.limit));
+    }
+
+    /// Notes how large the arguments are, where it is not known yet which of them are secret.
+    pub fn arguments_withheld(&mut self, text: &str) {
+        self.draft().arguments = Some(Kept::size_only(text));
+    }
+
+    /// Notes values that must not be kept anywhere in this record.
+    pub fn hide(&mut self, own: OwnSecrets) {
+        self.own = std::mem::replace(&mut self.own, OwnSecrets::none()).and(own);
+        if !self.is_on_record {
+            self.draft().hiding.own = self.own.clone();
+        }
+    }
+
+    /// Notes what the caller is warned about.
+    pub fn warned(&mut self, warnings: &[Warning]) {
+        self.warnings.extend_from_slice(warnings);
+    }
+
+    /// The moment before the call goes out: from here on it may have an effect. A call that
+    /// writes is on disk when this returns; any other has room for its record.
+    pub async fn sending(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        let queue = self.log.queue();
+        self.room = Some(queue.room(self.draft.weight(), deadline).await?);
+        let is_reading = matches!(self.draft.operation, None | Some(Operation::Read));
+        if is_reading || !self.log.keeping().is_strict {
+            self.stage = Stage::Sent;
+            return Ok(());
+        }
+        if let Some(problem) = queue.problem() {
+            return Err(problem);
+        }
+        let (ack, acknowledged) = oneshot::channel();
+        self.open(Some(ack));
+        let written = tokio::time::timeout_at(deadline.into(), acknowledged).await;
+        match written {
+            Ok(Ok(Ok(()))) => {
+                self.stage = Stage::Sent;
+                Ok(())
+            }
+            Ok(Ok(Err(problem))) => {
+                self.not_on_record();
+                Err(problem)
+            }
+            Ok(Err(_)) | Err(_) => Err(too_slow()),
+        }
+    }
+
+    /// A call that takes long is put on record while it is under way, without waiting for it.
+    pub fn still_under_way(&mut self) {
+        if !self.is_on_record {
+            self.open(None);
+        }
+    }
+
+    /// Closes the record. The outcome of a call that writes is on disk when this returns.
+    pub async fn close(mut self, end: End<'_>) -> Result<(), StoreError> {
+        let is_durable = self.is_on_record && self.log.keeping().is_strict && self.is_writing();
+        if end.status == Status::Blocked && !self.is_on_record && self.draft.kind == Kind::ToolCall
+        {
+            self.draft().kind = Kind::PolicyDecision;
+        }
+        if self.room.is_none() {
+            let taken = self.log.queue().room(self.draft.weight(), patience()).await;
+            self.room = Some(taken.inspect_err(|_| {
+                self.stage = Stage::Closed;
+                self.log.queue().count_unrecorded();
+            })?);
+        }
+        let response = match end.response {
+            Some(text) => Some(self.keep_response(text).await),
+            None => None,
+        };
+        let error = end
+            .error
+            .map(|(code, message)| (code.to_owned(), message.to_owned()));
+        if !is_durable {
+            self.finish(end.status, error, response, None);
+            return Ok(());
+        }
+        let (ack, acknowledged) = oneshot::channel();
+        self.finish(end.status, error, response, Some(ack));
+        match tokio::time::timeout_at(patience().into(), acknowledged).await {
+            Ok(Ok(written)) => written,
+            _ => Err(too_slow()),
+        }
+    }
+
+    /// The response, as far as there is room for it.
+    async fn keep_response(&mut self, text: &str) -> Kept {
+        let kept = Kept::of(text, self.draft.hiding.limit);
+        match self.log.queue().room(kept.weight(), patience()).await {
+            Ok(more) => {
+                if let Some(room) = &mut self.room {
+                    room.merge(more);
+                }
+                kept
+            }
+            Err(_) => Kept::size_only(text),
+        }
+    }
+
+    fn open(&mut self, ack: Option<oneshot::Sender<Result<(), StoreError>>>) {
+        self.is_on_record = true;
+        self.log.count_under_way(1);
+        let is_urgent = ack.is_some();
+        let work = Work::Open {
+            draft: Arc::clone(&self.draft),
+            ack,
+        };
+        self.log.queue().push(work, is_urgent);
+    }
+
+    fn not_on_record(&mut self) {
+        self.is_on_record = false;
+        self.log.count_under_way(-1);
+    }
+
+    fn finish(
+        &mut self,
+        status: Status,
+        error: Option<(String, String)>,
+        response: Option<Kept>,
+        ack: Option<oneshot::Sender<Result<(), StoreError>>>,
+    ) {
+        self.stage = Stage::Closed;
+        if self.is_on_record {
+            self.not_on_record();
+        }
+        self.log.count(status);
+        let is_urgent = ack.is_some();
+        let work = Work::Close {
+            draft: Arc::clone(&self.draft),
+            ending: Ending {
+                status,
+                duration: self.began.elapsed(),
+                response,
+                error,
+                warnings: std::mem::take(&mut self.warnings),
+                own: std::mem::replace(&mut self.own, OwnSecrets::none()),
+            },
+            ack,
+            room: self.room.take(),
+        };
+        self.log.queue().push(work, is_urgent);
+    }
+
+    fn is_writing(&self) -> bool {
+        matches!(
+            self.draft.operation,
+            Some(Operation::Write | Operation::Destructive)
+        )
+    }
+
+    /// The draft while nobody else has it: until the record is opened.
+    fn draft(&mut self) -> &mut Draft {
+        Arc::make_mut(&mut self.draft)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if self.stage == Stage::Closed {
+            return;
+        }
+        if self.room.is_none() {
+            self.room = self.log.queue().room_now(self.draft.weight());
+        }
+        if self.room.is_none() {
+            return self.log.queue().count_unrecorded();
+        }
+        let (status, message) = if self.stage == Stage::Sent {
+            (Status::InDoubt, "The caller left before the answer came")
+        } else {
+            (Status::Error, "The caller left before the call was sent")
+        };
+        let error = ("CALLER_GONE".to_owned(), message.to_owned());
+        self.finish(status, Some(error), None, None);
+    }
+}

@@ -1,0 +1,264 @@
+//! Files that say how far each chain goes, beside the database.
+//!
+//! Whoever removes the newest records leaves a chain that is whole, only shorter; this file
+//! tells. It is written after each commit, so it is never ahead of the database, and a process
+//! that writes a chain holds a lock on its file, so no two ever write the same one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::chain::Head;
+use crate::record::Hash;
+
+/// The folder of the files, in the data directory.
+const FOLDER: &str = "chains";
+
+const SUFFIX: &str = ".head";
+
+/// The role of a chain that turned out not to match the database; nobody continues it.
+const SET_ASIDE: &str = "broken";
+
+/// Who writes a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The daemon.
+    Daemon,
+    /// A command that runs a gateway of its own.
+    Command,
+}
+
+/// The files of a data directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Heads {
+    folder: PathBuf,
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// The chain.
+    pub(crate) chain: Uuid,
+    /// Its last link.
+    pub(crate) head: Head,
+    /// Whether its writer stopped in order, so that nothing can have come after.
+    pub(crate) is_closed: bool,
+    /// Whether the file could be read.
+    pub(crate) is_readable: bool,
+}
+
+/// A chain that this process alone writes.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    file: File,
+    path: PathBuf,
+    noted: Noted,
+}
+
+// === impl Role ===
+
+impl Role {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Daemon => "serve",
+            Self::Command => "command",
+        }
+    }
+}
+
+// === impl Heads ===
+
+impl Heads {
+    /// The files of a data directory.
+    pub(crate) fn new(data_dir: &Path) -> Self {
+        Self {
+            folder: data_dir.join(FOLDER),
+        }
+    }
+
+    /// Takes a chain of that role that nobody writes, or begins one.
+    pub(crate) fn claim(&self, role: Role) -> io::Result<Claim> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)?;
+        for path in self.files()? {
+            let Some((found, chain)) = name_of(&path) else {
+                continue;
+            };
+            if found != role.as_str() {
+                continue;
+            }
+            let file = OpenOptions::new().read(true).write(true).open(&path)?;
+            if file.try_lock().is_ok() {
+                let noted = read(&file, chain);
+                return Ok(Claim { file, path, noted });
+            }
+        }
+        self.begin(role)
+    }
+
+    /// Begins a chain.
+    pub(crate) fn begin(&self, role: Role) -> io::Result<Claim> {
+        let chain = Uuid::now_v7();
+        let path = self
+            .folder
+            .join(format!("{}-{chain}{SUFFIX}", role.as_str()));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.try_lock().map_err(io::Error::other)?;
+        let noted = Noted {
+            chain,
+            head: Head::EMPTY,
+            is_closed: false,
+            is_readable: true,
+        };
+        let mut claim = Claim { file, path, noted };
+        // Written at once: later only bytes that are there change, which needs no space.
+        claim.note(Head::EMPTY)?;
+        Ok(claim)
+    }
+
+    /// What all files say.
+    pub(crate) fn read_all(&self) -> io::Result<Vec<Noted>> {
+        let mut all = Vec::new();
+        for path in self.files()? {
+            let Some((_, chain)) = name_of(&path) else {
+                continue;
+            };
+            all.push(read(&File::open(&path)?, chain));
+        }
+        Ok(all)
+    }
+
+    /// The files in the order of their names: of one role, the oldest chain first.
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut paths = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<Vec<_>>>()?;
+        paths.sort_unstable();
+        Ok(paths)
+    }
+}
+
+/// The role and the chain that the name of a file says.
+fn name_of(path: &Path) -> Option<(&str, Uuid)> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+    let (role, chain) = name.split_once('-')?;
+    Some((role, Uuid::try_parse(chain).ok()?))
+}
+
+fn read(file: &File, chain: Uuid) -> Noted {
+    let mut text = String::new();
+    let content = file.take(1_000).read_to_string(&mut text).ok();
+    let parsed = content.and_then(|_| {
+        let mut words = text.split_whitespace();
+        let head = Head {
+            seq: words.next()?.parse().ok()?,
+            hash: Hash::from_hex(words.next()?)?,
+        };
+        match words.next()? {
+            "open" => Some((head, false)),
+            "closed" => Some((head, true)),
+            _ => None,
+        }
+    });
+    let (head, is_closed) = parsed.unwrap_or((Head::EMPTY, false));
+    Noted {
+        chain,
+        head,
+        is_closed,
+        is_readable: parsed.is_some(),
+    }
+}
+
+// === impl Claim ===
+
+impl Claim {
+    /// What the file said when the chain was taken, or was last told.
+    pub(crate) fn noted(&self) -> Noted {
+        self.noted
+    }
+
+    /// Notes how far the chain goes.
+    pub(crate) fn note(&mut self, head: Head) -> io::Result<()> {
+        self.write(head, "open")?;
+        self.noted.head = head;
+        self.noted.is_closed = false;
+        Ok(())
+    }
+
+    /// Notes that nothing comes after.
+    pub(crate) fn close(mut self) -> io::Result<()> {
+        self.noted.is_closed = true;
+        self.write(self.noted.head, "closed")?;
+        self.file.sync_all()
+    }
+
+    /// Leaves the file as it is, for a person to look at, and the chain to nobody.
+    pub(crate) fn set_aside(self) -> io::Result<()> {
+        let name = format!("{SET_ASIDE}-{}{SUFFIX}", self.noted.chain);
+        std::fs::rename(&self.path, self.path.with_file_name(name))
+    }
+
+    /// In place and of one length, so that a crash leaves the old line or the new one.
+    fn write(&self, head: Head, state: &str) -> io::Result<()> {
+        let line = format!("{:020} {} {state:<6}\n", head.seq, head.hash);
+        self.file.write_all_at(line.as_bytes(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_has_one_writer_and_its_file_tells_how_far_it_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let heads = Heads::new(folder.path());
+        let mut first = heads.claim(Role::Daemon).unwrap();
+        let second = heads.claim(Role::Daemon).unwrap();
+        let other = heads.claim(Role::Command).unwrap();
+        assert_ne!(first.noted().chain, second.noted().chain);
+        let head = Head {
+            seq: 7,
+            hash: Hash([7; 32]),
+        };
+        first.note(head).unwrap();
+        let chain = first.noted().chain;
+        first.close().unwrap();
+        let again = heads.claim(Role::Daemon).unwrap();
+        assert_eq!(again.noted().chain, chain);
+        assert_eq!(again.noted().head, head);
+        assert!(again.noted().is_closed);
+        again.set_aside().unwrap();
+        assert_ne!(heads.claim(Role::Daemon).unwrap().noted().chain, chain);
+        let all = heads.read_all().unwrap();
+        assert!(
+            all.iter()
+                .any(|noted| noted.chain == chain && noted.head == head)
+        );
+        drop(other);
+    }
+
+    #[test]
+    fn a_file_that_says_nothing_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let heads = Heads::new(folder.path());
+        let claim = heads.claim(Role::Daemon).unwrap();
+        std::fs::write(&claim.path, "what").unwrap();
+        assert!(!heads.read_all().unwrap()[0].is_readable);
+    }
+}

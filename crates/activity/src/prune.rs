@@ -1,0 +1,142 @@
+//! Removing what is older than it has to be kept, in small steps.
+//!
+//! Before anything is removed, a record of its own says how far each chain will be cut and what
+//! the hash was there, so that what is left can still be proven.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::filter::first_id_at;
+use crate::log::{Log, Note};
+use crate::queue::Work;
+use crate::record::{Hash, Kind, Status};
+use crate::store::StoreError;
+use crate::verify::{CHECKPOINTS, pruned};
+
+/// How many records one step removes; calls are written in between.
+const STEP: usize = 200;
+
+/// How far a chain is cut.
+struct Cut {
+    chain: Uuid,
+    through: i64,
+    hash: Hash,
+}
+
+impl Log {
+    /// Removes records that are older than the settings keep, or more than they keep. Tells how
+    /// many it removed.
+    pub async fn prune(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let Some(cutoff) = self.cutoff(now).await? else {
+            return Ok(0);
+        };
+        let (cuts, is_news) = self.cuts(cutoff).await?;
+        if !is_news {
+            return Ok(0);
+        }
+        self.checkpoint(&cuts).await?;
+        let mut removed = 0;
+        for cut in cuts {
+            loop {
+                let step = self.remove(&cut).await?;
+                removed += step as u64;
+                if step < STEP {
+                    break;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The first id that is kept.
+    async fn cutoff(&self, now: Timestamp) -> Result<Option<Uuid>, StoreError> {
+        let keeping = self.keeping();
+        let by_age = now.checked_sub(keeping.retention).ok().map(first_id_at);
+        let by_count = match keeping.max_records {
+            Some(most) => self.archive().store().nth_newest(most).await?,
+            None => None,
+        };
+        Ok(by_age.max(by_count))
+    }
+
+    /// How far each chain is cut, those that were cut before included; and whether any goes
+    /// further than before. The last link of a chain always stays: the next one follows it.
+    async fn cuts(&self, cutoff: Uuid) -> Result<(Vec<Cut>, bool), StoreError> {
+        let store = self.archive().store();
+        let mut cuts = Vec::new();
+        let mut is_news = false;
+        for (chain, head) in store.chains().await? {
+            let before = pruned(&**store, chain).await?;
+            let kept = store.first_since(chain, cutoff).await?;
+            let through = kept.map_or(head.seq, |first| first).min(head.seq) - 1;
+            if through > before.seq
+                && let Some(hash) = self.hash_at(chain, through).await?
+            {
+                is_news = true;
+                cuts.push(Cut {
+                    chain,
+                    through,
+                    hash,
+                });
+            } else if before.seq > 0 {
+                cuts.push(Cut {
+                    chain,
+                    through: before.seq,
+                    hash: before.hash,
+                });
+            }
+        }
+        Ok((cuts, is_news))
+    }
+
+    /// Puts on record what will be removed, and waits until that is on disk.
+    async fn checkpoint(&self, cuts: &[Cut]) -> Result<(), StoreError> {
+        let listed: Vec<Value> = cuts
+            .iter()
+            .map(|cut| {
+                json!({
+                    "chain": cut.chain,
+                    "through_seq": cut.through,
+                    "hash": cut.hash,
+                })
+            })
+            .collect();
+        let mut details = Map::new();
+        details.insert("event".to_owned(), json!("checkpoint"));
+        details.insert(CHECKPOINTS.to_owned(), listed.into());
+        self.note_durably(Note {
+            kind: Kind::System,
+            server: None,
+            tool: None,
+            status: Status::Success,
+            error: None,
+            details,
+        })
+        .await
+    }
+
+    async fn hash_at(&self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
+        let (ack, answer) = oneshot::channel();
+        let work = Work::HashAt { chain, seq, ack };
+        self.queue().push(work, true);
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    async fn remove(&self, cut: &Cut) -> Result<usize, StoreError> {
+        let (ack, answer) = oneshot::channel();
+        let work = Work::Prune {
+            chain: cut.chain,
+            through: cut.through,
+            limit: STEP,
+            ack,
+        };
+        self.queue().push(work, true);
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("the log has stopped".to_owned())
+}

@@ -1,0 +1,229 @@
+//! What waits to be written: bounded, in order, and never dropped.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use uuid::Uuid;
+
+use crate::draft::{Draft, Ending};
+use crate::store::StoreError;
+
+/// How long a record may wait for others before it is written. Half of what is promised, so that
+/// the write itself has the other half.
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// When this much waits, it is written at once.
+const FULL_BATCH: usize = 500;
+
+/// What one piece of room stands for, in bytes.
+const PIECE: usize = 4 * 1024;
+
+/// How many pieces there are for all that is open or waits: 32 MiB.
+const PIECES: usize = 8 * 1024;
+
+/// Tells whoever waits what came of the write.
+pub(crate) type Ack = oneshot::Sender<Result<(), StoreError>>;
+
+/// Room that something takes until it is written.
+pub(crate) type Room = OwnedSemaphorePermit;
+
+/// Something for the writer to do.
+pub(crate) enum Work {
+    /// Record a call that is about to be sent.
+    Open { draft: Arc<Draft>, ack: Option<Ack> },
+    /// Record what came of it, or all of it if nothing was recorded before.
+    Close {
+        draft: Arc<Draft>,
+        ending: Ending,
+        ack: Option<Ack>,
+        room: Option<Room>,
+    },
+    /// Remove some of the oldest records.
+    Prune {
+        chain: Uuid,
+        through: i64,
+        limit: usize,
+        ack: oneshot::Sender<Result<usize, StoreError>>,
+    },
+    /// Give the hash of a link.
+    HashAt {
+        chain: Uuid,
+        seq: i64,
+        ack: oneshot::Sender<Result<Option<crate::record::Hash>, StoreError>>,
+    },
+}
+
+/// What the writer and everybody who records something share.
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+    room: Arc<Semaphore>,
+    is_failing: AtomicBool,
+    problem: Mutex<Option<StoreError>>,
+    /// How many refused calls could not be recorded, because there was no room left.
+    unrecorded: AtomicU64,
+    /// Counts commits, for those who follow the log.
+    commits: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    work: VecDeque<Work>,
+    since: Option<Instant>,
+    is_urgent: bool,
+    is_closing: bool,
+}
+
+/// What the writer is given to do.
+pub(crate) struct Batch {
+    pub(crate) work: VecDeque<Work>,
+    /// Nothing will come after.
+    pub(crate) is_last: bool,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            wake: Condvar::new(),
+            room: Arc::new(Semaphore::new(PIECES)),
+            is_failing: AtomicBool::new(false),
+            problem: Mutex::default(),
+            unrecorded: AtomicU64::new(0),
+            commits: watch::Sender::new(0),
+        }
+    }
+
+    /// Takes room for so many bytes. While the store works, waits for it; while it does not,
+    /// there is room or there is none.
+    pub(crate) async fn room(&self, bytes: usize, deadline: Instant) -> Result<Room, StoreError> {
+        let pieces = pieces(bytes);
+        if let Some(room) = self.room_now(bytes) {
+            return Ok(room);
+        }
+        if let Some(problem) = self.problem() {
+            return Err(problem);
+        }
+        let taken = Arc::clone(&self.room).acquire_many_owned(pieces);
+        match tokio::time::timeout_at(deadline.into(), taken).await {
+            Ok(Ok(room)) => Ok(room),
+            _ => Err(self.problem().unwrap_or_else(too_slow)),
+        }
+    }
+
+    /// Room for so many bytes, if there is some.
+    pub(crate) fn room_now(&self, bytes: usize) -> Option<Room> {
+        let room = Arc::clone(&self.room);
+        room.try_acquire_many_owned(pieces(bytes)).ok()
+    }
+
+    /// Hands something to the writer; what is urgent is written at once.
+    pub(crate) fn push(&self, work: Work, is_urgent: bool) {
+        let mut waiting = self.lock();
+        let was_empty = waiting.work.is_empty();
+        waiting.work.push_back(work);
+        if was_empty {
+            waiting.since = Some(Instant::now());
+        }
+        waiting.is_urgent |= is_urgent;
+        // Between the first and the last of a batch the writer need not be woken.
+        if was_empty || is_urgent || waiting.work.len() == FULL_BATCH {
+            drop(waiting);
+            self.wake.notify_one();
+        }
+    }
+
+    /// How many pieces of work wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().work.len()
+    }
+
+    /// Lets the writer finish what is there and end.
+    pub(crate) fn close(&self) {
+        self.lock().is_closing = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits until there is something to write, but not beyond `until`.
+    pub(crate) fn take(&self, until: Option<Instant>) -> Batch {
+        let mut waiting = self.lock();
+        loop {
+            let now = Instant::now();
+            let due = waiting.since.map(|since| since + WINDOW);
+            let is_due = due.is_some_and(|due| due <= now)
+                || waiting.is_urgent
+                || waiting.work.len() >= FULL_BATCH;
+            if is_due || waiting.is_closing || until.is_some_and(|until| until <= now) {
+                waiting.is_urgent = false;
+                waiting.since = None;
+                return Batch {
+                    work: std::mem::take(&mut waiting.work),
+                    is_last: waiting.is_closing,
+                };
+            }
+            let next = [due, until].into_iter().flatten().min();
+            waiting = if let Some(next) = next {
+                let waited = self.wake.wait_timeout(waiting, next - now);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                let waited = self.wake.wait(waiting);
+                waited.unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+
+    /// Why nothing can be written, while that is so.
+    pub(crate) fn problem(&self) -> Option<StoreError> {
+        if !self.is_failing.load(Ordering::Acquire) {
+            return None;
+        }
+        let problem = self.problem.lock();
+        problem.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes whether records can be written; tells whether that is news.
+    pub(crate) fn set_problem(&self, problem: Option<StoreError>) -> bool {
+        let is_failing = problem.is_some();
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+        self.is_failing.swap(is_failing, Ordering::AcqRel) != is_failing
+    }
+
+    pub(crate) fn count_unrecorded(&self) {
+        self.unrecorded.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unrecorded(&self) -> u64 {
+        self.unrecorded.load(Ordering::Relaxed)
+    }
+
+    /// The number of what could not be recorded, which from now on is somebody else's to tell.
+    pub(crate) fn take_unrecorded(&self) -> u64 {
+        self.unrecorded.swap(0, Ordering::Relaxed)
+    }
+
+    pub(crate) fn committed(&self) {
+        self.commits.send_modify(|commits| *commits += 1);
+    }
+
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nobody leaves the list half changed, so a poisoned lock is still good.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pieces(bytes: usize) -> u32 {
+    // One for the record itself; nothing may ask for more than there is.
+    u32::try_from(1 + bytes.div_ceil(PIECE).min(PIECES / 2)).unwrap_or(1)
+}
+
+/// The disk takes so long that it is as good as gone.
+pub(crate) fn too_slow() -> StoreError {
+    StoreError::Unavailable("the log was not written in time".to_owned())
+}

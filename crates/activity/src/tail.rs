@@ -1,0 +1,115 @@
+//! Following the log: what was recorded since.
+//!
+//! A follower is a position in every chain, so it misses nothing, however long it was away, and
+//! nothing has to be kept for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::record::Record;
+use crate::store::{Store, StoreError};
+
+/// How far every chain has been followed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Position(BTreeMap<Uuid, i64>);
+
+/// Follows the log.
+pub struct Tail {
+    store: Arc<dyn Store>,
+    position: Position,
+}
+
+/// A record, and the position after it.
+#[derive(Debug, Clone)]
+pub struct Followed {
+    /// The record.
+    pub record: Record,
+    /// Where to go on after it.
+    pub position: Position,
+}
+
+impl Tail {
+    /// Follows what is recorded from now on.
+    pub async fn from_now(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let chains = store.chains().await?;
+        let position = chains.iter().map(|(chain, head)| (*chain, head.seq));
+        let position = Position(position.collect());
+        Ok(Self { store, position })
+    }
+
+    /// Goes on where another follower stopped.
+    pub fn after(store: Arc<dyn Store>, position: Position) -> Self {
+        Self { store, position }
+    }
+
+    /// The position everything up to which has been given out.
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// The next records with an outcome, about `limit` of them; none if there are no new ones.
+    pub async fn next(&mut self, limit: usize) -> Result<Vec<Followed>, StoreError> {
+        let mut followed = Vec::new();
+        for (chain, head) in self.store.chains().await? {
+            let mut at = self.position.0.get(&chain).copied().unwrap_or(0);
+            while at < head.seq && followed.len() < limit {
+                let links = self.store.links(chain, at, limit).await?;
+                let Some(last) = links.last() else {
+                    break;
+                };
+                at = last.seq;
+                for link in links {
+                    self.position.0.insert(chain, link.seq);
+                    let record = (!link.is_opening).then(|| link.row.to_record()).flatten();
+                    if let Some(record) = record {
+                        let position = self.position.clone();
+                        followed.push(Followed { record, position });
+                    }
+                }
+            }
+        }
+        Ok(followed)
+    }
+}
+
+// === impl Position ===
+
+impl Position {
+    /// Reads the written form; nothing if it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut position = BTreeMap::new();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (chain, seq) = part.split_once('.')?;
+            let seq: i64 = seq.parse().ok().filter(|seq| *seq >= 0)?;
+            position.insert(Uuid::try_parse(chain).ok()?, seq);
+        }
+        Some(Self(position))
+    }
+}
+
+impl std::fmt::Display for Position {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (chain, seq)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(formatter, "{comma}{}.{seq}", chain.simple())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        let position = Position([(Uuid::now_v7(), 7), (Uuid::now_v7(), 0)].into());
+        assert_eq!(Position::parse(&position.to_string()), Some(position));
+        assert_eq!(Position::parse(""), Some(Position::default()));
+        for wrong in ["x", "1.2", "0190.-1", &format!("{}.-1", Uuid::nil())] {
+            assert_eq!(Position::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Proving that nothing was altered.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::chain::{Head, closed_hash, opened_hash};
+use crate::filter::Filter;
+use crate::heads::{Heads, Noted};
+use crate::record::{Hash, Kind, Record};
+use crate::row::{Row, no_outcome};
+use crate::store::{Store, StoreError, StoredLink};
+
+/// How many links are read at a time.
+const STEP: usize = 500;
+
+/// The key in the metadata of a record that says what retention removed.
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
+
+/// What was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// Whether everything is as it was written.
+    pub ok: bool,
+    /// How many records were checked.
+    pub records: u64,
+    /// How many links were checked: two for a call that was recorded before it was sent.
+    pub links: u64,
+    /// Every chain.
+    pub chains: Vec<ChainVerdict>,
+    /// What is wrong, first of all.
+    pub problem: Option<Problem>,
+    /// What is wrong first in each chain.
+    pub problems: Vec<Problem>,
+}
+
+/// What was found in one chain.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChainVerdict {
+    /// The chain.
+    pub chain: Uuid,
+    /// How many records it has.
+    pub records: u64,
+    /// The last link that retention removed; 0 if it removed none.
+    pub pruned_through: i64,
+    /// Its last link.
+    pub last_seq: i64,
+    /// The hash of its last link.
+    pub head: Hash,
+}
+
+/// Something that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// What was done.
+    pub kind: Tampering,
+    /// The chain.
+    pub chain: Option<Uuid>,
+    /// The place in the chain.
+    pub seq: Option<i64>,
+    /// The record, where it is there.
+    pub id: Option<Uuid>,
+    /// All of that in a sentence.
+    pub message: String,
+}
+
+/// What was done to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tampering {
+    /// It says something else.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// It was never written by the log.
+    Inserted,
+}
+
+/// Checks every chain of a store.
+pub(crate) async fn verify(
+    store: &dyn Store,
+    heads: &Heads,
+    has_all_heads: bool,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Verdict, StoreError> {
+    // Read before the records, so that no file can be ahead of what is then found.
+    let noted = read_heads(heads)?;
+    let chains = store.chains().await?;
+    let total = chains.iter().map(|(_, head)| count_of(head.seq)).sum();
+    let mut verdict = Verdict {
+        ok: true,
+        records: 0,
+        links: 0,
+        chains: Vec::new(),
+        problem: None,
+        problems: Vec::new(),
+    };
+    if let Some(row) = store.stray().await? {
+        verdict.problems.push(stray(&row));
+    }
+    let known = noted.iter().filter(|noted| noted.head.seq > 0);
+    let mut all: Vec<Uuid> = chains.iter().map(|(chain, _)| *chain).collect();
+    all.extend(known.map(|noted| noted.chain));
+    all.sort_unstable();
+    all.dedup();
+    for chain in all {
+        let noted = noted.iter().find(|noted| noted.chain == chain);
+        let checked = verdict.links;
+        let mut walk = Walk::start(store, chain).await?;
+        let problem = walk
+            .run(store, &mut |links| progress(checked + links, total))
+            .await?;
+        let problem = match problem {
+            Some(problem) => Some(problem),
+            None => walk.against_file(store, noted, has_all_heads).await?,
+        };
+        verdict.records += walk.records;
+        verdict.links += walk.links;
+        verdict.problems.extend(problem);
+        verdict.chains.push(walk.verdict());
+    }
+    verdict.ok = verdict.problems.is_empty();
+    verdict.problem = verdict.problems.first().cloned();
+    Ok(verdict)
+}
+
+fn read_heads(heads: &Heads) -> Result<Vec<Noted>, StoreError> {
+    heads.read_all().map_err(|error| {
+        StoreError::Unavailable(format!(
+            "the files that tell how far the chains go cannot be read: {error}"
+        ))
+    })
+}
+
+/// Goes through one chain.
+struct Walk {
+    chain: Uuid,
+    /// Up to here retention has removed records.
+    pruned: Head,
+    /// The last link that was checked and fits; nothing yet among what retention is removing.
+    at: Option<Head>,
+    /// The hashes of the links since the start that a file may point at.
+    passed: BTreeMap<i64, (Hash, Option<Uuid>)>,
+    records: u64,
+    links: u64,
+}
+
+impl Walk {
+    async fn start(store: &dyn Store, chain: Uuid) -> Result<Self, StoreError> {
+        Ok(Self {
+            chain,
+            pruned: pruned(store, chain).await?,
+            at: None,
+            passed: BTreeMap::new(),
+            records: 0,
+            links: 0,
+        })
+    }
+
+    /// Checks link after link; the first that does not fit ends it.
+    async fn run(
+        &mut self,
+        store: &dyn Store,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<Option<Problem>, StoreError> {
+        // Below the first number too: nothing of ours is there.
+        let mut after = i64::MIN;
+        loop {
+            let links = store.links(self.chain, after, STEP).await?;
+            let Some(last) = links.last() else {
+                return Ok(None);
+            };
+            after = last.seq;
+            for link in &links {
+                if let Some(problem) = self.check(link) {
+                    // Retention may have gone on while we read.
+                    let pruned = pruned(store, self.chain).await?;
+                    let is_overtaken = pruned.seq > self.pruned.seq
+                        && problem.kind == Tampering::Removed
+                        && problem.seq.is_some_and(|seq| seq <= pruned.seq);
+                    if !is_overtaken {
+                        return Ok(Some(problem));
+                    }
+                    *self = Self {
+                        pruned,
+                        ..Self::start(store, self.chain).await?
+                    };
+                    after = i64::MIN;
+                    break;
+                }
+            }
+            progress(self.links);
+        }
+    }
+
+    fn check(&mut self, found: &StoredLink) -> Option<Problem> {
+        self.links += 1;
+        let row = &found.row;
+        let is_last = row.closed.is_none() || !found.is_opening;
+        self.records += u64::from(is_last);
+        let own = if found.is_opening {
+            row.opened
+        } else {
+            row.closed
+        };
+        let Some(link) = own.filter(|_| is_intact(self.chain, found)) else {
+            return Some(self.problem(Tampering::Changed, found.seq, row.id()));
+        };
+        if found.seq <= self.pruned.seq && self.at.is_none() && !is_last {
+            // It opened a call whose outcome came after what was removed.
+            return None;
+        }
+        let at = match self.at {
+            Some(at) => at,
+            // Retention removes from the beginning on, so the first that is left can only be
+            // checked by what follows it.
+            None if found.seq <= self.pruned.seq => Head {
+                seq: found.seq - 1,
+                hash: link.prev_hash,
+            },
+            None => self.pruned,
+        };
+        if link.seq == at.seq {
+            return Some(self.problem(Tampering::Inserted, link.seq, row.id()));
+        }
+        if link.seq != at.seq + 1 {
+            return Some(self.problem(Tampering::Removed, at.seq + 1, None));
+        }
+        let is_cut_off = link.seq == self.pruned.seq && link.hash != self.pruned.hash;
+        if link.prev_hash != at.hash || is_cut_off {
+            return Some(self.problem(Tampering::Changed, link.seq, row.id()));
+        }
+        let (seq, hash) = (link.seq, link.hash);
+        self.at = Some(Head { seq, hash });
+        self.passed.insert(seq, (hash, row.id()));
+        if self.passed.len() > 100_000 {
+            // A file is at most one commit behind, which is far fewer than are kept.
+            self.passed.pop_first();
+        }
+        None
+    }
+
+    /// Checks how the chain ends against what its file says.
+    async fn against_file(
+        &self,
+        store: &dyn Store,
+        noted: Option<&Noted>,
+        has_all_heads: bool,
+    ) -> Result<Option<Problem>, StoreError> {
+        let end = self.at.unwrap_or(self.pruned);
+        let Some(noted) = noted else {
+            if !has_all_heads {
+                return Ok(None);
+            }
+            let first = store.links(self.chain, i64::MIN, 1).await?;
+            let first = first.first();
+            return Ok(first.map(|link| Problem {
+                kind: Tampering::Inserted,
+                chain: Some(self.chain),
+                seq: Some(link.seq),
+                id: link.row.id(),
+                message: format!(
+                    "The chain {} has no file in the folder `chains`: the file was removed, or the whole chain was inserted",
+                    self.chain
+                ),
+            }));
+        };
+        if !noted.is_readable {
+            return Ok(Some(Problem {
+                kind: Tampering::Changed,
+                chain: Some(self.chain),
+                seq: None,
+                id: None,
+                message: format!(
+                    "The file in the folder `chains` that tells how far the chain {} goes cannot be read",
+                    self.chain
+                ),
+            }));
+        }
+        if noted.head.seq > end.seq {
+            return Ok(Some(self.problem(Tampering::Removed, end.seq + 1, None)));
+        }
+        if let Some((hash, id)) = self.passed.get(&noted.head.seq)
+            && *hash != noted.head.hash
+        {
+            return Ok(Some(self.problem(Tampering::Changed, noted.head.seq, *id)));
+        }
+        if noted.is_closed && end.seq > noted.head.seq {
+            let first = noted.head.seq + 1;
+            let id = self.passed.get(&first).and_then(|(_, id)| *id);
+            return Ok(Some(self.problem(Tampering::Inserted, first, id)));
+        }
+        Ok(None)
+    }
+
+    fn problem(&self, kind: Tampering, seq: i64, id: Option<Uuid>) -> Problem {
+        let record = id.map_or_else(String::new, |id| format!(" (id {id})"));
+        let place = format!("Record {seq} of chain {}{record}", self.chain);
+        let message = match kind {
+            Tampering::Changed => format!("{place} is not as it was written"),
+            Tampering::Removed => format!("{place} is missing"),
+            Tampering::Inserted => format!("{place} was not written by the log"),
+        };
+        Problem {
+            kind,
+            chain: Some(self.chain),
+            seq: Some(seq),
+            id,
+            message,
+        }
+    }
+
+    fn verdict(&self) -> ChainVerdict {
+        let end = self.at.unwrap_or(self.pruned);
+        ChainVerdict {
+            chain: self.chain,
+            records: self.records,
+            pruned_through: self.pruned.seq,
+            last_seq: end.seq,
+            head: end.hash,
+        }
+    }
+}
+
+/// Whether a link's hash is the one of its content.
+fn is_intact(chain: Uuid, found: &StoredLink) -> bool {
+    let Row {
+        request,
+        outcome,
+        opened,
+        closed,
+        ..
+    } = &found.row;
+    match (found.is_opening, opened, closed) {
+        (true, Some(link), closed) => {
+            let is_still_open = closed.is_some() || *outcome == no_outcome();
+            is_still_open && link.hash == opened_hash(chain, link.seq, link.prev_hash, request)
+        }
+        (false, opened, Some(link)) => {
+            let expected = closed_hash(
+                chain,
+                link.seq,
+                link.prev_hash,
+                request,
+                outcome,
+                opened.as_ref(),
+            );
+            link.hash == expected
+        }
+        _ => false,
+    }
+}
+
+fn stray(row: &Row) -> Problem {
+    let id = row.id();
+    let name = id.map_or_else(|| "without an id".to_owned(), |id| id.to_string());
+    Problem {
+        kind: Tampering::Inserted,
+        chain: None,
+        seq: None,
+        id,
+        message: format!("Record {name} has no place in any chain, so the log did not write it"),
+    }
+}
+
+/// How far retention has removed records of a chain, as the log itself recorded it.
+pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<Head, StoreError> {
+    let system = Filter {
+        kind: Some(Kind::System),
+        ..Filter::default()
+    };
+    let mut before = None;
+    let mut furthest = Head::EMPTY;
+    loop {
+        let page = store.page(&system, before, STEP).await?;
+        for record in &page.records {
+            if let Some(head) = checkpoint(record, chain)
+                && head.seq > furthest.seq
+            {
+                furthest = head;
+            }
+        }
+        before = page.next;
+        if before.is_none() {
+            return Ok(furthest);
+        }
+    }
+}
+
+/// What a record says was removed of a chain.
+fn checkpoint(record: &Record, chain: Uuid) -> Option<Head> {
+    let listed = record.metadata.get(CHECKPOINTS)?.as_array()?;
+    let of_chain = listed
+        .iter()
+        .find(|one| one["chain"].as_str() == Some(&chain.to_string()))?;
+    Some(Head {
+        seq: of_chain["through_seq"].as_i64()?,
+        hash: Hash::from_hex(of_chain["hash"].as_str()?)?,
+    })
+}
+
+fn count_of(seq: i64) -> u64 {
+    u64::try_from(seq).unwrap_or(0)
+}
