@@ -1,0 +1,151 @@
+//! A log in a place of its own, on each engine there is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpproxy_activity::{
+    Archive, Caller, End, Engine, Entry, Filter, Keeping, Kind, Log, Options, Record, Role, Status,
+};
+use mcpproxy_policy::{Operation, Redactor};
+use mcpproxy_tests::{Database, Postgres};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// A data directory and a store.
+pub(crate) struct Place {
+    folder: TempDir,
+    database: Option<Database>,
+    pub(crate) engine: Engine,
+}
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            database: None,
+            engine: Engine::Sqlite,
+        }
+    }
+
+    async fn postgres() -> Option<Self> {
+        let database = Postgres::find()?.database().await;
+        Some(Self {
+            folder: tempfile::tempdir().unwrap(),
+            engine: Engine::Postgres(database.url().to_owned()),
+            database: Some(database),
+        })
+    }
+
+    /// Every engine that is there, each with nothing in it.
+    pub(crate) async fn all() -> Vec<Self> {
+        [Some(Self::sqlite()), Self::postgres().await]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            data_dir: self.data_dir(),
+            engine: self.engine.clone(),
+            role: Role::Daemon,
+            keeping: keeping(),
+        }
+    }
+
+    pub(crate) fn log(&self) -> Log {
+        self.log_with(&[])
+    }
+
+    pub(crate) fn log_with(&self, secrets: &[&str]) -> Log {
+        let secrets = secrets.iter().map(|secret| (*secret).to_owned());
+        Log::start(&self.options(), Arc::new(Redactor::new(secrets))).unwrap()
+    }
+
+    pub(crate) fn archive(&self) -> Archive {
+        Archive::open(&self.data_dir(), &self.engine).unwrap()
+    }
+
+    /// Changes the table behind the log's back.
+    pub(crate) async fn sql(&self, statements: &str) {
+        match &self.database {
+            Some(database) => {
+                let client = database.client().await;
+                client.batch_execute(statements).await.unwrap();
+            }
+            None => {
+                let file = self.data_dir().join("state.db");
+                let connection = rusqlite::Connection::open(file).unwrap();
+                connection.execute_batch(statements).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        self.database.is_none()
+    }
+
+    /// Everything on record, oldest first.
+    pub(crate) async fn records(&self) -> Vec<Record> {
+        let page = self.archive().page(&Filter::default(), None, 10_000).await;
+        let mut records = page.unwrap().records;
+        records.reverse();
+        records
+    }
+}
+
+pub(crate) fn keeping() -> Keeping {
+    Keeping {
+        max_payload_bytes: 1_000,
+        is_strict: true,
+        retention: Duration::from_hours(24),
+        max_records: None,
+    }
+}
+
+pub(crate) fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// Opens the record of a call of `files:write`.
+pub(crate) fn open(log: &Log, operation: Operation) -> Entry {
+    let caller = Arc::new(Caller {
+        session_id: Some("session".to_owned()),
+        client_name: Some("agent".to_owned()),
+        client_version: Some("1".to_owned()),
+        trace_id: None,
+    });
+    let mut entry = log.open(Kind::ToolCall, &caller, Some(operation));
+    entry.about("files", "write");
+    entry.declared(serde_json::json!({
+        "operation_type": operation.as_str(), "reason": "a test",
+    }));
+    entry.arguments(r#"{"path":"a"}"#);
+    entry
+}
+
+pub(crate) const WORKED: End<'static> = End {
+    status: Status::Success,
+    error: None,
+    response: Some(r#"{"content":[]}"#),
+};
+
+pub(crate) const REFUSED: End<'static> = End {
+    status: Status::Blocked,
+    error: Some(("INTENT_MISMATCH", "Intent mismatch")),
+    response: None,
+};
+
+/// Makes a call and records it.
+pub(crate) async fn call(log: &Log, operation: Operation) -> Uuid {
+    let mut entry = open(log, operation);
+    let id = entry.id();
+    entry.sending(soon()).await.unwrap();
+    entry.close(WORKED).await.unwrap();
+    id
+}
