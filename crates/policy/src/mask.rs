@@ -1,7 +1,14 @@
 //! Hiding secrets in text that leaves the program.
+//!
+//! A [`Mask`] knows values. What is a secret by its looks, or by the name it stands under, is the
+//! matter of [`redact`](crate::redact), which builds on this.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 /// What a secret is replaced with.
 pub const MASKED: &str = "***";
@@ -9,11 +16,16 @@ pub const MASKED: &str = "***";
 /// Shorter values are not masked: they would turn up inside ordinary words.
 const SHORTEST_SECRET: usize = 6;
 
-/// The secret values the configuration resolved, to be hidden wherever they turn up.
+/// The shortest beginning of a secret that is hidden where a text breaks off in it.
+const SHORTEST_BEGINNING: usize = 4;
+
+/// The secret values the configuration resolved, to be hidden wherever they turn up. A clone
+/// shares them.
 #[derive(Clone, Default)]
 pub struct Mask {
-    /// Longest first, so that a secret that contains another is hidden whole.
-    secrets: Vec<String>,
+    secrets: Arc<[String]>,
+    /// All spellings of all secrets, looked for in one pass; `None` if there are no secrets.
+    finder: Option<AhoCorasick>,
 }
 
 impl Mask {
@@ -23,20 +35,42 @@ impl Mask {
             .into_iter()
             .filter(|secret| secret.len() >= SHORTEST_SECRET)
             .collect();
-        let mut secrets: Vec<String> = distinct.into_iter().collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { secrets }
+        let spellings: BTreeSet<String> = distinct.iter().flat_map(|one| spellings(one)).collect();
+        Self {
+            finder: (!spellings.is_empty()).then(|| finder(&spellings)),
+            secrets: distinct.into_iter().collect(),
+        }
     }
 
     /// The text with every secret replaced by `***`.
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut masked = Cow::Borrowed(text);
-        for secret in &self.secrets {
-            if masked.contains(secret.as_str()) {
-                masked = Cow::Owned(masked.replace(secret.as_str(), MASKED));
-            }
+        let mut found = Vec::new();
+        self.find(text, &mut found);
+        hide(text, found)
+    }
+
+    /// Whether any of the secrets is in the text.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.finder
+            .as_ref()
+            .is_some_and(|finder| finder.is_match(text))
+    }
+
+    /// Adds where the secrets are. Matches may overlap: two secrets may share some characters, and
+    /// hiding one of them must not leave a part of the other.
+    pub(crate) fn find(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        if let Some(finder) = self.finder.as_ref().filter(|finder| finder.is_match(text)) {
+            found.extend(finder.find_overlapping_iter(text).map(|one| one.range()));
         }
-        masked
+    }
+
+    /// Adds the beginning of a secret with which a text breaks off.
+    pub(crate) fn find_broken_off(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        found.extend(
+            self.secrets
+                .iter()
+                .filter_map(|secret| broken_off(text, secret)),
+        );
     }
 }
 
@@ -44,6 +78,90 @@ impl std::fmt::Debug for Mask {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Mask({} secrets)", self.secrets.len())
     }
+}
+
+/// The text with what was found replaced by `***`. Ranges that overlap become one.
+pub(crate) fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    found.sort_unstable_by_key(|range| range.start);
+    let mut hidden = String::with_capacity(text.len());
+    let mut kept_to = 0;
+    let mut open: Option<Range<usize>> = None;
+    for range in found {
+        match &mut open {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => {
+                if let Some(last) = open.replace(range) {
+                    hidden.push_str(&text[kept_to..last.start]);
+                    hidden.push_str(MASKED);
+                    kept_to = last.end;
+                }
+            }
+        }
+    }
+    if let Some(last) = open {
+        hidden.push_str(&text[kept_to..last.start]);
+        hidden.push_str(MASKED);
+        kept_to = last.end;
+    }
+    hidden.push_str(&text[kept_to..]);
+    Cow::Owned(hidden)
+}
+
+/// The ways a value is written: as it is, inside a JSON string, and inside a URL.
+pub(crate) fn spellings(value: &str) -> BTreeSet<String> {
+    let quoted = serde_json::Value::from(value).to_string();
+    let escaped = quoted[1..quoted.len() - 1].to_owned();
+    BTreeSet::from([value.to_owned(), escaped, percent_encoded(value)])
+}
+
+/// The beginning of `secret`, but not all of it, that the text ends with.
+pub(crate) fn broken_off(text: &str, secret: &str) -> Option<Range<usize>> {
+    let pattern = secret.as_bytes();
+    let tail = text.len().saturating_sub(pattern.len().saturating_sub(1));
+    // `borders[n]` is the longest beginning of the first n + 1 bytes that they also end with: it
+    // lets the comparison go on after a mismatch without looking back, so time stays linear.
+    let mut borders = vec![0; pattern.len()];
+    for index in 1..pattern.len() {
+        borders[index] = step(pattern, &borders, borders[index - 1], pattern[index]);
+    }
+    let matched = text.as_bytes()[tail..]
+        .iter()
+        .fold(0, |matched, byte| step(pattern, &borders, matched, *byte));
+    let start = text.len() - matched;
+    (matched >= SHORTEST_BEGINNING && text.is_char_boundary(start)).then_some(start..text.len())
+}
+
+/// How much of the pattern is matched after one more byte.
+fn step(pattern: &[u8], borders: &[usize], mut matched: usize, byte: u8) -> usize {
+    while matched > 0 && pattern.get(matched) != Some(&byte) {
+        matched = borders[matched - 1];
+    }
+    matched + usize::from(pattern.get(matched) == Some(&byte))
+}
+
+fn percent_encoded(value: &str) -> String {
+    let mut encoded = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+fn finder(spellings: &BTreeSet<String>) -> AhoCorasick {
+    AhoCorasick::builder()
+        // Overlapping matches are only found by the standard kind. The compact automaton keeps a
+        // long secret, such as a private key, from taking megabytes.
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .build(spellings)
+        .expect("secrets of a configuration are far below the two gigabytes the automaton holds")
 }
 
 #[cfg(test)]
@@ -59,5 +177,28 @@ mod tests {
         );
         assert_eq!(mask.apply("nothing here"), "nothing here");
         assert_eq!(format!("{mask:?}"), "Mask(2 secrets)");
+    }
+
+    #[test]
+    fn hides_secrets_that_share_characters_and_other_spellings() {
+        let mask = Mask::new(["abcdefg".into(), "efghijk".into(), "pa\"ss/word".into()]);
+        assert_eq!(mask.apply("1 abcdefghijk 2"), "1 *** 2");
+        assert_eq!(mask.apply(r#"{"p":"pa\"ss/word"}"#), r#"{"p":"***"}"#);
+        assert_eq!(mask.apply("?p=pa%22ss%2Fword&q"), "?p=***&q");
+        assert!(matches!(mask.apply("clean"), Cow::Borrowed("clean")));
+    }
+
+    #[test]
+    fn finds_the_beginning_a_text_breaks_off_with() {
+        for (text, secret, expected) in [
+            ("x topse", "topsecret", Some(2..7)),
+            ("x top", "topsecret", None),
+            ("topsecret", "topsecret", None),
+            ("abcabcabca", "abcabcabd", Some(3..10)),
+            ("", "topsecret", None),
+            ("éèéèé", "éèéèéè", Some(0..10)),
+        ] {
+            assert_eq!(broken_off(text, secret), expected, "{text}");
+        }
     }
 }

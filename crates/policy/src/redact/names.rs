@@ -1,0 +1,173 @@
+//! Names that say that what stands under them is secret.
+
+/// Longer names are not looked at. It also bounds the search for where a name begins in a text.
+pub(super) const LONGEST_NAME: usize = 64;
+
+/// A name that ends like this says secret: `db_password`, `CLIENT-SECRET`, `x-api-key`.
+const ENDINGS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "secretstring",
+    "secretbinary",
+    "apikey",
+    "privatekey",
+    "secretkey",
+    "signingkey",
+    "encryptionkey",
+    "accountkey",
+    "sharedkey",
+    "sharedaccesskey",
+    "secretaccesskey",
+    "authkey",
+    "authorization",
+    "jwt",
+    "token",
+];
+
+/// Names that say secret only as a whole.
+const WHOLE: &[&str] = &["cookie", "setcookie", "smtppass", "dbpass", "pgpass"];
+
+/// What may follow `password` in a name.
+const AFTER_PASSWORD: &[&str] = &[
+    "again",
+    "confirm",
+    "confirmation",
+    "confirmed",
+    "hash",
+    "new",
+    "old",
+    "repeat",
+    "salt",
+    "value",
+];
+
+/// Tokens that turn pages, report progress or belong to a language model are no credentials.
+const HARMLESS_TOKENS: &[&str] = &[
+    "bos",
+    "continuation",
+    "cursor",
+    "eos",
+    "next",
+    "nextpage",
+    "nextsync",
+    "page",
+    "pagination",
+    "pad",
+    "previouspage",
+    "prevpage",
+    "progress",
+    "resume",
+    "skip",
+    "startpage",
+    "stop",
+    "sync",
+    "unk",
+];
+
+/// Whether a name says secret. Case, `-`, `_` and spaces do not matter.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    if name.len() > LONGEST_NAME {
+        return false;
+    }
+    let mut buffer = [0; LONGEST_NAME];
+    let mut length = 0;
+    for byte in name.bytes() {
+        if !matches!(byte, b'-' | b'_' | b' ') {
+            buffer[length] = byte.to_ascii_lowercase();
+            length += 1;
+        }
+    }
+    is_secret(&buffer[..length])
+}
+
+fn is_secret(name: &[u8]) -> bool {
+    if let Some(kind) = name.strip_suffix(b"token") {
+        return !is_one_of(kind, HARMLESS_TOKENS);
+    }
+    ENDINGS
+        .iter()
+        .any(|ending| name.ends_with(ending.as_bytes()))
+        || is_one_of(name, WHOLE)
+        || after_password(name)
+}
+
+/// `password2`, `new_password_confirmation`.
+fn after_password(name: &[u8]) -> bool {
+    let Some(at) = memchr::memmem::rfind(name, b"password") else {
+        return false;
+    };
+    let rest = &name[at + b"password".len()..];
+    rest.iter().all(u8::is_ascii_digit) || is_one_of(rest, AFTER_PASSWORD)
+}
+
+fn is_one_of(name: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|one| one.as_bytes() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_say_secret() {
+        for name in [
+            "password",
+            "PASSWORD",
+            "Db_Password",
+            "pass-word",
+            "passwd",
+            "passphrase",
+            "secret",
+            "clientSecret",
+            "client_secret",
+            "api_key",
+            "apiKey",
+            "X-Api-Key",
+            "authorization",
+            "Proxy-Authorization",
+            "access_token",
+            "refreshToken",
+            "id_token",
+            "token",
+            "GITHUB_TOKEN",
+            "private_key",
+            "cookie",
+            "Set-Cookie",
+            "password2",
+            "new_password_confirmation",
+            "AWS_SECRET_ACCESS_KEY",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_do_not() {
+        for name in [
+            "",
+            "name",
+            "secretary",
+            "tokens",
+            "max_tokens",
+            "nextPageToken",
+            "next_token",
+            "progressToken",
+            "key",
+            "keyboard",
+            "author",
+            "authorization_url",
+            "cookies_accepted",
+            "passed",
+            "compass",
+            "password_reset_url",
+            "public_key",
+            "aws_access_key_id",
+            "signature",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Credentials that are known by their looks.
+//!
+//! Every shape has a trigger, a few characters without which it cannot be there. One pass looks
+//! for all triggers at once, so text without any costs no more than that pass; only around a trigger
+//! does its matcher look closer.
+//!
+//! Hostile text must not make this slow. A matcher therefore either hides what it read, and
+//! nothing hidden is looked at again, or it gives up after a bounded number of characters.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::{assignment, headers, tokens};
+
+/// A trigger that was found, and the text around it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) text: &'a str,
+    /// Where the trigger is.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Up to here everything is dealt with; it is zero or the end of something hidden.
+    pub(super) floor: usize,
+    /// Whether the text was broken off, so that its end need not be the end of a credential.
+    pub(super) broken_off: bool,
+}
+
+/// Looks at a place and tells what to hide.
+type Matcher = fn(Place<'_>) -> Option<Range<usize>>;
+
+struct Triggers {
+    finder: AhoCorasick,
+    matchers: Vec<Matcher>,
+}
+
+static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
+    let prefixed = tokens::PREFIXED
+        .iter()
+        .map(|shape| (shape.prefix, tokens::prefixed as Matcher));
+    let (words, matchers): (Vec<_>, Vec<_>) = prefixed.chain(OTHER.iter().copied()).unzip();
+    Triggers {
+        finder: AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            // Triggers may overlap; only the standard kind reports each of them.
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words)
+            .expect("a hundred short words fit into an automaton"),
+        matchers,
+    }
+});
+
+/// The triggers that are not the prefix of a token.
+const OTHER: &[(&str, Matcher)] = &[
+    ("eyJ", tokens::json_web_token),
+    ("SG.", tokens::send_grid),
+    (":AA", tokens::telegram),
+    ("-----BEGIN", tokens::private_key),
+    ("bearer", headers::bearer),
+    ("basic", headers::basic),
+    ("://", headers::url_password),
+    ("hooks.slack.com/services/", headers::slack_webhook),
+    ("sig=", assignment::parameter),
+    ("signature=", assignment::parameter),
+    ("pwd=", assignment::parameter),
+    ("password", assignment::assignment),
+    ("passwd", assignment::assignment),
+    ("passphrase", assignment::assignment),
+    ("passcode", assignment::assignment),
+    ("dbpass", assignment::assignment),
+    ("db_pass", assignment::assignment),
+    ("pgpass", assignment::assignment),
+    ("smtp_pass", assignment::assignment),
+    ("secret", assignment::assignment),
+    ("token", assignment::assignment),
+    ("apikey", assignment::assignment),
+    ("api_key", assignment::assignment),
+    ("api-key", assignment::assignment),
+    ("privatekey", assignment::assignment),
+    ("private_key", assignment::assignment),
+    ("private-key", assignment::assignment),
+    ("signingkey", assignment::assignment),
+    ("signing_key", assignment::assignment),
+    ("encryptionkey", assignment::assignment),
+    ("encryption_key", assignment::assignment),
+    ("accountkey", assignment::assignment),
+    ("account_key", assignment::assignment),
+    ("sharedkey", assignment::assignment),
+    ("shared_key", assignment::assignment),
+    ("accesskey", assignment::assignment),
+    ("access_key", assignment::assignment),
+    ("authkey", assignment::assignment),
+    ("auth_key", assignment::assignment),
+    ("jwt", assignment::assignment),
+    ("authorization", assignment::assignment),
+    ("cookie", assignment::assignment),
+];
+
+/// Whether anything in the text needs a closer look.
+pub(super) fn is_suspicious(text: &str) -> bool {
+    TRIGGERS.finder.is_match(text)
+}
+
+/// Adds the credentials that the text shows.
+pub(super) fn find(text: &str, broken_off: bool, found: &mut Vec<Range<usize>>) {
+    let triggers = &*TRIGGERS;
+    let mut floor = 0;
+    for one in triggers.finder.find_overlapping_iter(text) {
+        if one.start() < floor {
+            continue;
+        }
+        let place = Place {
+            text,
+            start: one.start(),
+            end: one.end(),
+            floor,
+            broken_off,
+        };
+        if let Some(range) = (triggers.matchers[one.pattern()])(place)
+            && !range.is_empty()
+        {
+            floor = floor.max(range.end);
+            // What is already hidden stays as it is, so that text without secrets is not copied.
+            if &text[range.clone()] != crate::mask::MASKED {
+                found.push(range);
+            }
+        }
+    }
+}
+
+// === impl Place ===
+
+impl<'a> Place<'a> {
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    pub(super) fn trigger(&self) -> &'a str {
+        &self.text[self.start..self.end]
+    }
+
+    /// The byte in front of the trigger, unless it is hidden or there is none.
+    pub(super) fn before(&self) -> Option<u8> {
+        self.byte_before(self.start)
+    }
+
+    pub(super) fn byte_before(&self, at: usize) -> Option<u8> {
+        (at > self.floor).then(|| self.bytes()[at - 1])
+    }
+
+    /// Whether no word goes on into the trigger.
+    pub(super) fn begins_word(&self) -> bool {
+        !self
+            .before()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+    }
+
+    /// Where the run of such bytes that begins at `from` ends.
+    pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.bytes()[from..];
+        from + rest
+            .iter()
+            .position(|byte| !belongs(*byte))
+            .unwrap_or(rest.len())
+    }
+
+    /// The same, but it looks at no more than `limit` bytes.
+    pub(super) fn short_run(
+        &self,
+        from: usize,
+        limit: usize,
+        belongs: impl Fn(u8) -> bool,
+    ) -> usize {
+        let rest = &self.bytes()[from..];
+        let rest = &rest[..limit.min(rest.len())];
+        from + rest
+            .iter()
+            .position(|byte| !belongs(*byte))
+            .unwrap_or(rest.len())
+    }
+
+    /// Whether a credential that ends here may go on in what was broken off.
+    pub(super) fn is_broken_off_at(&self, end: usize) -> bool {
+        self.broken_off && end == self.text.len()
+    }
+}
