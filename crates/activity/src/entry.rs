@@ -111,6 +111,11 @@ impl Entry {
         draft.arguments = Some(Kept::of(text, draft.hiding.limit));
     }
 
+    /// Whether the arguments are noted, and not only how large they are.
+    pub fn has_arguments(&self) -> bool {
+        self.draft.weight() > 0
+    }
+
     /// Notes how large the arguments are, where it is not known yet which of them are secret.
     pub fn arguments_withheld(&mut self, text: &str) {
         self.draft().arguments = Some(Kept::size_only(text));

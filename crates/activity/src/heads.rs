@@ -23,11 +23,12 @@ const SUFFIX: &str = ".head";
 const SET_ASIDE: &str = "broken";
 
 /// Who writes a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
     /// The daemon.
     Daemon,
     /// A command that runs a gateway of its own.
+    #[default]
     Command,
 }
 

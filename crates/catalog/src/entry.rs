@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcpproxy_policy::{Effect, Hints, Operation};
+use mcpproxy_policy::{Effect, Hints, Operation, SecretFields};
 use mcpproxy_wire::{Json, Tool};
 
 use crate::arguments::Arguments;
@@ -38,6 +38,8 @@ pub enum Availability {
 pub(crate) struct Definition {
     tool: Tool,
     arguments: OnceLock<Arguments>,
+    secret_arguments: OnceLock<SecretFields>,
+    secret_results: OnceLock<SecretFields>,
 }
 
 // === impl Entry ===
@@ -118,6 +120,28 @@ impl Entry {
             .get_or_init(|| Arguments::compile(&self.qualified, &self.definition.tool.input_schema))
     }
 
+    /// Which of its arguments its schema marks as secret.
+    pub fn secret_arguments(&self) -> &SecretFields {
+        let schema = &self.definition.tool.input_schema;
+        self.definition
+            .secret_arguments
+            .get_or_init(|| SecretFields::of_schema(&schema.to_value()))
+    }
+
+    /// Which parts of its structured results its output schema marks as secret.
+    pub fn secret_results(&self) -> &SecretFields {
+        self.definition.secret_results.get_or_init(|| {
+            let fields = self.definition.tool.raw.fields();
+            let schema = fields.and_then(|fields| {
+                let raw = fields.get("outputSchema")?;
+                serde_json::from_str(raw.get()).ok()
+            });
+            schema.map_or_else(SecretFields::none, |schema| {
+                SecretFields::of_schema(&schema)
+            })
+        })
+    }
+
     pub(crate) fn definition(&self) -> &Arc<Definition> {
         &self.definition
     }
@@ -146,6 +170,8 @@ impl Definition {
         Self {
             tool,
             arguments: OnceLock::new(),
+            secret_arguments: OnceLock::new(),
+            secret_results: OnceLock::new(),
         }
     }
 

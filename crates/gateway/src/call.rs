@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind, Status};
+use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind};
 use mcpproxy_catalog::Entry;
 use mcpproxy_policy::{Decision, Intent, Operation, Subject, Warning, decide};
 use mcpproxy_wire::CallResult;
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::Gateway;
 use crate::failure::{Code, Failure, Violation};
+use crate::on_record::{close, not_recorded, note_arguments, note_result, on_record};
 use crate::request::{Arguments, CallRequest};
 use crate::settings::ServerSettings;
 
@@ -45,6 +46,7 @@ impl Gateway {
         let mut warnings = Vec::new();
         let result = match request {
             Ok(request) => {
+                self.note_request(&mut record, &request);
                 let attempt = self.attempt(variant, &request, caller, &mut record, &mut warnings);
                 // A panic is a bug of ours; it costs this one call and nothing else.
                 let result = AssertUnwindSafe(attempt).catch_unwind().await;
@@ -58,7 +60,7 @@ impl Gateway {
         let result = result.map_err(|failure| failure.with_menu_schema(variant.variant(), mode));
         let (activity_id, request_id) = (record.id(), record.request_id());
         record.warned(&warnings);
-        close(record, &result);
+        let result = close(record, variant, result).await;
         Outcome {
             activity_id,
             request_id,
@@ -78,11 +80,9 @@ impl Gateway {
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
         let intent = Intent::parse(variant, &request.declared, rules.mode)?;
-        record.declared(&intent);
+        record.intended(&intent);
 
         let name = self.tool_name(&request.name)?;
-        record.about(&name.server, &name.tool);
-
         let server = self.server(&name.server)?;
         let deadline = Instant::now() + server.settings.timeout;
         let unreachable =
@@ -92,6 +92,7 @@ impl Gateway {
         let turn = server.upstream.turn(deadline).await.map_err(unreachable)?;
         server.upstream.fresh(deadline).await.map_err(unreachable)?;
         let entry = self.known_tool(&name.server, &name.tool)?;
+        note_arguments(record, &entry, &request.arguments);
 
         let permit = match decide(&intent, &subject(&entry), rules) {
             Decision::Allow(permit, notes) => {
@@ -103,10 +104,12 @@ impl Gateway {
         check_arguments(&entry, &request.arguments)?;
         self.check_rate(&server.settings, &entry, caller)?;
 
-        record.sending();
-        turn.call(&permit, request.arguments.text(), deadline)
-            .await
-            .map_err(unreachable)
+        let recorded = record.sending(deadline).await;
+        recorded.map_err(|problem| not_recorded(&problem))?;
+        let call = turn.call(&permit, request.arguments.text(), deadline);
+        let result = on_record(record, call).await.map_err(unreachable)?;
+        note_result(record, &entry, &result);
+        Ok(result)
     }
 
     fn check_rate(
@@ -190,17 +193,6 @@ fn name_the_call(failure: Failure, variant: Operation, request: &CallRequest) ->
     failure
         .with("tool", request.name.as_str())
         .with("variant", variant.variant())
-}
-
-fn close(record: ActivityEntry, result: &Result<CallResult, Failure>) {
-    match result {
-        Ok(result) if result.is_error() => record.close(Status::Error, Some("TOOL_ERROR")),
-        Ok(_) => record.close(Status::Success, None),
-        Err(failure) if failure.code.is_of_upstream() => {
-            record.close(Status::Error, Some(failure.code.as_str()));
-        }
-        Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
-    }
 }
 
 // === impl Outcome ===

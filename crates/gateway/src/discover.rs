@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpproxy_activity::{Caller, Kind, Status};
+use mcpproxy_activity::{Caller, End, Kind, Status};
 use mcpproxy_catalog::{Query, present};
 use mcpproxy_wire::json::Fields;
 use serde::Serialize;
@@ -24,7 +24,7 @@ const MOST_RESULTS: u64 = 50;
 const MOST_DESCRIBED: usize = 20;
 
 /// A search, as asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Search {
     /// What the tool should do.
     pub query: String,
@@ -51,48 +51,81 @@ pub struct Found {
     pub result: Result<String, Failure>,
 }
 
+/// An answer, and what of it goes on the record.
+struct Answer {
+    text: String,
+    on_record: Value,
+}
+
 impl Gateway {
     /// Answers `retrieve_tools`.
-    pub fn retrieve_tools(&self, search: Result<Search, Failure>, caller: &Arc<Caller>) -> Found {
-        self.discover("retrieve_tools", caller, |_| {
+    pub async fn retrieve_tools(
+        &self,
+        search: Result<Search, Failure>,
+        caller: &Arc<Caller>,
+    ) -> Found {
+        let asked = search.as_ref().map(raw).ok();
+        self.discover("retrieve_tools", caller, asked, |_| {
             search.and_then(|search| self.search(&search))
         })
+        .await
     }
 
     /// Answers `describe_tool`.
-    pub fn describe_tools(
+    pub async fn describe_tools(
         &self,
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
     ) -> Found {
-        self.discover("describe_tool", caller, |request_id| {
+        let asked = names.as_ref().map(|names| json!({ "names": names }));
+        let asked = asked.map(|asked| asked.to_string()).ok();
+        self.discover("describe_tool", caller, asked, |request_id| {
             names.map(|names| self.describe(&names, request_id))
         })
+        .await
     }
 
-    /// Answers a question about tools; like a call, it is on the record either way.
-    fn discover(
+    /// Answers a question about tools; like a call, it is on the record either way, with what
+    /// was asked and which tools were named in the answer.
+    async fn discover(
         &self,
         tool: &str,
         caller: &Arc<Caller>,
-        answer: impl FnOnce(Uuid) -> Result<String, Failure>,
+        asked: Option<String>,
+        answer: impl FnOnce(Uuid) -> Result<Answer, Failure>,
     ) -> Found {
-        let record = self.log.open(Kind::Discovery, caller, None);
+        let mut record = self.log.open(Kind::Discovery, caller, None);
+        record.asked(tool);
+        if let Some(asked) = &asked {
+            record.arguments(asked);
+        }
         let (activity_id, request_id) = (record.id(), record.request_id());
         let mode = self.settings.load().rules.mode;
         let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
-        match &result {
-            Ok(_) => record.close(Status::Success, None),
-            Err(failure) => record.close(Status::Blocked, Some(failure.code.as_str())),
-        }
+        let found = result.as_ref().map(|answer| answer.on_record.to_string());
+        let found = found.ok();
+        let end = match &result {
+            Ok(_) => End {
+                status: Status::Success,
+                error: None,
+                response: found.as_deref(),
+            },
+            Err(failure) => End {
+                status: Status::Blocked,
+                error: Some((failure.code.as_str(), &failure.message)),
+                response: None,
+            },
+        };
+        // A search reads; what the log cannot take of it is counted there.
+        let _ = record.close(end).await;
         Found {
             activity_id,
             request_id,
-            result,
+            result: result.map(|answer| answer.text),
         }
     }
 
-    fn search(&self, search: &Search) -> Result<String, Failure> {
+    fn search(&self, search: &Search) -> Result<Answer, Failure> {
         let settings = self.settings.load();
         if let Some(server) = &search.server {
             self.known_server(server)?;
@@ -109,13 +142,16 @@ impl Gateway {
             Detail::Full => raw(&present::full(&hit.entry, hit.score)),
             Detail::Compact => raw(&present::compact(&hit.entry, hit.score)),
         });
-        Ok(format!(
+        let text = format!(
             r#"{{"tools":[{}],"query":{},"total":{},"usage_instructions":{}}}"#,
             tools.collect::<Vec<_>>().join(","),
             json!(search.query),
             hits.total,
             json!(self.usage_instructions()),
-        ))
+        );
+        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.entry.qualified()).collect();
+        let on_record = json!({ "total": hits.total, "tools": found });
+        Ok(Answer { text, on_record })
     }
 
     /// What the variants are for, and what an agent should know when a server is missing.
@@ -130,7 +166,8 @@ impl Gateway {
         )
     }
 
-    fn describe(&self, names: &[String], request_id: Uuid) -> String {
+    fn describe(&self, names: &[String], request_id: Uuid) -> Answer {
+        let mut described = Vec::new();
         let mut tools = Vec::new();
         let mut errors = Vec::new();
         for name in names {
@@ -138,17 +175,24 @@ impl Gateway {
                 .tool_name(name)
                 .and_then(|parsed| self.known_tool(&parsed.server, &parsed.tool));
             match found {
-                Ok(entry) => tools.push(raw(&present::described(&entry))),
+                Ok(entry) => {
+                    described.push(entry.qualified().to_owned());
+                    tools.push(raw(&present::described(&entry)));
+                }
                 Err(failure) => {
                     errors.push(json!({ "name": name, "error": failure.to_json(request_id) }));
                 }
             }
         }
-        format!(
+        let text = format!(
             r#"{{"tools":[{}],"errors":{}}}"#,
             tools.join(","),
             json!(errors)
-        )
+        );
+        Answer {
+            text,
+            on_record: json!({ "total": described.len(), "tools": described }),
+        }
     }
 }
 

@@ -9,7 +9,11 @@ pub mod discover;
 pub mod failure;
 pub mod menu;
 mod nearest;
+mod noted;
+mod on_record;
 mod rate;
+pub mod records;
+pub mod redaction;
 mod reload;
 pub mod request;
 mod servers;
@@ -21,18 +25,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use mcpproxy_activity::Log;
+use mcpproxy_activity::{Archive, Log, Role, StoreError};
 use mcpproxy_catalog::Catalog;
 use mcpproxy_policy::Mask;
 use mcpproxy_upstream::{BuiltIn, Runtime};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use call::Outcome;
 pub use failure::{Code, Failure};
-pub use mcpproxy_activity::Caller;
+pub use mcpproxy_activity::{Caller, Role as LogRole};
 pub use request::CallRequest;
+use servers::Servers;
 pub use servers::Wanted;
-use servers::{CatalogObserver, Servers};
 use settings::Settings;
 
 /// Everything one call needs, shared by all faces.
@@ -42,6 +47,7 @@ pub struct Gateway {
     catalog: Arc<Catalog>,
     servers: ArcSwap<Servers>,
     log: Log,
+    role: Role,
     rates: rate::RateLimits,
     runtime: Runtime,
     built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
@@ -50,6 +56,8 @@ pub struct Gateway {
     problem: Mutex<Option<String>>,
     reconciling: Mutex<()>,
     tasks: TaskTracker,
+    /// Ends what runs beside the calls.
+    stopping: CancellationToken,
     started: Instant,
 }
 
@@ -62,17 +70,22 @@ pub struct Options {
     pub wanted: Wanted,
     /// Servers inside this program, by their names.
     pub built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
+    /// Who writes the log: a daemon, or a command with a gateway of its own.
+    pub role: Role,
 }
 
 impl Gateway {
-    /// Starts the servers of the settings. Needs a Tokio runtime.
-    pub fn start(settings: Settings, options: Options) -> Arc<Self> {
+    /// Opens the log and starts the servers of the settings. Needs a Tokio runtime.
+    pub fn start(settings: Settings, options: Options) -> Result<Arc<Self>, StoreError> {
+        redaction::set(settings.secrets());
+        let log = noted::open_log(&settings, options.role)?;
         let catalog = Arc::new(Catalog::default());
-        let runtime = Runtime::new(
-            options.guard,
-            env!("CARGO_PKG_VERSION"),
-            Arc::new(CatalogObserver(Arc::clone(&catalog))),
-        );
+        let observer = noted::Observing {
+            catalog: Arc::clone(&catalog),
+            // A command lives for one call; what its servers do is no change of anything.
+            log: (options.role == Role::Daemon).then(|| log.clone()),
+        };
+        let runtime = Runtime::new(options.guard, env!("CARGO_PKG_VERSION"), Arc::new(observer));
         let mut built_ins = options.built_ins;
         if settings.demo {
             built_ins.push((demo::NAME.into(), Arc::new(demo::Cards::default())));
@@ -81,7 +94,8 @@ impl Gateway {
             mask: ArcSwap::from_pointee(Mask::new(settings.secrets())),
             catalog,
             servers: ArcSwap::default(),
-            log: Log::default(),
+            log,
+            role: options.role,
             rates: rate::RateLimits::default(),
             runtime,
             built_ins,
@@ -89,11 +103,24 @@ impl Gateway {
             problem: Mutex::default(),
             reconciling: Mutex::default(),
             tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             started: Instant::now(),
             settings: ArcSwap::from_pointee(settings),
         });
+        gateway.note_start();
         gateway.reconcile(&gateway.settings.load());
-        gateway
+        gateway.keep_pruned();
+        Ok(gateway)
+    }
+
+    /// Everything that was recorded.
+    pub fn archive(&self) -> &Archive {
+        self.log.archive()
+    }
+
+    /// Changes after each commit of the log.
+    pub fn recorded(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.log.recorded()
     }
 
     /// The settings in force.

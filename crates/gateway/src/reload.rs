@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 
 use mcpproxy_policy::Mask;
 
-use crate::Gateway;
 use crate::settings::{Settings, SettingsError};
+use crate::{Gateway, noted, redaction};
 
 impl Gateway {
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
@@ -16,15 +16,23 @@ impl Gateway {
                 if settings.listen != self.settings.load().listen {
                     tracing::warn!("the new listen address takes effect at the next start");
                 }
+                if settings.store != self.settings.load().store {
+                    tracing::warn!("the new store takes effect at the next start");
+                }
                 self.mask.store(Arc::new(Mask::new(settings.secrets())));
+                redaction::set(settings.secrets());
+                self.log.hide(redaction::current());
+                self.log.keep(noted::keeping(&settings));
                 let settings = Arc::new(settings);
                 self.settings.store(Arc::clone(&settings));
+                self.note_configuration(None);
                 self.reconcile(&settings);
                 self.note_problem(None);
                 tracing::info!("configuration reloaded");
             }
             Err(error) => {
                 tracing::error!(%error, "the changed configuration cannot be used, the running one stays");
+                self.note_configuration(Some(&error.to_string()));
                 self.note_problem(Some(error.to_string()));
             }
         }

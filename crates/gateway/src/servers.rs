@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_catalog::{Availability, Catalog, Entry, Operator, ServerListing, ToolOverride};
+use mcpproxy_catalog::{Availability, Entry, Operator, ToolOverride};
 use mcpproxy_upstream::{
-    HttpSpec, Observer, Spec, State, StdioSpec, Transport as UpstreamTransport, Upstream,
+    HttpSpec, Spec, State, StdioSpec, Transport as UpstreamTransport, Upstream,
 };
-use mcpproxy_wire::Tool;
 
 use crate::Gateway;
 use crate::failure::{Code, Failure};
@@ -59,19 +58,6 @@ pub enum Wanted {
     Only(String),
 }
 
-/// Puts what upstreams report into the catalog.
-pub(crate) struct CatalogObserver(pub(crate) Arc<Catalog>);
-
-impl Observer for CatalogObserver {
-    fn listed(&self, server: &str, tools: Vec<Tool>) {
-        self.0.replace(server, ServerListing { tools });
-    }
-
-    fn state_changed(&self, server: &str, state: &State) {
-        tracing::debug!(server, ?state, "server changed its state");
-    }
-}
-
 impl Gateway {
     /// Makes the running servers those of the settings: what is gone or changed is
     /// stopped, what is new or changed is started, the rest is left alone.
@@ -114,6 +100,7 @@ impl Gateway {
             untouched.insert(Arc::clone(name));
             after.insert(Arc::clone(name), server);
         }
+        self.note_servers(&before, &after);
         let gone: Vec<Upstream> = before
             .iter()
             .filter(|(name, _)| !untouched.contains(*name))
@@ -182,8 +169,9 @@ impl Gateway {
         }
     }
 
-    /// Stops every server and waits until they are gone.
+    /// Stops every server, waits until they are gone, and ends the log.
     pub async fn stop(&self) {
+        self.stopping.cancel();
         let servers = self.servers.swap(Arc::default());
         for server in servers.values() {
             if let Running::Yes(upstream) = &server.running {
@@ -195,6 +183,8 @@ impl Gateway {
         drop(servers);
         self.tasks.close();
         self.tasks.wait().await;
+        self.note_stop();
+        self.log.stop().await;
     }
 
     /// The server a call goes to, if it can be called at all.
@@ -300,7 +290,7 @@ impl Gateway {
 }
 
 /// Whether a server has to be started anew; the operator's word on its tools does not need it.
-fn needs_restart(running: &ServerSettings, wanted: &ServerSettings) -> bool {
+pub(crate) fn needs_restart(running: &ServerSettings, wanted: &ServerSettings) -> bool {
     let without_tools = |server: &ServerSettings| ServerSettings {
         tools: std::collections::BTreeMap::new(),
         ..server.clone()

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use mcpproxy_activity::{Filter, Status};
 use mcpproxy_upstream::State;
 
 use crate::Gateway;
@@ -29,7 +30,8 @@ impl Gateway {
     }
 
     /// The state of the gateway and of every server, for `status`.
-    pub fn status(&self) -> Value {
+    pub async fn status(&self) -> Value {
+        let activity = self.activity_status().await;
         let settings = self.settings.load();
         json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -45,7 +47,29 @@ impl Gateway {
             "servers": self.servers_status(),
             "tools": self.catalog.snapshot().entries().count(),
             "calls": self.log.counts(),
+            "activity": activity,
         })
+    }
+
+    /// How the log is, and how many calls nobody saw the outcome of.
+    async fn activity_status(&self) -> Value {
+        let in_doubt = Filter {
+            status: Some(Status::InDoubt),
+            ..Filter::default()
+        };
+        let found = self.log.archive().count(&in_doubt).await;
+        let mut health = json!(self.log.health());
+        // Calls that are under way have no outcome on record either, but they will.
+        let in_doubt = found
+            .as_ref()
+            .map(|count| count.saturating_sub(self.log.under_way()));
+        health["in_doubt"] = json!(in_doubt.ok());
+        if let Err(problem) = found
+            && health["problem"].is_null()
+        {
+            health["problem"] = json!(problem.to_string());
+        }
+        health
     }
 
     fn servers_status(&self) -> Vec<Value> {

@@ -50,7 +50,7 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
         built_ins: vec![("fragile".into(), Arc::new(Fragile))],
         ..Options::default()
     };
-    let gateway = Gateway::start(settings, options);
+    let gateway = Gateway::start(settings, options).unwrap();
     let caller = Arc::new(Caller::default());
     let call = async |tool: &str| {
         let arguments =

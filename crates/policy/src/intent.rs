@@ -3,6 +3,8 @@
 //! The declaration comes nested (`intent: { operation_type, … }`) or flat
 //! (`intent_operation_type`, …); [`Intent::parse`] accepts both, in both modes.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -123,6 +125,47 @@ impl Sensitivity {
     /// Reads one of the four words, in exactly that spelling.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.as_str() == word)
+    }
+}
+
+// === impl Declared ===
+
+impl Declared {
+    /// The declaration as it was given, in the nested form, for the record. What is longer than
+    /// any accepted value is cut; nothing if nothing was declared.
+    pub fn for_record(&self) -> Option<Value> {
+        let nested = present(self.intent.as_ref());
+        let fields = [
+            ("operation_type", &self.operation_type),
+            ("data_sensitivity", &self.data_sensitivity),
+            ("reason", &self.reason),
+        ];
+        let mut kept = serde_json::Map::new();
+        for (name, flat) in fields {
+            let inner = nested.and_then(|nested| present(nested.get(name)));
+            if let Some(value) = inner.or(present(flat.as_ref())) {
+                kept.insert(name.to_owned(), bounded(value));
+            }
+        }
+        if kept.is_empty() {
+            return nested.map(|nested| match nested {
+                Value::Object(_) => Value::Object(kept),
+                other => bounded(other),
+            });
+        }
+        Some(Value::Object(kept))
+    }
+}
+
+/// A value of a declaration, no longer than a reason may be.
+fn bounded(value: &Value) -> Value {
+    let text = match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        other => Cow::Owned(other.to_string()),
+    };
+    match text.char_indices().nth(REASON_LIMIT) {
+        Some((end, _)) => Value::String(format!("{}…", &text[..end])),
+        None => value.clone(),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::State;
 use crate::http::{self, Connector};
 
 /// How long a server may take to start: `npx` and `uvx` download it first.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Hears what happens to upstreams.
 ///

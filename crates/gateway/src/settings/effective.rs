@@ -45,6 +45,9 @@ pub fn effective(settings: &Settings) -> Value {
         },
         "hints": { "proxied": settings.hints.word() },
     })));
+    if let Some(most) = settings.activity.max_records {
+        shown["activity"]["max_records"] = json!(most);
+    }
     Value::Object(shown)
 }
 

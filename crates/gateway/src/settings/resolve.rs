@@ -59,6 +59,7 @@ pub(super) fn resolve(
         },
         activity: Activity {
             retention_days: small(file.activity.retention_days.0),
+            max_records: file.activity.max_records.map(|most| most.0),
             max_payload_bytes: small(file.activity.max_payload_bytes.0),
             durability: file.activity.durability.0,
         },

@@ -142,11 +142,13 @@ pub enum Detail {
     Compact,
 }
 
-/// The record of calls. Without effect in this version.
+/// The record of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
     /// How many days a record is kept.
     pub retention_days: u32,
+    /// How many records are kept, where there is a limit.
+    pub max_records: Option<u64>,
     /// How many bytes of arguments and of a response are kept.
     pub max_payload_bytes: usize,
     /// What a writing call waits for.
@@ -158,11 +160,11 @@ pub struct Activity {
 pub enum Durability {
     /// Its record is on disk.
     Strict,
-    /// Its record is handed to the operating system.
+    /// Nothing; its record is written soon after.
     Balanced,
 }
 
-/// Where state is kept. Without effect in this version.
+/// Where state is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Store {
     /// In a file of the data folder.

@@ -147,13 +147,16 @@ section! {
 }
 
 section! {
-    /// The record of calls. The whole section is checked, without effect in this version.
+    /// The record of calls.
     struct Activity {
-        /// How many days a record is kept. Checked, without effect in this version.
+        /// How many days a record is kept.
         "retention_days" retention_days: Whole<1, 36_500> = Value(Whole(90));
-        /// How many bytes of arguments and of a response are kept. Checked, without effect in this version.
+        /// How many records are kept; by default, all within `retention_days`.
+        "max_records" max_records: Option<Whole<1, 1_000_000_000>> = Value(None);
+        /// How many bytes of arguments and of a response are kept; the rest is cut off, its size is not.
         "max_payload_bytes" max_payload_bytes: Whole<1024, { 16 * 1024 * 1024 }> = Value(Whole(65_536));
-        /// Whether a writing call waits until its record is on disk. Checked, without effect in this version.
+        /// `strict`: a call that writes or destroys is on disk before it is sent, and its outcome before the answer
+        /// leaves. `balanced`: every record is written within 100 ms, and no call waits for it.
         "durability" durability: Choice<Durability> = Value(Choice(Durability::Strict));
     }
 }
@@ -161,8 +164,8 @@ section! {
 section! {
     /// Where state is kept.
     struct Store {
-        /// `sqlite` for a file in the data folder, or the `postgres://` address of a database.
-        /// May hold references. Checked, without effect in this version.
+        /// `sqlite` for a file in the data folder, or the `postgres://` address of a database that several
+        /// gateways share. May hold references. A change takes effect at the next start.
         "url" url: RawText<StoreAddress> = Value(RawText::preset("sqlite"));
     }
 }

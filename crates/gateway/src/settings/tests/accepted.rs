@@ -63,6 +63,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.discovery, discovery);
     let activity = Activity {
         retention_days: 90,
+        max_records: None,
         max_payload_bytes: 65_536,
         durability: Durability::Strict,
     };
@@ -128,7 +129,7 @@ fn every_key_of_a_server_is_used() {
     assert_eq!((files.enabled, files.quarantined), (false, true));
     assert_eq!(files.timeout, Duration::from_secs(90));
     assert_eq!(files.max_concurrent, 4);
-    assert_eq!(files.idle_stop, Some(Duration::from_secs(600)));
+    assert_eq!(files.idle_stop, Some(Duration::from_mins(10)));
 }
 
 #[test]
