@@ -43,7 +43,7 @@ struct Layer<'a> {
     own: &'a OwnSecrets,
     /// How many documents are around it.
     depth: usize,
-    /// Whether the text was broken off.
+    /// Whether the text may be broken off. What stands inside a whole text is whole.
     broken_off: bool,
 }
 
@@ -75,14 +75,14 @@ impl Redactor {
         let layer = Layer {
             own,
             depth: 0,
-            broken_off: false,
+            broken_off: true,
         };
         let (walked, foreign) = document::walk(self, text, layer);
         match foreign {
             None => walked,
             // From here on it is no JSON.
             Some(at) => {
-                let rest = self.string(&walked[at..], layer).into_owned();
+                let rest = self.text(&walked[at..], own).into_owned();
                 if rest == walked[at..] {
                     walked
                 } else {
@@ -97,46 +97,58 @@ impl Redactor {
         if layer.own.is_everything() || layer.own.is_exactly(text.trim()) {
             return Cow::Borrowed(MASKED);
         }
-        let walked = if layer.depth < DEEPEST_EMBEDDING && is_document(text) {
-            let inside = Layer {
-                depth: layer.depth + 1,
-                ..layer
-            };
-            document::walk(self, text, inside).0
-        } else {
-            Cow::Borrowed(text)
+        self.rounds(text, layer)
+    }
+
+    /// Hides the secrets in the name of a member. A name that equals a short secret of the call
+    /// tells nothing, and it is needed to read the rest.
+    fn name<'a>(&self, name: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
+        let no_document = Layer {
+            depth: DEEPEST_EMBEDDING,
+            ..layer
         };
-        match self.plain(&walked, layer) {
-            None => walked,
-            Some(hidden) => Cow::Owned(hidden),
+        self.rounds(name, no_document)
+    }
+
+    fn rounds<'a>(&self, text: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
+        let mut hidden = Cow::Borrowed(text);
+        for _ in 0..ROUNDS {
+            let Some(changed) = self.round(&hidden, layer) else {
+                break;
+            };
+            hidden = Cow::Owned(changed);
+        }
+        hidden
+    }
+
+    /// Looks at a text once, as a document if it may be one; `None` if there is nothing to hide.
+    fn round(&self, text: &str, layer: Layer<'_>) -> Option<String> {
+        if layer.depth == DEEPEST_EMBEDDING || !is_document(text) {
+            return self.plain(text, layer);
+        }
+        let inside = Layer {
+            depth: layer.depth + 1,
+            ..layer
+        };
+        match document::walk(self, text, inside).0 {
+            Cow::Borrowed(same) => self.plain(same, layer),
+            Cow::Owned(walked) => Some(self.plain(&walked, layer).unwrap_or(walked)),
         }
     }
 
-    /// The text with its secrets hidden; `None` if there are none.
+    /// Looks at a text that is no document; `None` if there is nothing to hide.
     fn plain(&self, text: &str, layer: Layer<'_>) -> Option<String> {
-        let mut hidden: Option<String> = None;
-        for _ in 0..ROUNDS {
-            let current = hidden.as_deref().unwrap_or(text);
-            let mut found = Vec::new();
-            self.known.find(current, &mut found);
-            layer.own.find(current, &mut found);
-            if layer.broken_off {
-                self.known.find_broken_off(current, &mut found);
-                layer.own.find_broken_off(current, &mut found);
-            }
-            let values = found.len();
-            if shapes::is_suspicious(current) {
-                shapes::find(current, layer.broken_off, &mut found);
-            }
-            if found.is_empty() {
-                break;
-            }
-            hidden = Some(hide(current, found).into_owned());
-            if values == 0 {
-                break;
-            }
+        let mut found = Vec::new();
+        self.known.find(text, &mut found);
+        layer.own.find(text, &mut found);
+        if layer.broken_off {
+            self.known.find_broken_off(text, &mut found);
+            layer.own.find_broken_off(text, &mut found);
         }
-        hidden
+        if shapes::is_suspicious(text) {
+            shapes::find(text, layer.broken_off, &mut found);
+        }
+        (!found.is_empty()).then(|| hide(text, found).into_owned())
     }
 
     /// Whether anything in a text may be a value or a shape to hide.

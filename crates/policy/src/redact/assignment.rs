@@ -225,7 +225,7 @@ impl Place<'_> {
     }
 }
 
-/// The whole name around a trigger; names that are too long are cut, and then say nothing.
+/// The name around a trigger, without the beginning of one that is too long.
 fn name_around(place: Place<'_>) -> Range<usize> {
     let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let before = place.bytes()[place.floor..place.start]

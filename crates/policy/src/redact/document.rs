@@ -110,13 +110,22 @@ impl Walk<'_, '_> {
             .unwrap_or(rest.len());
         self.at += length;
         let number = &self.text[start..self.at];
-        let own = self.layer.own;
-        if self.takes_secret()
-            || own.is_exactly(number)
-            || (!self.is_quiet && (self.redactor.known.is_in(number) || own.is_in(number)))
-        {
+        if self.takes_secret() || self.is_secret_number(number) {
             self.replace(start, &format!("\"{MASKED}\""));
         }
+    }
+
+    fn is_secret_number(&self, number: &str) -> bool {
+        let (known, own) = (&self.redactor.known, self.layer.own);
+        if self.layer.broken_off && self.at == self.text.len() {
+            let mut found = Vec::new();
+            known.find_broken_off(number, &mut found);
+            own.find_broken_off(number, &mut found);
+            if !found.is_empty() {
+                return true;
+            }
+        }
+        own.is_exactly(number) || (!self.is_quiet && (known.is_in(number) || own.is_in(number)))
     }
 
     fn string(&mut self) {
@@ -133,19 +142,18 @@ impl Walk<'_, '_> {
             Cow::Borrowed(written)
         };
         let layer = Layer {
-            broken_off: !scan.is_closed,
+            broken_off: self.layer.broken_off && !scan.is_closed,
             ..self.layer
         };
         let hidden = if is_name {
-            // A name that equals a short secret tells nothing, and is needed to read the rest.
             self.under_secret_name = is_secret_name(&value);
-            match (!may_skip)
-                .then(|| self.redactor.plain(&value, layer))
-                .flatten()
-            {
-                Some(hidden) => Cow::Owned(hidden),
-                None => return,
+            if may_skip {
+                return;
             }
+            let hidden = self.redactor.name(&value, layer);
+            // What is left may say secret where the whole did not.
+            self.under_secret_name |= is_secret_name(&hidden);
+            hidden
         } else if self.takes_secret() {
             Cow::Borrowed(MASKED)
         } else if may_skip && !self.layer.own.is_exactly(value.trim()) {
@@ -154,7 +162,7 @@ impl Walk<'_, '_> {
             self.redactor.string(&value, layer)
         };
         if *hidden != *value {
-            self.replace_string(start, &value, &hidden, scan.is_closed);
+            self.replace_string(start, &hidden, scan.is_closed);
         }
     }
 
@@ -169,10 +177,7 @@ impl Walk<'_, '_> {
         rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
     }
 
-    fn replace_string(&mut self, start: usize, value: &str, hidden: &str, is_closed: bool) {
-        if value == hidden {
-            return;
-        }
+    fn replace_string(&mut self, start: usize, hidden: &str, is_closed: bool) {
         let mut encoded = serde_json::Value::from(hidden).to_string();
         if !is_closed {
             encoded.pop();
