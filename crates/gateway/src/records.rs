@@ -1,0 +1,110 @@
+//! What the activity log answers, made in one place for every face.
+//!
+//! The command line without a running gateway, the REST interface and its events all give the
+//! texts made here, so they cannot differ. Nothing here writes to the log.
+
+mod csv;
+mod export;
+mod query;
+
+use mcpproxy_activity::{Archive, Kind, Record, StoreError};
+use serde::Serialize;
+use uuid::Uuid;
+
+pub use csv::COLUMNS;
+pub use export::{Export, Format, Piece};
+pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, Query, parse_filter};
+
+use crate::noted::engine;
+use crate::settings::Settings;
+use crate::{Code, Failure};
+
+/// Opens the log of a gateway that does not run.
+pub fn open(settings: &Settings) -> Result<Archive, Failure> {
+    Archive::open(&settings.data_dir, &engine(settings)).map_err(|error| unreadable(&error))
+}
+
+/// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
+pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
+    let query = Query::parse(pairs)?;
+    let page = archive
+        .page(&query.filter, query.cursor, query.limit)
+        .await
+        .map_err(|error| unreadable(&error))?;
+    Ok(to_json(&List {
+        activities: &page.records,
+        next_cursor: page.next,
+    }))
+}
+
+/// One record.
+pub async fn show(archive: &Archive, id: &str) -> Result<String, Failure> {
+    let known = query::parse_id(id)?;
+    let found = archive.find(known).await;
+    match found.map_err(|error| unreadable(&error))? {
+        Some(record) => Ok(to_json(&record)),
+        None => Err(Failure::new(
+            Code::NotFound,
+            format!("There is no record '{known}'; `mcpproxy activity list` shows what there is"),
+        )),
+    }
+}
+
+/// Whether an id is one that a record can have.
+pub fn check_id(id: &str) -> Result<(), Failure> {
+    query::parse_id(id).map(drop)
+}
+
+/// How many records there are, by what people ask for.
+pub async fn summary(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
+    let filter = parse_filter(pairs)?;
+    let summary = archive.summary(&filter).await;
+    Ok(to_json(&summary.map_err(|error| unreadable(&error))?))
+}
+
+/// Whether everything is as it was written. `progress` is told how many links of how many were
+/// checked.
+pub async fn verify(
+    archive: &Archive,
+    progress: impl FnMut(u64, u64) + Send,
+) -> Result<String, Failure> {
+    let verdict = archive.verify(progress).await;
+    Ok(to_json(&verdict.map_err(|error| unreadable(&error))?))
+}
+
+/// A record as every face shows it, on one line.
+pub fn to_line(record: &Record) -> String {
+    to_json(record)
+}
+
+/// The stream of events that a record belongs to.
+pub fn topic(kind: Kind) -> &'static str {
+    match kind {
+        Kind::ServerChange => "server",
+        Kind::ToolChange => "catalog",
+        _ => "activity",
+    }
+}
+
+/// What a store that cannot be read means for who asks.
+pub fn unreadable(error: &StoreError) -> Failure {
+    let failure = Failure::new(
+        Code::StoreUnavailable,
+        format!("The activity log cannot be read: {error}"),
+    );
+    match error {
+        // Asking again changes nothing until a person does something.
+        StoreError::Unusable(_) => failure.not_retryable(),
+        _ => failure,
+    }
+}
+
+#[derive(Serialize)]
+struct List<'a> {
+    activities: &'a [Record],
+    next_cursor: Option<Uuid>,
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("records and counts are plain data with text as keys")
+}

@@ -1,0 +1,294 @@
+//! What the log is asked for, as it was typed into a URL or behind flags.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use mcpproxy_activity::{Filter, FilterError, Position};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::nearest::nearest;
+use crate::{Code, Failure};
+
+/// How many records a page has when nothing else is said.
+pub const DEFAULT_LIMIT: usize = 50;
+
+/// The most records a page may have.
+pub const MOST_RECORDS: usize = 1_000;
+
+/// The name of a parameter and its value.
+pub type Pair = (String, String);
+
+/// A page that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// Which records.
+    pub filter: Filter,
+    /// How many of them.
+    pub limit: usize,
+    /// The last record of the page before.
+    pub cursor: Option<Uuid>,
+}
+
+/// What a follower wants to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Following {
+    /// Which records.
+    pub filter: Filter,
+    /// Where it stopped before; from now on without one.
+    pub position: Option<Position>,
+}
+
+/// The parameters that are no filters.
+pub(super) type Others<'a> = BTreeMap<&'static str, &'a str>;
+
+impl Query {
+    /// Reads the parameters of a list.
+    pub fn parse(pairs: &[Pair]) -> Result<Self, Failure> {
+        let (filter, others) = parse(pairs, &["limit", "cursor"])?;
+        Ok(Self {
+            filter,
+            limit: others
+                .get("limit")
+                .map_or(Ok(DEFAULT_LIMIT), |value| parse_limit(value))?,
+            cursor: others
+                .get("cursor")
+                .map(|value| parse_cursor(value))
+                .transpose()?,
+        })
+    }
+}
+
+impl Following {
+    /// Reads the parameters of a stream of events. `last_id` is the header of a client that comes
+    /// back; it is newer than what its address says.
+    pub fn parse(pairs: &[Pair], last_id: Option<&str>) -> Result<Self, Failure> {
+        let (filter, others) = parse(pairs, &["last_event_id"])?;
+        let position = last_id
+            .or(others.get("last_event_id").copied())
+            .map(parse_position)
+            .transpose()?;
+        Ok(Self { filter, position })
+    }
+}
+
+/// Reads parameters of which all are filters.
+pub fn parse_filter(pairs: &[Pair]) -> Result<Filter, Failure> {
+    Ok(parse(pairs, &[])?.0)
+}
+
+/// Reads the id of a record.
+pub(super) fn parse_id(value: &str) -> Result<Uuid, Failure> {
+    Uuid::try_parse(value)
+        .map_err(|_| wrong("id", value, "a UUID, as `mcpproxy activity list` shows it"))
+}
+
+/// Reads filters, and the other parameters that are allowed.
+pub(super) fn parse<'a>(
+    pairs: &'a [Pair],
+    others: &[&'static str],
+) -> Result<(Filter, Others<'a>), Failure> {
+    let now = Timestamp::now();
+    let mut filter = Filter::default();
+    let mut found = Others::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, value) in pairs {
+        let known = Filter::NAMES.iter().chain(others);
+        let Some(known) = known.copied().find(|known| known == name) else {
+            return Err(unknown(name, others));
+        };
+        if seen.contains(&known) {
+            return Err(invalid(
+                known,
+                format!("The parameter '{known}' is given more than once; one value is possible"),
+            ));
+        }
+        seen.push(known);
+        if others.contains(&known) {
+            found.insert(known, value);
+        } else if value.is_empty() {
+            // An empty word would match nothing, or look as if nothing had been filtered.
+            return Err(of_filter(
+                filter
+                    .set(known, value, now)
+                    .err()
+                    .unwrap_or_else(|| FilterError {
+                        name: known.to_owned(),
+                        message: format!(
+                            "Invalid {known} '': must not be empty; leave it out to get all"
+                        ),
+                        allowed: Vec::new(),
+                    }),
+            ));
+        } else {
+            filter.set(known, value, now).map_err(of_filter)?;
+        }
+    }
+    Ok((filter, found))
+}
+
+/// A parameter with a value that cannot be used.
+pub(super) fn wrong(name: &str, value: &str, expected: &str) -> Failure {
+    invalid(
+        name,
+        format!("Invalid {name} '{}': must be {expected}", shown(value)),
+    )
+}
+
+fn parse_limit(value: &str) -> Result<usize, Failure> {
+    let limit = value.parse().ok();
+    limit
+        .filter(|limit| (1..=MOST_RECORDS).contains(limit))
+        .ok_or_else(|| {
+            wrong(
+                "limit",
+                value,
+                &format!("a number from 1 to {MOST_RECORDS}"),
+            )
+        })
+}
+
+fn parse_cursor(value: &str) -> Result<Uuid, Failure> {
+    Uuid::try_parse(value)
+        .ok()
+        .filter(|id| id.get_version_num() == 7)
+        .ok_or_else(|| wrong("cursor", value, "the next_cursor of an earlier answer"))
+}
+
+fn parse_position(value: &str) -> Result<Position, Failure> {
+    Position::parse(value)
+        .ok_or_else(|| wrong("last_event_id", value, "the id of an event of this stream"))
+}
+
+fn unknown(name: &str, others: &[&'static str]) -> Failure {
+    let allowed: Vec<&str> = Filter::NAMES.iter().chain(others).copied().collect();
+    let guess = nearest(name, &allowed)
+        .map_or_else(String::new, |guess| format!(" Did you mean '{guess}'?"));
+    invalid(
+        name,
+        format!(
+            "Unknown parameter '{}': must be one of {}.{guess}",
+            shown(name),
+            allowed.join(", ")
+        ),
+    )
+    .with("allowed", json!(allowed))
+}
+
+fn of_filter(error: FilterError) -> Failure {
+    let failure = invalid(&error.name, error.message);
+    if error.allowed.is_empty() {
+        return failure;
+    }
+    failure.with("allowed", json!(error.allowed))
+}
+
+fn invalid(parameter: &str, message: String) -> Failure {
+    Failure::new(Code::InvalidArguments, message).with("parameter", shown(parameter))
+}
+
+/// As much of what was typed as a message can show.
+fn shown(value: &str) -> String {
+    value.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(text: &str) -> Vec<Pair> {
+        text.split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_page_has_fifty_records_unless_something_else_is_asked_for() {
+        let query = Query::parse(&[]).unwrap();
+        assert_eq!((query.limit, query.cursor), (DEFAULT_LIMIT, None));
+        let id = Uuid::now_v7();
+        let asked = format!("intent_type=read&status=error&limit=1000&cursor={id}");
+        let query = Query::parse(&pairs(&asked)).unwrap();
+        assert_eq!((query.limit, query.cursor), (1_000, Some(id)));
+        assert!(query.filter.intent_type.is_some() && query.filter.status.is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_what_can() {
+        let check = |text: &str, message: &str| {
+            let failure = Query::parse(&pairs(text)).unwrap_err();
+            assert_eq!(failure.code, Code::InvalidArguments, "{text}");
+            assert_eq!(failure.message, message, "{text}");
+        };
+        check(
+            "intent_type=delete",
+            "Invalid intent_type 'delete': must be read, write, or destructive",
+        );
+        check(
+            "limit=0",
+            "Invalid limit '0': must be a number from 1 to 1000",
+        );
+        check(
+            "limit=1001",
+            "Invalid limit '1001': must be a number from 1 to 1000",
+        );
+        check(
+            "limit=",
+            "Invalid limit '': must be a number from 1 to 1000",
+        );
+        check(
+            "limit=x",
+            "Invalid limit 'x': must be a number from 1 to 1000",
+        );
+        check(
+            "cursor=00000000-0000-0000-0000-000000000000",
+            "Invalid cursor '00000000-0000-0000-0000-000000000000': must be the next_cursor of an earlier answer",
+        );
+        check(
+            "status=error&status=error",
+            "The parameter 'status' is given more than once; one value is possible",
+        );
+        check(
+            "server=",
+            "Invalid server '': must not be empty; leave it out to get all",
+        );
+        check(
+            "status=",
+            "Invalid status '': must be success, error, blocked, or in_doubt",
+        );
+        check(
+            "intent=read",
+            "Unknown parameter 'intent': must be one of type, server, tool, status, intent_type, request_id, session_id, sensitivity, agent, from, to, text, limit, cursor.",
+        );
+        check(
+            "Status=error",
+            "Unknown parameter 'Status': must be one of type, server, tool, status, intent_type, request_id, session_id, sensitivity, agent, from, to, text, limit, cursor. Did you mean 'status'?",
+        );
+        let failure = Query::parse(&pairs("status=fine")).unwrap_err();
+        assert_eq!(
+            failure.details["allowed"],
+            json!(["success", "error", "blocked", "in_doubt"])
+        );
+        assert_eq!(failure.details["parameter"], "status");
+    }
+
+    #[test]
+    fn a_follower_comes_back_by_header_or_address_and_the_header_is_newer() {
+        let (old, new) = (
+            format!("{}.1", Uuid::now_v7().simple()),
+            format!("{}.2", Uuid::now_v7().simple()),
+        );
+        let asked = pairs(&format!("type=tool_call&last_event_id={old}"));
+        let at = |following: Following| following.position.map(|position| position.to_string());
+        assert_eq!(at(Following::parse(&asked, None).unwrap()), Some(old));
+        assert_eq!(at(Following::parse(&asked, Some(&new)).unwrap()), Some(new));
+        assert_eq!(Following::parse(&[], None).unwrap().position, None);
+        let refused = Following::parse(&[], Some("yesterday")).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "Invalid last_event_id 'yesterday': must be the id of an event of this stream"
+        );
+        assert!(Following::parse(&pairs("limit=1"), None).is_err());
+    }
+}
