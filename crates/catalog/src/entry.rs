@@ -120,25 +120,21 @@ impl Entry {
             .get_or_init(|| Arguments::compile(&self.qualified, &self.definition.tool.input_schema))
     }
 
-    /// Which of its arguments its schema marks as secret.
+    /// Which of its arguments its schema marks as secret, found when first asked for and kept.
     pub fn secret_arguments(&self) -> &SecretFields {
         let schema = &self.definition.tool.input_schema;
         self.definition
             .secret_arguments
-            .get_or_init(|| SecretFields::of_schema(&schema.to_value()))
+            .get_or_init(|| secret_fields(schema.text()))
     }
 
-    /// Which parts of its structured results its output schema marks as secret.
+    /// Which parts of its structured results its output schema marks as secret; none if it has no
+    /// such schema.
     pub fn secret_results(&self) -> &SecretFields {
         self.definition.secret_results.get_or_init(|| {
             let fields = self.definition.tool.raw.fields();
-            let schema = fields.and_then(|fields| {
-                let raw = fields.get("outputSchema")?;
-                serde_json::from_str(raw.get()).ok()
-            });
-            schema.map_or_else(SecretFields::none, |schema| {
-                SecretFields::of_schema(&schema)
-            })
+            let schema = fields.and_then(|fields| fields.given("outputSchema"));
+            schema.map_or_else(SecretFields::none, |schema| secret_fields(schema.get()))
         })
     }
 
@@ -178,4 +174,18 @@ impl Definition {
     pub(crate) fn tool(&self) -> &Tool {
         &self.tool
     }
+}
+
+/// The fields that a schema marks as secret; all of them, if the schema speaks of secrets but
+/// cannot be read.
+fn secret_fields(schema: &str) -> SecretFields {
+    // Few schemas mark anything, and this tells without reading them. A backslash may hide a mark.
+    let may_mark = ["writeOnly", "password", "\\"];
+    if !may_mark.iter().any(|mark| schema.contains(mark)) {
+        return SecretFields::none();
+    }
+    serde_json::from_str(schema).map_or_else(
+        |_| SecretFields::all(),
+        |schema| SecretFields::of_schema(&schema),
+    )
 }

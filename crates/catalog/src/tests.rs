@@ -302,3 +302,58 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
         );
     }
 }
+
+#[test]
+fn fields_that_the_schemas_of_a_tool_mark_as_secret() {
+    let definition = json!({"name": "login", "inputSchema": {"properties": {
+            "user": {"type": "string"}, "password": {"type": "string", "format": "password"}}},
+        "outputSchema": {"properties": {"session": {"writeOnly": true}}}});
+    let plain = json!({"name": "list", "inputSchema": {"properties": {"password": {}}}});
+    // The mark is escaped, which means the same.
+    let escaped = Json::parse(
+        r#"{"name": "escaped", "inputSchema": {"properties": {"pin": {"write\u004fnly": true}}}}"#,
+    );
+    // The mark stands deeper than the reader goes.
+    let deep = Json::parse(format!(
+        r#"{{"name": "deep", "inputSchema": {{"a": {}"writeOnly"{}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    ));
+    let tools = vec![
+        tool(&definition),
+        tool(&plain),
+        Tool::parse(&escaped.unwrap()).unwrap(),
+        Tool::parse(&deep.unwrap()).unwrap(),
+    ];
+    let catalog = catalog(vec![("idp", tools)]);
+    let snapshot = catalog.snapshot();
+    let hidden = |name: &str, value: &Value| {
+        let entry = snapshot.find("idp", name).unwrap();
+        entry.secret_arguments().hide(value).0
+    };
+    let value = json!({"user": "joe", "password": "x", "pin": 7});
+    assert_eq!(
+        hidden("login", &value),
+        json!({"user": "joe", "password": "***", "pin": 7})
+    );
+    assert_eq!(hidden("list", &value), value);
+    assert_eq!(
+        hidden("escaped", &value),
+        json!({"user": "joe", "password": "x", "pin": "***"})
+    );
+    assert_eq!(hidden("deep", &value), json!("***"));
+
+    let login = snapshot.find("idp", "login").unwrap();
+    let session = json!({"session": "abcdef", "until": "noon"});
+    assert_eq!(
+        login.secret_results().hide(&session).0,
+        json!({"session": "***", "until": "noon"})
+    );
+    assert!(
+        snapshot
+            .find("idp", "list")
+            .unwrap()
+            .secret_results()
+            .is_empty()
+    );
+}
