@@ -5,8 +5,8 @@
 //! show themselves by their looks or by the name they stand under. It must never fail, never
 //! take more than linear time, and never turn valid JSON into something else.
 //!
-//! Start reading at [`Redactor::json`]; [`document`] goes through the text of a document,
-//! [`shapes`] knows what credentials look like, [`names`] how they are called.
+//! Start reading at [`Redactor::json`]; `document` goes through the text of a document, `shapes`
+//! knows what credentials look like, `names` how they are called.
 
 mod assignment;
 mod document;
