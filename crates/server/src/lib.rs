@@ -5,14 +5,18 @@
 //! whichever way it comes; then `mcp`, the same over HTTP.
 
 mod access;
+mod activity;
 mod body;
+mod events;
 mod listen;
 mod mcp;
 pub mod message;
+mod openapi;
 mod respond;
 mod rest;
 mod sessions;
 pub mod stdio;
+mod trace;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +24,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use mcpproxy_gateway::Gateway;
@@ -94,25 +98,73 @@ impl Entrance {
     }
 }
 
+/// A route: its method and path, and what answers there.
+struct Route {
+    #[cfg_attr(
+        not(test),
+        expect(
+            dead_code,
+            reason = "the handler knows; this is for the tests of the description"
+        )
+    )]
+    method: &'static str,
+    path: &'static str,
+    handler: MethodRouter<Arc<App>>,
+}
+
+/// Where administrators come in, under `/api/v1`.
+fn administration() -> Vec<Route> {
+    let read = |path, handler| Route {
+        method: "get",
+        path,
+        handler,
+    };
+    let write = |path, handler| Route {
+        method: "post",
+        path,
+        handler,
+    };
+    vec![
+        read("/activity", get(activity::list)),
+        read("/activity/summary", get(activity::summary)),
+        read("/activity/export", get(activity::export)),
+        read("/activity/verify", get(activity::verify)),
+        read("/activity/{id}", get(activity::show)),
+        read("/events", get(events::events)),
+        read("/openapi.json", get(openapi::document)),
+        read("/status", get(rest::status)),
+        read("/config", get(rest::config)),
+        read("/tools", get(rest::list_tools)),
+        write("/tools/call", post(rest::call_tool)),
+        read("/tools/{server}/{tool}", get(rest::show_tool)),
+    ]
+}
+
+/// Where whoever watches over the gateway comes in.
+fn health() -> Vec<Route> {
+    let read = |path, handler| Route {
+        method: "get",
+        path,
+        handler,
+    };
+    vec![
+        read("/healthz", get(rest::healthz)),
+        read("/readyz", get(rest::readyz)),
+    ]
+}
+
 /// Every route but `/mcp`, for callers that come from the given side.
 fn router(app: &Arc<App>, reach: Reach) -> Router {
-    let rest = Router::new()
-        .route("/status", get(rest::status))
-        .route("/config", get(rest::config))
-        .route("/tools", get(rest::list_tools))
-        .route("/tools/call", post(rest::call_tool))
-        .route("/tools/{server}/{tool}", get(rest::show_tool))
-        .layer(axum::middleware::from_fn_with_state(
-            (Arc::clone(app), reach),
-            access::administration,
-        ));
-    let health = Router::new()
-        .route("/healthz", get(rest::healthz))
-        .route("/readyz", get(rest::readyz))
-        .layer(axum::middleware::from_fn_with_state(
-            (Arc::clone(app), reach),
-            access::health,
-        ));
+    let routed = |routes: Vec<Route>| {
+        let add = |router: Router<_>, route: Route| router.route(route.path, route.handler);
+        routes.into_iter().fold(Router::new(), add)
+    };
+    let side = (Arc::clone(app), reach);
+    let rest = routed(administration()).layer(axum::middleware::from_fn_with_state(
+        side.clone(),
+        access::administration,
+    ));
+    let health = routed(health()).layer(axum::middleware::from_fn_with_state(side, access::health));
     Router::new()
         .nest("/api/v1", rest)
         .merge(health)

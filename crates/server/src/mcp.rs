@@ -20,6 +20,7 @@ use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::message;
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
+use crate::trace::traced;
 use crate::{App, Entrance};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -77,7 +78,8 @@ async fn post(app: &App, headers: &HeaderMap, body: Incoming) -> Response {
         }
         Ok(message) => match find_session(app, headers) {
             Ok(session) => {
-                let answer = message::answer(&app.gateway, &session.caller, message).await;
+                let caller = traced(&session.caller, headers);
+                let answer = message::answer(&app.gateway, &caller, message).await;
                 answered(form, answer)
             }
             Err(refused) => refused.response(),

@@ -88,9 +88,11 @@ async fn call(
     match name.as_str() {
         "retrieve_tools" => Ok(gateway
             .retrieve_tools(Search::parse(arguments), caller)
+            .await
             .to_call_tool_result()),
         "describe_tool" => Ok(gateway
             .describe_tools(parse_names(arguments), caller)
+            .await
             .to_call_tool_result()),
         _ => Err(invalid(&menu::unknown_tool(&name))),
     }

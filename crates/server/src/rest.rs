@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::body;
+use crate::openapi::refusals::{Access, Call, Invalid, Missing, Store};
+use crate::openapi::schemas;
 use crate::respond::{failure_response, failure_response_for, json_response};
+use crate::trace::traced;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,33 +26,62 @@ pub(crate) struct ToolsQuery {
     server: Option<String>,
 }
 
-/// The process runs.
+/// Whether the process runs
+#[utoipa::path(
+    get, path = "/healthz", tag = "gateway", operation_id = "healthz",
+    responses((status = 200, description = "It does", body = schemas::Health), Access),
+    security((), ("api_key" = []), ("bearer" = [])),
+)]
 pub(crate) async fn healthz() -> Response {
     json_response(StatusCode::OK, r#"{"status":"ok"}"#)
 }
 
-/// The gateway takes calls. Servers that are starting do not hold it back: a call waits
-/// for its own server only.
+/// Whether the gateway takes calls
+///
+/// Servers that are starting do not hold it back: a call waits for its own server only.
+#[utoipa::path(
+    get, path = "/readyz", tag = "gateway", operation_id = "readyz",
+    responses((status = 200, description = "It does", body = schemas::Readiness), Access),
+    security((), ("api_key" = []), ("bearer" = [])),
+)]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let starting = app.gateway.servers_starting();
     let body = json!({ "status": "ready", "servers_starting": starting.len() });
     json_response(StatusCode::OK, body.to_string())
 }
 
-/// `GET /status`
+/// Show the state of the gateway and of its servers
+#[utoipa::path(
+    get, path = "/api/v1/status", tag = "gateway", operation_id = "show_status",
+    responses((status = 200, description = "The state", body = schemas::GatewayStatus), Access),
+)]
 pub(crate) async fn status(State(app): State<Arc<App>>) -> Response {
-    let mut status = app.gateway.status();
+    let mut status = app.gateway.status().await;
     status["listen"] = json!(app.address.to_string());
     json_response(StatusCode::OK, status.to_string())
 }
 
-/// `GET /config`, secrets masked.
+/// Show the configuration in force, secrets masked
+///
+/// `mcpproxy config schema` prints what it can have.
+#[utoipa::path(
+    get, path = "/api/v1/config", tag = "gateway", operation_id = "show_config",
+    responses((status = 200, description = "The configuration, as the file could say it", body = Object), Access),
+)]
 pub(crate) async fn config(State(app): State<Arc<App>>) -> Response {
     let shown = settings::effective(&app.gateway.settings());
     json_response(StatusCode::OK, shown.to_string())
 }
 
-/// `GET /tools?q=&server=`
+/// List tools, or search them
+#[utoipa::path(
+    get, path = "/api/v1/tools", tag = "tools", operation_id = "list_tools",
+    params(
+        ("q" = Option<String>, Query, description = "What the tool should do; all tools without it"),
+        ("server" = Option<String>, Query, description = "Only tools of this server"),
+    ),
+    responses((status = 200, description = "The tools", body = schemas::ToolList), Invalid, Access, Missing),
+)]
 pub(crate) async fn list_tools(
     State(app): State<Arc<App>>,
     query: Result<Query<ToolsQuery>, axum::extract::rejection::QueryRejection>,
@@ -69,7 +101,15 @@ pub(crate) async fn list_tools(
     answered(listed)
 }
 
-/// `GET /tools/{server}/{tool}`
+/// Show one tool with its schema
+#[utoipa::path(
+    get, path = "/api/v1/tools/{server}/{tool}", tag = "tools", operation_id = "show_tool",
+    params(
+        ("server" = String, Path, description = "The server"),
+        ("tool" = String, Path, description = "The tool"),
+    ),
+    responses((status = 200, description = "The tool", body = schemas::Tool), Invalid, Access, Missing),
+)]
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
     path: Result<Path<(String, String)>, PathRejection>,
@@ -80,7 +120,18 @@ pub(crate) async fn show_tool(
     }
 }
 
-/// `POST /tools/call`: the same checks as through MCP.
+/// Call a tool
+///
+/// The same checks as through MCP, and the same record. An error of the tool itself is a result
+/// with `isError`.
+#[utoipa::path(
+    post, path = "/api/v1/tools/call", tag = "tools", operation_id = "call_tool",
+    request_body = schemas::CallRequest,
+    responses(
+        (status = 200, description = "The server's result", body = schemas::CallToolResult),
+        Invalid, Access, Missing, Call, Store,
+    ),
+)]
 pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(bytes) = body::read(body).await else {
@@ -91,7 +142,7 @@ pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> 
         Err(failure) => return failure_response(&failure),
     };
     let request = CallRequest::parse(variant, &arguments);
-    let caller = caller(&parts.headers);
+    let caller = traced(&caller(&parts.headers), &parts.headers);
     let outcome = app.gateway.call(variant, request, &caller).await;
     match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),

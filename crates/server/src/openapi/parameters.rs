@@ -1,0 +1,148 @@
+//! What the log is asked for, described from the very lists that are enforced.
+
+use mcpproxy_activity::{Filter, Kind, Status};
+use mcpproxy_gateway::records::{DEFAULT_LIMIT, Format, MOST_RECORDS};
+use mcpproxy_policy::{Operation, Sensitivity};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{KnownFormat, Required};
+
+/// The filters of the log.
+pub(crate) struct Filters;
+
+/// The part of the list that is asked for.
+pub(crate) struct PageParameters;
+
+/// How an export is written.
+pub(crate) struct ExportParameters;
+
+/// Where a stream of events begins.
+pub(crate) struct EventParameters;
+
+impl IntoParams for Filters {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        Filter::NAMES
+            .iter()
+            .map(|name| {
+                let (about, schema) = filter(name);
+                parameter(name, ParameterIn::Query, about, schema)
+            })
+            .collect()
+    }
+}
+
+impl IntoParams for PageParameters {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let limit = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(MOST_RECORDS))
+            .default(Some(DEFAULT_LIMIT.into()));
+        vec![
+            parameter(
+                "limit",
+                ParameterIn::Query,
+                "How many records",
+                limit.build(),
+            ),
+            parameter(
+                "cursor",
+                ParameterIn::Query,
+                "The `next_cursor` of the page before",
+                text(),
+            ),
+        ]
+    }
+}
+
+impl IntoParams for ExportParameters {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut schema = words(Format::ALL.map(Format::as_str));
+        schema.default = Some(Format::default().as_str().into());
+        let about = "JSON lines or CSV";
+        vec![parameter("format", ParameterIn::Query, about, schema)]
+    }
+}
+
+impl IntoParams for EventParameters {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let header = "The id of the last event that was seen; it wins over `last_event_id`";
+        let query = "The same, for clients that cannot set headers";
+        vec![
+            parameter("Last-Event-ID", ParameterIn::Header, header, text()),
+            parameter("last_event_id", ParameterIn::Query, query, text()),
+        ]
+    }
+}
+
+/// Text that is one of these words.
+pub(super) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words))
+        .build()
+}
+
+/// What a filter is about, and what it admits.
+fn filter(name: &str) -> (&'static str, Object) {
+    let time = "a time (RFC 3339), a date (UTC), or so long ago, such as `24h` or `7d`";
+    match name {
+        "type" => (
+            "What kind of thing happened",
+            words(Kind::ALL.iter().map(|kind| kind.as_str())),
+        ),
+        "server" => ("The server it was about", text()),
+        "tool" => ("The tool it was about, without its server", text()),
+        "status" => (
+            "What came of it",
+            words(Status::ALL.iter().map(|status| status.as_str())),
+        ),
+        "intent_type" => (
+            "The operation of the variant it came through",
+            words(Operation::ALL.map(Operation::as_str)),
+        ),
+        "request_id" => (
+            "The request it answers",
+            text_of(SchemaFormat::KnownFormat(KnownFormat::Uuid)),
+        ),
+        "session_id" => ("The session it came in", text()),
+        "sensitivity" => (
+            "How sensitive the data is; `unknown` where a call does not say",
+            words(Sensitivity::ALL.map(Sensitivity::as_str)),
+        ),
+        "agent" => ("Who asked: the token's name, else the client's", text()),
+        "from" => ("Not before this", described(time)),
+        "to" => ("Before this", described(time)),
+        "text" => (
+            "Words that server, tool, reason, error or arguments have, each by how it begins",
+            text(),
+        ),
+        // Every name is above; the tests look at each of them.
+        _ => ("", text()),
+    }
+}
+
+fn parameter(name: &str, place: ParameterIn, about: &str, schema: Object) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(Required::False)
+        .description(Some(about))
+        .schema(Some(schema))
+        .build()
+}
+
+fn text() -> Object {
+    Object::with_type(Type::String)
+}
+
+fn text_of(format: SchemaFormat) -> Object {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    text.format(Some(format)).build()
+}
+
+fn described(about: &str) -> Object {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    text.description(Some(about)).build()
+}

@@ -1,0 +1,424 @@
+//! What is answered, field by field. The tests hold real answers against it.
+#![expect(dead_code, reason = "these types only say which fields an answer has")]
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use mcpproxy_activity::{Kind, Status};
+use mcpproxy_policy::{Operation, Sensitivity};
+use serde_json::Value;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{Object, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+use uuid::Uuid;
+
+use super::parameters::words;
+
+/// Makes a schema of the words that an enum of ours has.
+macro_rules! word_schema {
+    ($name:ident, $words:expr) => {
+        pub(crate) struct $name;
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let schema: Object = words($words);
+                schema.into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    };
+}
+
+word_schema!(ActivityType, Kind::ALL.iter().map(|kind| kind.as_str()));
+word_schema!(ActivityStatus, Status::ALL.iter().map(|one| one.as_str()));
+word_schema!(OperationType, Operation::ALL.map(Operation::as_str));
+word_schema!(DataSensitivity, Sensitivity::ALL.map(Sensitivity::as_str));
+word_schema!(Variant, Operation::ALL.map(Operation::variant));
+
+/// The one shape of errors.
+#[derive(ToSchema)]
+pub(crate) struct ErrorAnswer {
+    error: ErrorObject,
+}
+
+/// What went wrong.
+#[derive(ToSchema)]
+pub(crate) struct ErrorObject {
+    /// What programs match on.
+    #[schema(example = "SERVER_MISMATCH")]
+    code: String,
+    /// What happened and what to do.
+    message: String,
+    category: ErrorCategory,
+    /// Whether the very same request may work later.
+    retryable: bool,
+    /// More for programs.
+    details: BTreeMap<String, Value>,
+    /// The id of the request, as the record of it has.
+    request_id: Uuid,
+}
+
+/// The three groups of errors.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(crate) enum ErrorCategory {
+    Validation,
+    Business,
+    System,
+}
+
+/// A page of records, newest first.
+#[derive(ToSchema)]
+pub(crate) struct ActivityList {
+    activities: Vec<Activity>,
+    /// Where the next page begins; null after the last one.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+/// One thing that happened.
+#[derive(ToSchema)]
+pub(crate) struct Activity {
+    /// A UUIDv7: ordered by time.
+    id: Uuid,
+    /// The request it answers.
+    request_id: Uuid,
+    /// The record this one belongs to.
+    #[schema(required)]
+    parent_id: Option<Uuid>,
+    /// The session the request came in.
+    #[schema(required)]
+    session_id: Option<String>,
+    /// The W3C trace the request belongs to.
+    #[schema(required)]
+    trace_id: Option<String>,
+    /// What kind of thing happened.
+    r#type: ActivityType,
+    /// When it began: UTC, with milliseconds.
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    timestamp: String,
+    /// How long it took; null of what is in doubt.
+    #[schema(required)]
+    duration_ms: Option<f64>,
+    /// The server it was about.
+    #[schema(required)]
+    server_name: Option<String>,
+    /// The tool it was about.
+    #[schema(required)]
+    tool_name: Option<String>,
+    /// The tool of the menu it came through.
+    #[schema(required)]
+    tool_variant: Option<String>,
+    /// The operation of that variant.
+    #[schema(required)]
+    intent_type: Option<OperationType>,
+    /// What the agent declared, as it declared it; also in `metadata`.
+    #[schema(required, value_type = Value)]
+    intent: Option<Value>,
+    /// How sensitive the data is; `unknown` where a call does not say.
+    #[schema(required)]
+    data_sensitivity: Option<DataSensitivity>,
+    /// Who asked: the token's name, else the client's.
+    #[schema(required)]
+    agent: Option<String>,
+    /// What came of it. Of what is `in_doubt` nobody saw the outcome.
+    status: ActivityStatus,
+    /// What was sent, secrets hidden; text where it was cut.
+    #[schema(required)]
+    arguments: Value,
+    /// How many bytes there were.
+    #[schema(required)]
+    arguments_size: Option<u64>,
+    /// Whether only the beginning was kept.
+    arguments_truncated: bool,
+    /// What came back, secrets hidden; text where it was cut.
+    #[schema(required)]
+    response: Value,
+    /// How many bytes there were.
+    #[schema(required)]
+    response_size: Option<u64>,
+    /// Whether only the beginning was kept.
+    response_truncated: bool,
+    /// Why it did not work.
+    #[schema(required)]
+    error: Option<ActivityError>,
+    /// What the caller was warned about.
+    warnings: Vec<ActivityWarning>,
+    /// The intent, the variant, the client, and what else there is to say.
+    metadata: BTreeMap<String, Value>,
+    /// The chain it is in: each writer has its own.
+    chain: Uuid,
+    /// Its number in the chain.
+    #[schema(required)]
+    seq: Option<i64>,
+    /// The hash of the link before it, in hexadecimal.
+    #[schema(required)]
+    prev_hash: Option<String>,
+    /// The hash over its content and the link before it, in hexadecimal.
+    #[schema(required)]
+    hash: Option<String>,
+    /// Its number from before the call was sent, where it was written then.
+    #[schema(required)]
+    opened_seq: Option<i64>,
+}
+
+/// Why something did not work.
+#[derive(ToSchema)]
+pub(crate) struct ActivityError {
+    code: String,
+    message: String,
+}
+
+/// What a caller was warned about.
+#[derive(ToSchema)]
+pub(crate) struct ActivityWarning {
+    code: String,
+    message: String,
+}
+
+/// How many records there are; each list begins with the most frequent.
+#[derive(ToSchema)]
+pub(crate) struct Summary {
+    total: u64,
+    by_status: Vec<Counted>,
+    by_intent: Vec<Counted>,
+    by_type: Vec<Counted>,
+    by_server: Vec<Counted>,
+    /// As `server:tool`.
+    by_tool: Vec<Counted>,
+}
+
+/// How many records have a word, and how they went.
+#[derive(ToSchema)]
+pub(crate) struct Counted {
+    name: String,
+    count: u64,
+    success: u64,
+    error: u64,
+    blocked: u64,
+    in_doubt: u64,
+}
+
+/// Whether everything is as it was written.
+#[derive(ToSchema)]
+pub(crate) struct Verdict {
+    ok: bool,
+    /// How many records were checked.
+    records: u64,
+    /// How many links were checked: two for a call that was recorded before it was sent.
+    links: u64,
+    chains: Vec<ChainVerdict>,
+    /// What is wrong, first of all.
+    #[schema(required)]
+    problem: Option<Problem>,
+    /// What is wrong first in each chain.
+    problems: Vec<Problem>,
+}
+
+/// What was found in one chain.
+#[derive(ToSchema)]
+pub(crate) struct ChainVerdict {
+    chain: Uuid,
+    records: u64,
+    /// The last link that retention removed; 0 if it removed none.
+    pruned_through: i64,
+    last_seq: i64,
+    /// The hash of the last link, in hexadecimal.
+    head: String,
+}
+
+/// Something that is not as it was written.
+#[derive(ToSchema)]
+pub(crate) struct Problem {
+    kind: Tampering,
+    #[schema(required)]
+    chain: Option<Uuid>,
+    #[schema(required)]
+    seq: Option<i64>,
+    #[schema(required)]
+    id: Option<Uuid>,
+    /// All of that in a sentence.
+    message: String,
+}
+
+/// What was done to a record.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(crate) enum Tampering {
+    Changed,
+    Removed,
+    Inserted,
+}
+
+/// Tools; a search gives the best match first and at most 50.
+#[derive(ToSchema)]
+pub(crate) struct ToolList {
+    /// What was searched for.
+    query: Option<String>,
+    /// How many there are, or match.
+    total: u64,
+    tools: Vec<ToolRow>,
+}
+
+/// A tool in a list.
+#[derive(ToSchema)]
+pub(crate) struct ToolRow {
+    /// As `server:tool`.
+    name: String,
+    server: String,
+    class: Class,
+    call_with: Variant,
+    /// Whether it can be called.
+    status: String,
+    summary: String,
+    /// How well it matches, from 0 to 1; only of a search.
+    score: Option<f64>,
+}
+
+/// What a tool does, by its annotations.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(crate) enum Class {
+    Read,
+    Write,
+    Destructive,
+    Unknown,
+}
+
+/// One tool, whole.
+#[derive(ToSchema)]
+pub(crate) struct Tool {
+    /// As `server:tool`.
+    name: String,
+    server: String,
+    description: String,
+    /// The JSON Schema of its arguments.
+    #[schema(rename = "inputSchema")]
+    input_schema: BTreeMap<String, Value>,
+    /// What the server or the operator says about it.
+    annotations: Option<BTreeMap<String, Value>>,
+    call_with: Variant,
+    class: Class,
+    /// Whether it can be called.
+    status: String,
+}
+
+/// A call: the same checks as through MCP.
+#[derive(ToSchema)]
+pub(crate) struct CallRequest {
+    variant: Variant,
+    /// As `server:tool`.
+    name: String,
+    /// The arguments.
+    args: Option<BTreeMap<String, Value>>,
+    /// The arguments as the text of a JSON object, instead of `args`.
+    args_json: Option<String>,
+    intent: Option<Intent>,
+}
+
+/// What the caller declares.
+#[derive(ToSchema)]
+pub(crate) struct Intent {
+    /// Has to be the variant's; may be left out in the mode `inferred`.
+    operation_type: Option<OperationType>,
+    data_sensitivity: Option<DataSensitivity>,
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The server's own result, and under `_meta` what the gateway adds.
+#[derive(ToSchema)]
+pub(crate) struct CallToolResult {
+    content: Vec<BTreeMap<String, Value>>,
+    #[schema(rename = "structuredContent")]
+    structured_content: Option<BTreeMap<String, Value>>,
+    /// Whether the tool itself failed.
+    #[schema(rename = "isError")]
+    is_error: Option<bool>,
+    #[schema(rename = "_meta")]
+    meta: BTreeMap<String, Value>,
+}
+
+/// The running gateway.
+#[derive(ToSchema)]
+pub(crate) struct GatewayStatus {
+    version: String,
+    pid: u32,
+    uptime_seconds: u64,
+    /// The address it listens on.
+    listen: String,
+    data_dir: String,
+    intent_declaration: BTreeMap<String, Value>,
+    /// Why the file on disk is not what runs.
+    #[schema(required)]
+    configuration_problem: Option<String>,
+    servers: Vec<ServerStatus>,
+    /// How many tools are known.
+    tools: u64,
+    calls: CallCounts,
+    activity: LogStatus,
+}
+
+/// A server of the gateway.
+#[derive(ToSchema)]
+pub(crate) struct ServerStatus {
+    name: String,
+    state: String,
+    /// Why it is not well.
+    #[schema(required)]
+    reason: Option<String>,
+    /// The last lines that a server which is not well wrote.
+    stderr: Vec<String>,
+    tools: u64,
+}
+
+/// How many calls ended how, since the start.
+#[derive(ToSchema)]
+pub(crate) struct CallCounts {
+    success: u64,
+    error: u64,
+    blocked: u64,
+    in_doubt: u64,
+}
+
+/// How the activity log is.
+#[derive(ToSchema)]
+pub(crate) struct LogStatus {
+    store: StoreName,
+    /// Why it cannot be written.
+    #[schema(required)]
+    problem: Option<String>,
+    /// Of how many calls nobody saw the outcome.
+    in_doubt: u64,
+    /// How many records wait to be written.
+    queued: u64,
+    /// How many refusals are not in the log, because it could not be written.
+    unrecorded_refusals: u64,
+}
+
+/// Where records are kept.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(crate) enum StoreName {
+    Sqlite,
+    Postgres,
+}
+
+/// Whether the gateway lives.
+#[derive(ToSchema)]
+pub(crate) struct Health {
+    status: String,
+}
+
+/// Whether the gateway takes calls.
+#[derive(ToSchema)]
+pub(crate) struct Readiness {
+    status: String,
+    /// How many servers have not answered yet; a call waits for its own server only.
+    servers_starting: u64,
+}

@@ -1,0 +1,75 @@
+//! The trace a request belongs to.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use mcpproxy_gateway::Caller;
+
+/// The caller, with the trace id of this request where it came with one.
+pub(crate) fn traced(caller: &Arc<Caller>, headers: &HeaderMap) -> Arc<Caller> {
+    match trace_id(headers) {
+        None => Arc::clone(caller),
+        Some(trace_id) => Arc::new(Caller {
+            trace_id: Some(trace_id),
+            ..Caller::clone(caller)
+        }),
+    }
+}
+
+/// The trace id of a W3C `traceparent` header; nothing if there is none, or it is not one.
+fn trace_id(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get("traceparent")?.to_str().ok()?;
+    let mut parts = text.split('-');
+    let (version, trace, parent, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let is_hexadecimal = |part: &str, length: usize| {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        part.len() == length && part.bytes().all(is_digit)
+    };
+    let is_whole = is_hexadecimal(version, 2)
+        && is_hexadecimal(trace, 32)
+        && is_hexadecimal(parent, 16)
+        && is_hexadecimal(flags, 2);
+    let is_valid = is_whole
+        && version != "ff"
+        // A version that is not known yet may have more parts.
+        && (version != "00" || parts.next().is_none())
+        && trace.bytes().any(|byte| byte != b'0')
+        && parent.bytes().any(|byte| byte != b'0');
+    is_valid.then(|| trace.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_names_a_trace() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", HeaderValue::from_str(text).unwrap());
+            trace_id(&headers)
+        };
+        let good = format!("00-{trace}-00f067aa0ba902b7-01");
+        assert_eq!(read(&good).as_deref(), Some(trace));
+        assert_eq!(
+            read(&format!("01-{trace}-00f067aa0ba902b7-01-more")).as_deref(),
+            Some(trace)
+        );
+        for wrong in [
+            "",
+            trace,
+            &format!("ff-{trace}-00f067aa0ba902b7-01"),
+            &format!("{good}-more"),
+            &good.to_uppercase(),
+            &format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
+            &format!("00-{trace}-0000000000000000-01"),
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(trace_id(&HeaderMap::new()), None);
+    }
+}
