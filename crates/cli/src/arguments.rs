@@ -1,9 +1,13 @@
 //! Everything that can be typed.
 
+mod activity;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcpproxy_gateway::settings::{Environment, Sources};
+
+pub(crate) use activity::{Activity, Export, List, Look, Summary, Watch};
 
 /// One safe, fast endpoint in front of every MCP server.
 #[derive(Debug, Parser)]
@@ -20,6 +24,7 @@ Examples:
   mcpproxy serve --demo                                  try it with nothing else installed
   mcpproxy tools search 'create an issue'
   mcpproxy call tool-read cards:get-card --args '{\"card_id\":\"card_1\"}'
+  mcpproxy activity list --intent-type destructive
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no running gateway, 4 configuration";
 
@@ -67,6 +72,9 @@ pub(crate) enum Command {
     /// Find and show tools
     #[command(subcommand)]
     Tools(Tools),
+    /// Show what agents did
+    #[command(subcommand)]
+    Activity(Box<Activity>),
     /// Show and check the configuration
     #[command(subcommand)]
     Config(Config),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{CallRequest, Caller, Failure, Gateway, Options, Wanted};
+use mcpproxy_gateway::{CallRequest, Caller, Failure, Gateway, LogRole, Options, Wanted};
 use mcpproxy_policy::Operation;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::failed::Failed;
 use crate::output::{note, printable};
 
 /// How long a gateway of our own waits for its servers before it answers with what is there.
-const SETTLE_TIME: Duration = Duration::from_secs(60);
+const SETTLE_TIME: Duration = Duration::from_mins(1);
 
 /// How often the wait for servers looks again.
 const SETTLE_STEP: Duration = Duration::from_millis(20);
@@ -45,7 +45,8 @@ impl Backend {
         if let Some(daemon) = Daemon::find(&settings::data_dir(sources)?).await {
             return Ok(Self::Daemon(daemon));
         }
-        Ok(Self::Own(own(settings::load(sources)?, wanted)))
+        let settings = settings::load(sources)?;
+        Ok(Self::Own(own(settings, wanted, LogRole::Command)?))
     }
 
     /// Makes a call; the answer is a `CallToolResult`.
@@ -94,7 +95,7 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                tell_of_failures(gateway);
+                tell_of_failures(gateway).await;
                 local(gateway.list_tools(query, server))
             }
         }
@@ -123,15 +124,28 @@ impl Backend {
 }
 
 /// Starts a gateway in this process.
-pub(crate) fn own(settings: Settings, wanted: Wanted) -> Arc<Gateway> {
-    Gateway::start(
-        settings,
-        Options {
-            guard: guard_path(),
-            wanted,
-            ..Options::default()
-        },
-    )
+pub(crate) fn own(
+    settings: Settings,
+    wanted: Wanted,
+    role: LogRole,
+) -> Result<Arc<Gateway>, Failed> {
+    let shown = settings.data_dir.display().to_string();
+    settings::create_data_dir(&settings).map_err(|error| {
+        Failed::refused(format!(
+            "the data directory {shown} cannot be made: {error}"
+        ))
+    })?;
+    let options = Options {
+        guard: guard_path(),
+        wanted,
+        role,
+        ..Options::default()
+    };
+    Gateway::start(settings, options).map_err(|error| {
+        Failed::refused(format!(
+            "the activity log of the data directory {shown} cannot be opened: {error}"
+        ))
+    })
 }
 
 /// Waits until every server has answered or failed, within bounds.
@@ -145,8 +159,8 @@ async fn settle(gateway: &Gateway) {
 }
 
 /// Tells the person which servers have no tools because they failed.
-fn tell_of_failures(gateway: &Gateway) {
-    let status = gateway.status();
+async fn tell_of_failures(gateway: &Gateway) {
+    let status = gateway.status().await;
     for server in status["servers"].as_array().map_or(&[][..], Vec::as_slice) {
         if let (Some(name), Some(reason)) = (server["name"].as_str(), server["reason"].as_str()) {
             note(&printable(&format!("server '{name}' failed: {reason}")));
@@ -184,7 +198,7 @@ fn text(value: &Value) -> Bytes {
 }
 
 /// A value as part of a URL: all but the plainest characters are written as their bytes.
-fn encode(value: &str) -> String {
+pub(crate) fn encode(value: &str) -> String {
     use std::fmt::Write;
     value.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {

@@ -4,22 +4,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
 
 /// The socket's name in the data directory.
 const SOCKET: &str = "mcpproxy.sock";
 
 /// A call may take as long as its server's timeout, of at most an hour, and a little more.
-const ANSWER_TIME: Duration = Duration::from_secs(3_900);
+const ANSWER_TIME: Duration = Duration::from_mins(65);
 
 /// The largest answer that is read.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The running gateway.
 #[derive(Debug, Clone)]
@@ -33,6 +36,14 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) session_id: Option<HeaderValue>,
     pub(crate) body: Bytes,
+}
+
+/// An answer that comes piece by piece, for as long as it takes.
+pub(crate) struct Stream {
+    pub(crate) status: StatusCode,
+    headers: HeaderMap,
+    body: Incoming,
+    driver: JoinHandle<hyper::Result<()>>,
 }
 
 /// Where the socket of a data directory is.
@@ -52,6 +63,28 @@ impl Daemon {
     /// Reads something.
     pub(crate) async fn get(&self, path: &str) -> Result<Answer, String> {
         self.send(Method::GET, path, None, Bytes::new()).await
+    }
+
+    /// Begins to read something that may go on for long, or without an end. `last_event_id` says
+    /// where an earlier stream of events broke.
+    pub(crate) async fn open(
+        &self,
+        path: &str,
+        last_event_id: Option<&str>,
+    ) -> Result<Stream, String> {
+        let mut request = request(Method::GET, path, Bytes::new())?;
+        let id = last_event_id.map(HeaderValue::try_from).transpose();
+        if let Some(id) = id.map_err(|error| format!("the request cannot be sent: {error}"))? {
+            request.headers_mut().insert(LAST_EVENT_ID, id);
+        }
+        let (response, driver) = self.exchange(request).await.map_err(unreachable)?;
+        let (parts, body) = response.into_parts();
+        Ok(Stream {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+            driver,
+        })
     }
 
     /// Sends something.
@@ -81,46 +114,107 @@ impl Daemon {
         session_id: Option<HeaderValue>,
         body: Bytes,
     ) -> Result<Answer, String> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, "localhost")
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(
-                header::USER_AGENT,
-                concat!("mcpproxy-cli/", env!("CARGO_PKG_VERSION")),
-            )
-            .body(Full::new(body))
-            .map_err(|error| format!("the request cannot be sent: {error}"))?;
+        let mut request = request(method, path, body)?;
         if let Some(id) = session_id {
             request.headers_mut().insert(SESSION_ID, id);
         }
-        tokio::time::timeout(ANSWER_TIME, self.exchange(request))
+        let answered = async {
+            let (response, driver) = self.exchange(request).await?;
+            let session_id = response.headers().get(SESSION_ID).cloned();
+            let status = response.status();
+            let body = Limited::new(response.into_body(), ANSWER_LIMIT)
+                .collect()
+                .await?
+                .to_bytes();
+            driver.abort();
+            Ok(Answer {
+                status,
+                session_id,
+                body,
+            })
+        };
+        tokio::time::timeout(ANSWER_TIME, answered)
             .await
             .map_err(|_| "the gateway did not answer in time".to_owned())?
-            .map_err(|error| format!("the gateway could not be reached: {error}"))
+            .map_err(unreachable)
     }
 
+    /// Sends a request and gives the answer as soon as its head is there, with the task that
+    /// drives the connection: it ends with the connection.
     async fn exchange(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<(Response<Incoming>, JoinHandle<hyper::Result<()>>), Broken> {
         let stream = UnixStream::connect(&self.socket).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // Ends with the connection, which ends with the answer.
         let driver = tokio::spawn(connection);
-        let response = sender.send_request(request).await?;
-        let status = response.status();
-        let session_id = response.headers().get(SESSION_ID).cloned();
-        let body = Limited::new(response.into_body(), ANSWER_LIMIT)
-            .collect()
-            .await?
-            .to_bytes();
-        driver.abort();
+        Ok((sender.send_request(request).await?, driver))
+    }
+}
+
+// === impl Stream ===
+
+impl Stream {
+    /// A header of the answer.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let value = self.headers.get(name)?;
+        value.to_str().ok().map(str::to_owned)
+    }
+
+    /// The next bytes; nothing at the end. An answer that broke off is an error.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, String> {
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|error| format!("the gateway broke off: {error}"))?;
+            if let Ok(bytes) = frame.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rest, as a whole.
+    pub(crate) async fn collect(mut self) -> Result<Answer, String> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            body.extend_from_slice(&bytes);
+            if body.len() > ANSWER_LIMIT {
+                return Err("the gateway's answer is too large".to_owned());
+            }
+        }
         Ok(Answer {
-            status,
-            session_id,
-            body,
+            status: self.status,
+            session_id: None,
+            body: body.into(),
         })
     }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(
+            header::USER_AGENT,
+            concat!("mcpproxy-cli/", env!("CARGO_PKG_VERSION")),
+        )
+        .body(Full::new(body))
+        .map_err(|error| format!("the request cannot be sent: {error}"))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands over"
+)]
+fn unreachable(error: Broken) -> String {
+    format!("the gateway could not be reached: {error}")
 }

@@ -36,6 +36,14 @@ impl Failed {
         Self::new(Kind::Usage, "USAGE", &message.into())
     }
 
+    /// What was typed is refused by the gateway's own rules.
+    pub(crate) fn wrong(failure: &Failure) -> Self {
+        Self {
+            kind: Kind::Usage,
+            error: failure.to_json(Uuid::now_v7()),
+        }
+    }
+
     /// The running gateway that the command needs is not there.
     pub(crate) fn not_reachable(message: impl Into<String>) -> Self {
         Self::new(Kind::NotReachable, "DAEMON_NOT_REACHABLE", &message.into())

@@ -9,7 +9,9 @@ mod backend;
 mod commands;
 mod daemon;
 mod failed;
+mod logging;
 mod output;
+mod progress;
 
 use std::process::ExitCode;
 
@@ -40,7 +42,7 @@ fn guard() -> Option<ExitCode> {
 }
 
 fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
-    start_logging(&arguments.command);
+    logging::start(&arguments.command);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -52,6 +54,7 @@ fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
             Command::Stdio => commands::stdio::run(common).await,
             Command::Call(call) => commands::call::run(common, call, output).await,
             Command::Tools(tools) => commands::tools::run(common, tools, output).await,
+            Command::Activity(activity) => commands::activity::run(common, *activity, output).await,
             Command::Config(config) => commands::config::run(common, config, output).await,
             Command::Status => commands::status::run(common, output).await,
         }
@@ -59,20 +62,4 @@ fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
     // A read of standard input cannot be interrupted, so its thread is not waited for.
     runtime.shutdown_background();
     code
-}
-
-/// Logs go to stderr, so that results on stdout stay clean. `RUST_LOG` changes what is logged.
-fn start_logging(command: &Command) {
-    let default = match command {
-        Command::Serve(_) => "info",
-        _ => "error",
-    };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(output::stderr_has_colour())
-        .with_target(false)
-        .init();
 }

@@ -28,7 +28,24 @@ impl Output {
             Format::Yaml => as_yaml(&decode_for_display(text)),
             Format::Table => table(&decode_for_display(text)),
         };
-        write_out(&shown);
+        // A pipe that nobody reads any more is no failure.
+        let _ = write_out(&shown);
+    }
+
+    /// Shows one of many results that come one after the other; false if nobody reads them.
+    pub(crate) fn item(self, text: &str, line: impl FnOnce(&Value) -> String) -> bool {
+        let shown = match self.format {
+            Format::Json => format!("{text}\n"),
+            // Each is a document of its own.
+            Format::Yaml => format!("---\n{}", as_yaml(&decode_for_display(text))),
+            Format::Table => line(&decode_for_display(text)),
+        };
+        write_out(&shown)
+    }
+
+    /// Whether results are shown to people.
+    pub(crate) fn is_table(self) -> bool {
+        self.format == Format::Table
     }
 
     /// Tells of an error.
@@ -45,14 +62,15 @@ impl Output {
     }
 }
 
-fn write_out(text: &str) {
+/// Writes a result; false if it could not be written: whoever closed the pipe has seen enough.
+fn write_out(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    // Whoever closed the pipe has seen enough.
-    let _ = stdout.write_all(text.as_bytes());
-    if !text.ends_with('\n') {
-        let _ = stdout.write_all(b"\n");
-    }
-    let _ = stdout.flush();
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.write_all(end))
+        .and_then(|()| stdout.flush());
+    written.is_ok()
 }
 
 /// Tells the person something that is not the result.
@@ -70,10 +88,19 @@ pub(crate) fn stderr_has_colour() -> bool {
 /// A table with a header, without lines around it.
 pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.to_vec());
     if table.is_tty() {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
+    drawn(table, header, rows)
+}
+
+/// A table whose cells are never broken into lines, so that they can be copied.
+pub(crate) fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    drawn(Table::new(), header, rows)
+}
+
+fn drawn(mut table: Table, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    table.load_style(NOTHING).set_header(header.to_vec());
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)).collect::<Vec<_>>());
     }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod activity;
 pub(crate) mod call;
 pub(crate) mod config;
 pub(crate) mod serve;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{Gateway, Wanted};
+use mcpproxy_gateway::{Gateway, LogRole, Wanted};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
@@ -35,7 +35,7 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     let listener = bind(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
 
-    let gateway = backend::own(settings.clone(), Wanted::All);
+    let gateway = backend::own(settings.clone(), Wanted::All, LogRole::Daemon)?;
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
     output.result(&announcement(&settings, address).to_string(), welcome);

@@ -42,6 +42,7 @@ fn page(status: &Value) -> String {
         "calls: {} done, {} failed, {} refused, {} in doubt; tools: {}\n",
         calls["success"], calls["error"], calls["blocked"], calls["in_doubt"], status["tools"],
     ));
+    page.push_str(&log(&status["activity"]));
     if let Some(problem) = status["configuration_problem"].as_str() {
         page.push_str(&format!(
             "The changed configuration is not in force: {}\n",
@@ -75,4 +76,52 @@ fn page(status: &Value) -> String {
         }
     }
     page
+}
+
+/// How the activity log is.
+fn log(activity: &Value) -> String {
+    let Some(store) = activity["store"].as_str() else {
+        return String::new();
+    };
+    let count = |name: &str| activity[name].as_u64().filter(|count| *count > 0);
+    let mut parts = vec![format!("log: {store}")];
+    if let Some(count) = count("in_doubt") {
+        let calls = if count == 1 { "call" } else { "calls" };
+        parts.push(format!(
+            "{count} {calls} in doubt (mcpproxy activity list --status in_doubt)"
+        ));
+    }
+    if let Some(count) = count("queued") {
+        parts.push(format!("{count} records wait to be written"));
+    }
+    if let Some(count) = count("unrecorded_refusals") {
+        parts.push(format!("{count} refusals could not be recorded"));
+    }
+    let mut shown = parts.join(", ") + "\n";
+    if let Some(problem) = activity["problem"].as_str() {
+        shown.push_str(&format!(
+            "The log cannot be written: {}. Calls that write are refused until it can.\n",
+            printable(problem).trim_end_matches('.')
+        ));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_log_is_told_in_words() {
+        let well = json!({ "store": "sqlite", "problem": null, "in_doubt": 0, "queued": 0, "unrecorded_refusals": 0 });
+        assert_eq!(log(&well), "log: sqlite\n");
+        let unwell = json!({ "store": "postgres", "problem": "the disk is full", "in_doubt": 3, "queued": 2, "unrecorded_refusals": 1 });
+        assert_eq!(
+            log(&unwell),
+            "log: postgres, 3 calls in doubt (mcpproxy activity list --status in_doubt), 2 records wait to be written, 1 refusals could not be recorded\n\
+             The log cannot be written: the disk is full. Calls that write are refused until it can.\n"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use mcpproxy_gateway::{Wanted, settings};
+use mcpproxy_gateway::{Gateway, LogRole, Wanted, settings};
 use mcpproxy_server::stdio::{Line, Lines, MOST_IN_FLIGHT};
 use mcpproxy_wire::Message;
 use mcpproxy_wire::json::on_one_line;
@@ -24,16 +24,17 @@ const WAITING_ANSWERS: usize = 64;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
     let sources = common.sources();
-    let served = match Daemon::find(&settings::data_dir(&sources)?).await {
-        Some(daemon) => relay(daemon).await,
-        None => serve_own(settings::load(&sources)?).await,
+    let served = if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
+        relay(daemon).await
+    } else {
+        let settings = settings::load(&sources)?;
+        serve_own(backend::own(settings, Wanted::All, LogRole::Command)?).await
     };
     served.map_err(|error| Failed::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve_own(settings: settings::Settings) -> std::io::Result<()> {
-    let gateway = backend::own(settings, Wanted::All);
+async fn serve_own(gateway: Arc<Gateway>) -> std::io::Result<()> {
     let served = tokio::select! {
         served = mcpproxy_server::stdio::serve(
             Arc::clone(&gateway),

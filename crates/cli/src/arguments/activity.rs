@@ -1,0 +1,262 @@
+//! What can be typed after `mcpproxy activity`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use mcpproxy_activity::{Kind, Status};
+use mcpproxy_gateway::records::{Format, Pair};
+use mcpproxy_policy::{Operation, Sensitivity};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Activity {
+    /// List records, newest first
+    #[command(
+        after_help = "Examples:\n  mcpproxy activity list --intent-type destructive\n  mcpproxy activity list --status in_doubt\n  mcpproxy activity list --server github --from 24h --limit 200 -o json"
+    )]
+    List(List),
+    /// Show everything about one record
+    #[command(
+        after_help = "Example:\n  mcpproxy activity show 01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a99"
+    )]
+    Show {
+        /// The record's id, as `activity list` shows it
+        id: String,
+        #[command(flatten)]
+        look: Look,
+    },
+    /// Show records as they are written, until Ctrl-C
+    #[command(
+        after_help = "Needs a running gateway.\n\nExamples:\n  mcpproxy activity watch\n  mcpproxy activity watch --intent-type destructive -o json"
+    )]
+    Watch(Watch),
+    /// Count records by status, intent, server and tool
+    #[command(
+        after_help = "Examples:\n  mcpproxy activity summary --from 7d\n  mcpproxy activity summary --agent claude-code -o json"
+    )]
+    Summary(Summary),
+    /// Write records to standard output or a new file
+    #[command(
+        after_help = "Examples:\n  mcpproxy activity export > activity.jsonl\n  mcpproxy activity export --format csv --from 2026-01-01 --to 2026-02-01 --file january.csv"
+    )]
+    Export(Export),
+    /// Check that no record was changed, removed or inserted
+    #[command(
+        after_help = "Exit code 0 if everything is as it was written, 1 if not.\n\nExample:\n  mcpproxy activity verify"
+    )]
+    Verify,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    /// How many records, from 1 to 1000 [default: 50]
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<String>,
+    /// Go on after an earlier page, with the cursor it ended with
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Summary {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    /// JSON lines, or CSV that is safe to open in a spreadsheet
+    #[arg(long, default_value = Format::JsonLines.as_str(), value_parser = words(Format::ALL.map(Format::as_str)))]
+    pub(crate) format: String,
+    /// A file that does not exist yet; - is standard output
+    #[arg(long, value_name = "PATH", default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+/// How people see it.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Look {
+    /// Plain words instead of icons, as when the output is no terminal
+    #[arg(long)]
+    pub(crate) no_icons: bool,
+}
+
+/// Which records are meant; all of the filters have to hold.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct Filters {
+    /// What kind of thing happened
+    #[arg(long = "type", value_parser = words(Kind::ALL.iter().map(|kind| kind.as_str())))]
+    r#type: Option<String>,
+    /// The server it was about
+    #[arg(long)]
+    server: Option<String>,
+    /// The tool it was about, without its server
+    #[arg(long)]
+    tool: Option<String>,
+    /// What came of it
+    #[arg(long, value_parser = words(Status::ALL.iter().map(|status| status.as_str())))]
+    status: Option<String>,
+    /// The operation it declared
+    #[arg(long, value_parser = words(Operation::ALL.map(Operation::as_str)))]
+    intent_type: Option<String>,
+    /// The request it answers
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+    /// The session it came in
+    #[arg(long, value_name = "ID")]
+    session_id: Option<String>,
+    /// How sensitive the data is
+    #[arg(long, value_parser = words(Sensitivity::ALL.map(Sensitivity::as_str)))]
+    sensitivity: Option<String>,
+    /// Who asked: the token's name, else the client's
+    #[arg(long)]
+    agent: Option<String>,
+    /// Not before this: a time, a date (UTC), or so long ago, such as 24h or 7d
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Before this
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// Words that server, tool, reason, error or arguments have
+    #[arg(long, value_name = "WORDS")]
+    text: Option<String>,
+}
+
+impl List {
+    /// What was asked for, as the REST interface takes it.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        let mut pairs = self.filters.pairs();
+        pairs.extend(given("limit", self.limit.as_deref()));
+        pairs.extend(given("cursor", self.cursor.as_deref()));
+        pairs
+    }
+}
+
+impl Export {
+    /// What was asked for, as the REST interface takes it.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        let mut pairs = self.filters.pairs();
+        pairs.extend(given("format", Some(&self.format)));
+        pairs
+    }
+}
+
+impl Filters {
+    /// The filters that were given, by the names of the REST interface.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        [
+            ("type", &self.r#type),
+            ("server", &self.server),
+            ("tool", &self.tool),
+            ("status", &self.status),
+            ("intent_type", &self.intent_type),
+            ("request_id", &self.request_id),
+            ("session_id", &self.session_id),
+            ("sensitivity", &self.sensitivity),
+            ("agent", &self.agent),
+            ("from", &self.from),
+            ("to", &self.to),
+            ("text", &self.text),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| given(name, value.as_deref()))
+        .collect()
+    }
+}
+
+fn given(name: &str, value: Option<&str>) -> Option<Pair> {
+    value.map(|value| (name.to_owned(), value.to_owned()))
+}
+
+fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+    use mcpproxy_activity::Filter;
+
+    use crate::arguments::{Arguments, Command};
+
+    use super::*;
+
+    #[test]
+    fn every_filter_of_the_log_is_a_flag_of_every_command_that_takes_filters() {
+        let command = Arguments::command();
+        let activity = command.find_subcommand("activity").unwrap();
+        for name in ["list", "watch", "summary", "export"] {
+            let command = activity.find_subcommand(name).unwrap();
+            for filter in Filter::NAMES {
+                let flag = filter.replace('_', "-");
+                let has = command
+                    .get_arguments()
+                    .any(|one| one.get_long() == Some(&flag));
+                assert!(has, "`activity {name}` has no --{flag}");
+            }
+        }
+    }
+
+    #[test]
+    fn flags_become_the_parameters_of_the_rest_interface() {
+        let typed = [
+            "mcpproxy",
+            "activity",
+            "list",
+            "--type",
+            "tool_call",
+            "--server",
+            "s",
+            "--tool",
+            "t",
+            "--status",
+            "error",
+            "--intent-type",
+            "read",
+            "--request-id",
+            "r",
+            "--session-id",
+            "x",
+            "--sensitivity",
+            "private",
+            "--agent",
+            "a",
+            "--from",
+            "1d",
+            "--to",
+            "1h",
+            "--text",
+            "w",
+            "--limit",
+            "7",
+            "--cursor",
+            "c",
+        ];
+        let Command::Activity(typed) = Arguments::try_parse_from(typed).unwrap().command else {
+            panic!("something else was typed");
+        };
+        let Activity::List(list) = *typed else {
+            panic!("something else was typed");
+        };
+        let names: Vec<String> = list.pairs().into_iter().map(|(name, _)| name).collect();
+        let expected = Filter::NAMES.iter().chain(&["limit", "cursor"]);
+        assert!(names.iter().eq(expected), "{names:?}");
+    }
+}

@@ -1,0 +1,184 @@
+//! `mcpproxy activity export`
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use mcpproxy_gateway::records::{self, Format};
+use serde_json::{Value, json};
+
+use super::source::{Pieces, Source};
+use crate::arguments::{Common, Export};
+use crate::commands::serve::interrupted;
+use crate::failed::Failed;
+use crate::output::{Output, printable};
+use crate::progress::Progress;
+
+pub(super) async fn run(
+    common: &Common,
+    export: &Export,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    let pairs = export.pairs();
+    records::Export::parse(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    let source = Source::find(common).await?;
+    let is_file = export.file.as_os_str() != "-";
+    // A bar between the lines of the export would help nobody.
+    let progress = if is_file || !io::stdout().is_terminal() {
+        Progress::start("exporting")
+    } else {
+        Progress::hidden()
+    };
+    let total = if progress.is_seen() {
+        source.count(&export.filters.pairs()).await?
+    } else {
+        0
+    };
+    let mut pieces = source.export(&pairs).await?;
+    let mut counter = Counter::new(&export.format);
+    let mut seen = |piece: &[u8]| {
+        counter.count(piece);
+        // More may come in than there was to export at first.
+        progress.at(counter.records(), total.max(counter.records()));
+    };
+    let written = if is_file {
+        to_file(&export.file, &mut pieces, &mut seen).await
+    } else {
+        to_stdout(&mut pieces, &mut seen).await
+    };
+    progress.end();
+    written?;
+    if is_file {
+        let report =
+            json!({ "file": export.file, "format": export.format, "records": counter.records() });
+        output.result(&report.to_string(), sentence);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sentence(report: &Value) -> String {
+    let file = report["file"].as_str().unwrap_or_default();
+    format!("{} records in {}\n", report["records"], printable(file))
+}
+
+async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<(), Failed> {
+    let mut stdout = io::stdout();
+    while let Some(piece) = pieces.next().await? {
+        match stdout.write_all(&piece).and_then(|()| stdout.flush()) {
+            Ok(()) => seen(&piece),
+            // Whoever closed the pipe has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) => {
+                return Err(Failed::refused(format!(
+                    "the export cannot be written: {error}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a new file. One that is not whole is removed, so that nobody takes it for the export.
+async fn to_file(
+    path: &Path,
+    pieces: &mut Pieces,
+    seen: &mut impl FnMut(&[u8]),
+) -> Result<(), Failed> {
+    let mut file = create(path)?;
+    let written = tokio::select! {
+        written = fill(&mut file, path, pieces, seen) => written,
+        () = interrupted() => Err(Failed::refused("the export was interrupted; the file is removed")),
+    };
+    if written.is_err() {
+        // What cannot be removed has at least been reported.
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
+async fn fill(
+    file: &mut File,
+    path: &Path,
+    pieces: &mut Pieces,
+    seen: &mut impl FnMut(&[u8]),
+) -> Result<(), Failed> {
+    while let Some(piece) = pieces.next().await? {
+        file.write_all(&piece)
+            .map_err(|error| unwritable(path, &error))?;
+        seen(&piece);
+    }
+    file.sync_all().map_err(|error| unwritable(path, &error))
+}
+
+/// Only the owner can read it: records hold what agents sent.
+fn create(path: &Path) -> Result<File, Failed> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failed::usage(format!(
+            "{} exists already; name a new file, or remove it first",
+            path.display()
+        )),
+        _ => unwritable(path, &error),
+    })
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failed {
+    Failed::refused(format!("{} cannot be written: {error}", path.display()))
+}
+
+/// Counts records by the lines they end with.
+struct Counter {
+    is_csv: bool,
+    is_quoted: bool,
+    lines: u64,
+}
+
+impl Counter {
+    fn new(format: &str) -> Self {
+        Self {
+            is_csv: format == Format::Csv.as_str(),
+            is_quoted: false,
+            lines: 0,
+        }
+    }
+
+    fn count(&mut self, piece: &[u8]) {
+        for byte in piece {
+            match byte {
+                // A quote inside of quotes comes twice, which changes nothing.
+                b'"' if self.is_csv => self.is_quoted = !self.is_quoted,
+                b'\n' if !self.is_quoted => self.lines += 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn records(&self) -> u64 {
+        self.lines.saturating_sub(u64::from(self.is_csv))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_counted_wherever_the_text_is_cut() {
+        let csv = b"id,text\r\n1,\"a\nb\"\"\n\"\r\n2,c\r\n";
+        let json = b"{\"a\":\"\\\"\"}\n{}\n";
+        for (format, text) in [("csv", &csv[..]), ("jsonl", &json[..])] {
+            for step in 1..text.len() {
+                let mut counter = Counter::new(format);
+                text.chunks(step).for_each(|piece| counter.count(piece));
+                assert_eq!(counter.records(), 2, "{format} cut every {step} bytes");
+            }
+        }
+        assert_eq!(Counter::new("csv").records(), 0);
+    }
+}

@@ -1,0 +1,228 @@
+//! `mcpproxy activity show`
+
+use std::process::ExitCode;
+
+use mcpproxy_gateway::records;
+use serde_json::Value;
+
+use super::source::Source;
+use super::words::{self, Icons, text};
+use crate::arguments::{Common, Look};
+use crate::failed::Failed;
+use crate::output::{Output, printable};
+
+/// How far the values stand to the right of the margin.
+const LABEL: usize = 14;
+
+pub(super) async fn run(
+    common: &Common,
+    id: &str,
+    look: Look,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    records::check_id(id).map_err(|failure| Failed::wrong(&failure))?;
+    let shown = Source::find(common).await?.show(id).await?;
+    let icons = Icons::wanted(look);
+    output.result(&shown, |record| page(record, icons));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(record: &Value, icons: Icons) -> String {
+    let mut page = Page::default();
+    page.lines(&[
+        ("Record", text(&record["id"])),
+        ("Type", text(&record["type"])),
+        ("Time", text(&record["timestamp"])),
+        ("Duration", words::duration(&record["duration_ms"])),
+        ("Status", words::status(&text(&record["status"]), icons)),
+        ("Server", text(&record["server_name"])),
+        ("Tool", text(&record["tool_name"])),
+        ("Agent", text(&record["agent"])),
+        ("Request", text(&record["request_id"])),
+        ("Session", text(&record["session_id"])),
+        ("Trace", text(&record["trace_id"])),
+        ("Belongs to", text(&record["parent_id"])),
+    ]);
+    intent(&mut page, record, icons);
+    if record["error"].is_object() {
+        page.section("Error");
+        page.lines(&[
+            ("Code", text(&record["error"]["code"])),
+            ("Message", text(&record["error"]["message"])),
+        ]);
+    }
+    warnings(&mut page, &record["warnings"]);
+    payload(&mut page, record, "Arguments", "arguments");
+    payload(&mut page, record, "Response", "response");
+    more(&mut page, &record["metadata"]);
+    page.section("Chain");
+    page.lines(&[
+        ("Chain", text(&record["chain"])),
+        ("Number", text(&record["seq"])),
+        ("Opened as", text(&record["opened_seq"])),
+        ("Hash", text(&record["hash"])),
+        ("Hash before", text(&record["prev_hash"])),
+    ]);
+    page.0
+}
+
+/// What the call was meant to do: what was declared, and the variant it came through.
+fn intent(page: &mut Page, record: &Value, icons: Icons) {
+    let (declared, of_variant) = (&record["intent"], text(&record["intent_type"]));
+    if declared.is_null() && of_variant.is_empty() {
+        return;
+    }
+    page.section("Intent");
+    let operation = match declared["operation_type"].as_str() {
+        Some(operation) => words::intent(operation, icons),
+        None => format!("{} (of the variant)", words::intent(&of_variant, icons)),
+    };
+    page.lines(&[
+        ("Operation", operation),
+        ("Variant", text(&record["tool_variant"])),
+        ("Sensitivity", text(&record["data_sensitivity"])),
+        ("Reason", text(&declared["reason"])),
+    ]);
+    let known = ["operation_type", "data_sensitivity", "reason"];
+    let is_plain = |name: &String| known.contains(&name.as_str());
+    let is_odd = match declared {
+        Value::Null => false,
+        Value::Object(fields) => !fields.keys().all(is_plain),
+        _ => true,
+    };
+    if is_odd {
+        page.lines(&[("As declared", declared.to_string())]);
+    }
+}
+
+fn warnings(page: &mut Page, warnings: &Value) {
+    let warnings = warnings.as_array().map_or(&[][..], Vec::as_slice);
+    if warnings.is_empty() {
+        return;
+    }
+    page.section("Warnings");
+    for warning in warnings {
+        let line = match (warning["code"].as_str(), warning["message"].as_str()) {
+            (Some(code), Some(message)) => format!("{code}: {message}"),
+            _ => warning.to_string(),
+        };
+        page.text(&line);
+    }
+}
+
+fn payload(page: &mut Page, record: &Value, title: &str, name: &str) {
+    let value = &record[name];
+    let Some(size) = record[format!("{name}_size")].as_u64() else {
+        return;
+    };
+    let is_cut = record[format!("{name}_truncated")] == Value::Bool(true);
+    let cut = if is_cut { ", cut" } else { "" };
+    page.section(&format!("{title} ({size} bytes{cut})"));
+    match value {
+        Value::String(text) => page.text(text),
+        value => page.text(&format!("{value:#}")),
+    }
+}
+
+/// What else is known, besides what is shown elsewhere.
+fn more(page: &mut Page, metadata: &Value) {
+    let fields = metadata.as_object().into_iter().flatten();
+    let rest: Vec<_> = fields
+        .filter(|(name, _)| !["intent", "tool_variant"].contains(&name.as_str()))
+        .collect();
+    if rest.is_empty() {
+        return;
+    }
+    page.section("More");
+    for (name, value) in rest {
+        page.lines(&[(name, text(value))]);
+    }
+}
+
+/// Text for a person; nothing in it can steer the terminal.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn section(&mut self, title: &str) {
+        self.0.push_str(&format!("\n{title}\n"));
+    }
+
+    /// Labels and their values; what has no value is left out.
+    fn lines(&mut self, lines: &[(&str, String)]) {
+        for (label, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+            // Text of an agent or a server must not look like a line of ours.
+            let value = printable(value).replace('\n', &format!("\n{:1$}", "", LABEL + 2));
+            self.0
+                .push_str(&format!("  {:<LABEL$}{value}\n", printable(label)));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        for line in printable(text).lines() {
+            self.0.push_str(&format!("  {line}\n"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record() -> Value {
+        json!({
+            "id": "01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a99", "type": "tool_call",
+            "timestamp": "2026-01-31T12:00:00.123Z", "duration_ms": 245.0, "status": "error",
+            "server_name": "github", "tool_name": "delete_repo",
+            "tool_variant": "call_tool_destructive", "intent_type": "destructive",
+            "intent": { "operation_type": "destructive", "data_sensitivity": "private", "reason": "User requested\ncleanup\u{1b}[2J" },
+            "data_sensitivity": "private",
+            "arguments": { "repo": "a" }, "arguments_size": 12, "arguments_truncated": false,
+            "response": "{\"conte", "response_size": 99_999, "response_truncated": true,
+            "error": { "code": "UPSTREAM_ERROR", "message": "no" },
+            "warnings": [{ "code": "OVERLY_CAUTIOUS", "message": "a read would do" }],
+            "metadata": { "intent": {}, "tool_variant": "call_tool_destructive", "client": { "name": "c" } },
+            "chain": "c", "seq": 8, "opened_seq": 7, "hash": "ab", "prev_hash": "cd",
+        })
+    }
+
+    /// FR-036: everything that was declared is in a section of its own.
+    #[test]
+    fn fr_036_the_intent_is_shown_whole() {
+        let shown = page(&record(), Icons(false));
+        let intent = shown.split("\nIntent\n").nth(1).unwrap();
+        let intent = intent.split("\n\n").next().unwrap();
+        assert_eq!(
+            intent,
+            "  Operation     destructive\n  Variant       call_tool_destructive\n  Sensitivity   private\n  Reason        User requested\n                cleanup\u{fffd}[2J"
+        );
+        for expected in [
+            "  Duration      245ms\n",
+            "\nError\n  Code          UPSTREAM_ERROR\n",
+            "\nWarnings\n  OVERLY_CAUTIOUS: a read would do\n",
+            "\nArguments (12 bytes)\n  {\n    \"repo\": \"a\"\n  }\n",
+            "\nResponse (99999 bytes, cut)\n  {\"conte\n",
+            "\nMore\n  client        {\"name\":\"c\"}\n",
+            "  Number        8\n  Opened as     7\n",
+        ] {
+            assert!(shown.contains(expected), "{expected:?} is not in {shown}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_declared_is_told_apart() {
+        let mut undeclared = record();
+        undeclared["intent"] = Value::Null;
+        assert!(
+            page(&undeclared, Icons(true))
+                .contains("  Operation     ⚠️ destructive (of the variant)\n")
+        );
+        let mut odd = record();
+        odd["intent"] = json!("delete it");
+        assert!(page(&odd, Icons(false)).contains("  As declared   \"delete it\"\n"));
+        let change = json!({ "type": "server_change", "intent": null, "intent_type": null });
+        assert!(!page(&change, Icons(false)).contains("Intent"));
+    }
+}

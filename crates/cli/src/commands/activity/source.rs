@@ -1,0 +1,153 @@
+//! Where the records come from: the running gateway, or the store itself.
+//!
+//! Both give the very same texts, because one place makes them.
+
+use mcpproxy_activity::Archive;
+use mcpproxy_gateway::records::{self, Export, Pair};
+use mcpproxy_gateway::{Failure, redaction, settings};
+use uuid::Uuid;
+
+use crate::arguments::Common;
+use crate::backend::{answered, encode};
+use crate::daemon::{Daemon, Stream};
+use crate::failed::Failed;
+
+/// Answers what is asked of the log.
+pub(super) enum Source {
+    /// The running gateway.
+    Daemon(Daemon),
+    /// What it left behind, when none runs.
+    Store(Archive),
+}
+
+/// Records as they are exported, piece by piece.
+pub(super) enum Pieces {
+    /// From the running gateway.
+    Daemon(Stream),
+    /// From the store.
+    Store(Box<Export>),
+}
+
+impl Source {
+    /// The running gateway of the data directory, else its store.
+    pub(super) async fn find(common: &Common) -> Result<Self, Failed> {
+        let sources = common.sources();
+        // A running gateway has its settings; the file may be in the middle of an edit.
+        if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
+            return Ok(Self::Daemon(daemon));
+        }
+        let settings = settings::load(&sources)?;
+        redaction::set(settings.secrets());
+        let archive = records::open(&settings).map_err(|failure| refused(&failure))?;
+        Ok(Self::Store(archive))
+    }
+
+    /// A page of records.
+    pub(super) async fn list(&self, pairs: &[Pair]) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => get(daemon, "/activity", pairs).await,
+            Self::Store(archive) => local(records::list(archive, pairs).await),
+        }
+    }
+
+    /// One record.
+    pub(super) async fn show(&self, id: &str) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => get(daemon, &format!("/activity/{}", encode(id)), &[]).await,
+            Self::Store(archive) => local(records::show(archive, id).await),
+        }
+    }
+
+    /// Counts.
+    pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => get(daemon, "/activity/summary", pairs).await,
+            Self::Store(archive) => local(records::summary(archive, pairs).await),
+        }
+    }
+
+    /// Whether everything is as it was written. A running gateway does not tell how far it is.
+    pub(super) async fn verify(
+        &self,
+        progress: impl FnMut(u64, u64) + Send,
+    ) -> Result<String, Failed> {
+        match self {
+            Self::Daemon(daemon) => get(daemon, "/activity/verify", &[]).await,
+            Self::Store(archive) => local(records::verify(archive, progress).await),
+        }
+    }
+
+    /// How many records there are.
+    pub(super) async fn count(&self, pairs: &[Pair]) -> Result<u64, Failed> {
+        match self {
+            Self::Daemon(_) => {
+                let summary = self.summary(pairs).await?;
+                let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
+                Ok(summary["total"].as_u64().unwrap_or(0))
+            }
+            Self::Store(archive) => {
+                let filter = records::parse_filter(pairs).map_err(|failure| refused(&failure))?;
+                let count = archive.count(&filter).await;
+                count.map_err(|error| refused(&records::unreadable(&error)))
+            }
+        }
+    }
+
+    /// All records.
+    pub(super) async fn export(&self, pairs: &[Pair]) -> Result<Pieces, Failed> {
+        match self {
+            Self::Daemon(daemon) => {
+                let stream = daemon.open(&path("/activity/export", pairs), None).await;
+                let stream = stream.map_err(Failed::not_reachable)?;
+                if stream.status.is_success() {
+                    return Ok(Pieces::Daemon(stream));
+                }
+                answered(stream.collect().await)?;
+                Err(Failed::refused("the gateway gave no export"))
+            }
+            Self::Store(archive) => {
+                let (filter, format) = Export::parse(pairs).map_err(|failure| refused(&failure))?;
+                let export = Export::new(archive.clone(), filter, format);
+                Ok(Pieces::Store(Box::new(export)))
+            }
+        }
+    }
+}
+
+impl Pieces {
+    /// The next piece; nothing after the last one.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, Failed> {
+        match self {
+            Self::Daemon(stream) => {
+                let piece = stream.next().await.map_err(Failed::refused)?;
+                Ok(piece.map(|bytes| bytes.to_vec()))
+            }
+            Self::Store(export) => {
+                let piece = export.next().await.map_err(|failure| refused(&failure))?;
+                Ok(piece.map(|piece| piece.text.into_bytes()))
+            }
+        }
+    }
+}
+
+/// The path of something of the REST interface.
+pub(super) fn path(of: &str, pairs: &[Pair]) -> String {
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(name, value)| format!("{name}={}", encode(value)))
+        .collect();
+    let mark = if pairs.is_empty() { "" } else { "?" };
+    format!("/api/v1{of}{mark}{}", pairs.join("&"))
+}
+
+async fn get(daemon: &Daemon, of: &str, pairs: &[Pair]) -> Result<String, Failed> {
+    answered(daemon.get(&path(of, pairs)).await)
+}
+
+fn local(result: Result<String, Failure>) -> Result<String, Failed> {
+    result.map_err(|failure| refused(&failure))
+}
+
+fn refused(failure: &Failure) -> Failed {
+    Failed::of_failure(failure, Uuid::now_v7())
+}

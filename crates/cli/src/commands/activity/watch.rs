@@ -1,0 +1,167 @@
+//! `mcpproxy activity watch`
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mcpproxy_gateway::records::{self, Pair};
+use mcpproxy_gateway::settings;
+use mcpproxy_wire::sse::Reader;
+use serde_json::Value;
+
+use super::source::path;
+use super::words::{self, Icons, text};
+use crate::arguments::{Common, Watch};
+use crate::backend::answered;
+use crate::commands::serve::interrupted;
+use crate::daemon::{Daemon, Stream};
+use crate::failed::Failed;
+use crate::output::{Output, note, printable};
+
+/// How long to wait before a stream that broke is opened again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often that is tried before the gateway counts as gone.
+const MOST_TRIES: u32 = 10;
+
+/// The largest event that is read; a record is far smaller.
+const EVENT_LIMIT: usize = 16 * 1024 * 1024;
+
+pub(super) async fn run(
+    common: &Common,
+    watch: &Watch,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    let pairs = watch.filters.pairs();
+    records::parse_filter(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    let data_dir = settings::data_dir(&common.sources())?;
+    let Some(daemon) = Daemon::find(&data_dir).await else {
+        return Err(Failed::not_reachable(format!(
+            "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
+            data_dir.display()
+        )));
+    };
+    let icons = Icons::wanted(watch.look);
+    let show = |data: &str| output.item(data, |record| line(record, icons));
+    tokio::select! {
+        followed = follow(&daemon, &pairs, show) => followed?,
+        () = interrupted() => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows records until nobody wants to see them any more; a stream that breaks is opened again
+/// where it broke.
+async fn follow(
+    daemon: &Daemon,
+    pairs: &[Pair],
+    mut show: impl FnMut(&str) -> bool,
+) -> Result<(), Failed> {
+    let mut last_id = None;
+    let mut tries = 0;
+    loop {
+        match open(daemon, pairs, last_id.as_deref()).await? {
+            Ok(stream) => {
+                if last_id.is_none() {
+                    note("watching; Ctrl-C ends it");
+                }
+                tries = 0;
+                last_id = stream.header("last-event-id").or(last_id);
+                if !read(stream, &mut last_id, &mut show).await {
+                    return Ok(());
+                }
+            }
+            Err(reason) if tries == MOST_TRIES => return Err(Failed::not_reachable(reason)),
+            Err(_) => tries += 1,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Opens the stream; the inner error is one that may pass.
+async fn open(
+    daemon: &Daemon,
+    pairs: &[Pair],
+    last_id: Option<&str>,
+) -> Result<Result<Stream, String>, Failed> {
+    match daemon.open(&path("/events", pairs), last_id).await {
+        Ok(stream) if stream.status.is_success() => Ok(Ok(stream)),
+        Ok(stream) => match answered(stream.collect().await) {
+            Err(failed) => Err(failed),
+            Ok(_) => Err(Failed::refused("the gateway gave no events")),
+        },
+        Err(reason) => Ok(Err(reason)),
+    }
+}
+
+/// Shows what comes until the stream breaks; false when nobody wants to see more.
+async fn read(
+    mut stream: Stream,
+    last_id: &mut Option<String>,
+    show: &mut impl FnMut(&str) -> bool,
+) -> bool {
+    let mut reader = Reader::new(EVENT_LIMIT);
+    while let Ok(Some(bytes)) = stream.next().await {
+        let Ok(events) = reader.feed(&bytes) else {
+            return true;
+        };
+        for event in events {
+            if !show(&event.data) {
+                return false;
+            }
+            *last_id = event.id.or(last_id.take());
+        }
+    }
+    true
+}
+
+fn line(record: &Value, icons: Icons) -> String {
+    let what = match (record["server_name"].as_str(), record["tool_name"].as_str()) {
+        (Some(server), Some(tool)) => format!("{server}:{tool}"),
+        (Some(server), None) => format!("{server} {}", words::tool(record)),
+        _ => words::tool(record),
+    };
+    let cells = [
+        words::time(&text(&record["timestamp"])),
+        words::status(&text(&record["status"]), icons),
+        words::intent(&text(&record["intent_type"]), icons),
+        what,
+        text(&record["error"]["code"]),
+        words::duration(&record["duration_ms"]),
+        text(&record["id"]),
+    ];
+    let shown: Vec<String> = cells
+        .iter()
+        .filter(|cell| !cell.is_empty())
+        .map(|cell| printable(cell).replace(['\n', '\t'], " "))
+        .collect();
+    shown.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_one_line() {
+        let call = json!({
+            "id": "01", "type": "tool_call", "timestamp": "2026-01-31T12:00:00.123Z",
+            "status": "success", "intent_type": "write", "server_name": "s",
+            "tool_name": "a\nb\u{1b}", "duration_ms": 12.0, "error": null,
+        });
+        assert_eq!(
+            line(&call, Icons(false)),
+            "2026-01-31T12:00:00Z  success  write  s:a b\u{fffd}  12ms  01"
+        );
+        let change = json!({
+            "id": "02", "type": "server_change", "timestamp": "2026-01-31T12:00:00.123Z",
+            "status": "success", "intent_type": null, "server_name": "s", "tool_name": null,
+            "duration_ms": null, "error": null,
+        });
+        assert_eq!(
+            line(&change, Icons(false)),
+            "2026-01-31T12:00:00Z  success  s (server_change)  02"
+        );
+    }
+}

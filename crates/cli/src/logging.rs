@@ -1,0 +1,131 @@
+//! What the program logs: to stderr, so that results on stdout stay clean, and without secrets.
+
+use std::io::{self, Write};
+
+use mcpproxy_gateway::redaction;
+use mcpproxy_policy::OwnSecrets;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::arguments::Command;
+use crate::output::stderr_has_colour;
+
+/// Starts to log. `RUST_LOG` changes what is logged.
+pub(crate) fn start(command: &Command) {
+    let default = match command {
+        Command::Serve(_) => "info",
+        _ => "error",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Hiding(io::stderr))
+        .with_ansi(stderr_has_colour())
+        .with_target(false)
+        .init();
+}
+
+/// Hides secrets in every line, whatever it is that logs it.
+struct Hiding<T>(T);
+
+impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for Hiding<T> {
+    type Writer = Lines<T::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Lines {
+            to: self.0.make_writer(),
+            line: Vec::new(),
+        }
+    }
+}
+
+/// Passes on what is written to it line by line, each without its secrets: a secret that came in
+/// two pieces would not be recognised.
+struct Lines<W: Write> {
+    to: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Lines<W> {
+    fn pass_on(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        let line = String::from_utf8_lossy(&line);
+        let hidden = redaction::current();
+        let hidden = hidden.text(&line, &OwnSecrets::none());
+        self.to.write_all(hidden.as_bytes())
+    }
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.pass_on()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl<W: Write> Drop for Lines<W> {
+    fn drop(&mut self) {
+        if !self.line.is_empty() {
+            // The log has nowhere to say that it cannot be written.
+            let _ = self.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_line_shows_a_secret_however_it_is_written() {
+        redaction::set(["log-line-secret".to_owned()]);
+        let kept = Kept::default();
+        let to = kept.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(Hiding(move || to.clone()))
+            .with_ansi(false)
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::error!(value = "a log-line-secret b", "with log-line-secret in it");
+        });
+        let mut lines = Hiding({
+            let to = kept.clone();
+            move || to.clone()
+        })
+        .make_writer();
+        lines.write_all(b"broken log-line").unwrap();
+        lines
+            .write_all(b"-secret off\nand an end log-line-secret")
+            .unwrap();
+        drop(lines);
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.contains("log-line-secret"), "{text}");
+        assert_eq!(text.matches("***").count(), 4, "{text}");
+        assert!(text.contains("and an end ***"), "{text}");
+    }
+}
