@@ -17,6 +17,9 @@ const BUSY: Duration = Duration::from_secs(10);
 /// every second full batch would copy.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
+/// How much of the file the writer keeps in memory, in KiB: the pages where the indexes grow.
+const CACHE_KIB: i64 = 16 * 1024;
+
 /// What is left of the write-ahead log after a long transaction: 64 MiB.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
@@ -121,6 +124,7 @@ fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)
 }

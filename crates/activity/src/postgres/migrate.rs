@@ -1,0 +1,95 @@
+//! Bringing the database to the version this program writes.
+
+use tokio_postgres::Client;
+
+use super::fault::explained;
+use crate::store::StoreError;
+
+/// What was ever done to the tables, in order. Steps are only ever added.
+const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
+
+/// Replicas that start at once take turns by this number; it means nothing else.
+const LOCK: i64 = 0x6d63_7070_726f_7879;
+
+/// Takes the steps that are missing.
+pub(super) async fn migrate(client: &mut Client) -> Result<(), StoreError> {
+    if version(client).await? == STEPS.len() {
+        return Ok(());
+    }
+    check_encoding(client).await?;
+    take_missing_steps(client)
+        .await
+        .map_err(|error| explained(&error))?;
+    version(client).await.map(drop)
+}
+
+/// How many steps were taken. A database of a newer version is refused: it may mean something else.
+async fn version(client: &Client) -> Result<usize, StoreError> {
+    let steps = done(client).await.map_err(|error| explained(&error))?;
+    let known = STEPS.len();
+    let steps = usize::try_from(steps).unwrap_or(usize::MAX);
+    if steps > known {
+        return Err(StoreError::Unusable(format!(
+            "The activity log was written by a newer version of mcpproxy (its tables are at version {steps}, this program knows {known}). Install that version again, or use another database"
+        )));
+    }
+    Ok(steps)
+}
+
+async fn done(client: &Client) -> Result<i64, tokio_postgres::Error> {
+    let is_there = client
+        .query_one("SELECT to_regclass('activity_version') IS NOT NULL", &[])
+        .await?;
+    if !is_there.try_get::<_, bool>(0)? {
+        return Ok(0);
+    }
+    let row = client
+        .query_one(
+            "SELECT coalesce(max(version), 0) FROM activity_version",
+            &[],
+        )
+        .await?;
+    row.try_get(0)
+}
+
+async fn check_encoding(client: &Client) -> Result<(), StoreError> {
+    let read = async {
+        let row = client
+            .query_one("SELECT current_setting('server_encoding')", &[])
+            .await?;
+        row.try_get::<_, String>(0)
+    };
+    let encoding = read.await.map_err(|error| explained(&error))?;
+    if encoding != "UTF8" {
+        return Err(StoreError::Unusable(format!(
+            "The database of the activity log has the encoding {encoding}, which cannot hold every text. Create one with the encoding UTF8"
+        )));
+    }
+    Ok(())
+}
+
+async fn take_missing_steps(client: &mut Client) -> Result<(), tokio_postgres::Error> {
+    let transaction = client.transaction().await?;
+    transaction
+        .execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
+        .await?;
+    transaction
+        .batch_execute("CREATE TABLE IF NOT EXISTS activity_version (version bigint PRIMARY KEY)")
+        .await?;
+    let row = transaction
+        .query_one(
+            "SELECT coalesce(max(version), 0) FROM activity_version",
+            &[],
+        )
+        .await?;
+    let done: i64 = row.try_get(0)?;
+    for (number, step) in (1_i64..).zip(STEPS) {
+        if number > done {
+            transaction.batch_execute(step).await?;
+            transaction
+                .execute("INSERT INTO activity_version VALUES ($1)", &[&number])
+                .await?;
+        }
+    }
+    transaction.commit().await
+}

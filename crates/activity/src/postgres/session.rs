@@ -1,0 +1,45 @@
+//! A connection, set up so that nothing hangs for ever and what is committed is on disk.
+
+use std::time::Duration;
+
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::fault::{explained, too_slow};
+use super::migrate;
+use crate::store::StoreError;
+
+/// How long making a connection may take, greeting and tables included.
+const GREETING: Duration = Duration::from_secs(20);
+
+/// The limits of every connection. Plans are made for the values at hand: how often a status or a
+/// server occurs decides which index is best. What is committed has to be on disk, so a server
+/// that is set not to wait for that is told to; one that waits for its replicas too is left alone.
+pub(super) const SETTINGS: &str = "
+    SET statement_timeout = '30s';
+    SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '30s';
+    SET plan_cache_mode = force_custom_plan;
+    SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') = 'off';
+";
+
+/// Connects and brings the tables up to date. The connection lives on the current runtime.
+pub(super) async fn connect(config: &Config) -> Result<Client, StoreError> {
+    let greeting = async {
+        let (mut client, connection) = config
+            .connect(NoTls)
+            .await
+            .map_err(|error| explained(&error))?;
+        // Ends with the client; what goes wrong before that is told to the client.
+        tokio::spawn(connection);
+        client
+            .batch_execute(SETTINGS)
+            .await
+            .map_err(|error| explained(&error))?;
+        migrate::migrate(&mut client).await?;
+        Ok(client)
+    };
+    tokio::time::timeout(GREETING, greeting)
+        .await
+        .unwrap_or_else(|_| Err(too_slow()))
+}

@@ -1,0 +1,28 @@
+//! The story on PostgreSQL, where there is one.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod story;
+
+use mcpproxy_activity::postgres;
+use mcpproxy_activity::store::Opened;
+use mcpproxy_tests::{Database, Postgres};
+
+struct Server(Database);
+
+impl story::Place for Server {
+    async fn fresh() -> Option<Self> {
+        Some(Self(Postgres::find()?.database().await))
+    }
+
+    fn open(&self) -> Opened {
+        postgres::open(self.0.url()).unwrap()
+    }
+
+    async fn tamper(&self, statement: &str) {
+        let client = self.0.client().await;
+        client.batch_execute(statement).await.unwrap();
+    }
+}
+
+story!(Server);
