@@ -54,10 +54,16 @@ pub(crate) fn socket_path(data_dir: &Path) -> PathBuf {
 impl Daemon {
     /// Finds the running gateway of a data directory.
     pub(crate) async fn find(data_dir: &Path) -> Option<Self> {
-        let socket = socket_path(data_dir);
+        let daemon = Self {
+            socket: socket_path(data_dir),
+        };
         // A socket that nobody listens on was left behind by a gateway that was killed.
-        UnixStream::connect(&socket).await.ok()?;
-        Some(Self { socket })
+        daemon.listens().await.then_some(daemon)
+    }
+
+    /// Whether the gateway still listens.
+    pub(crate) async fn listens(&self) -> bool {
+        UnixStream::connect(&self.socket).await.is_ok()
     }
 
     /// Reads something.

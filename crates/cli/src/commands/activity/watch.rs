@@ -20,8 +20,11 @@ use crate::output::{Output, note, printable};
 /// How long to wait before a stream that broke is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often that is tried before the gateway counts as gone.
+/// How often that is tried before a gateway that does not listen counts as gone.
 const MOST_TRIES: u32 = 10;
+
+/// The same for one that listens and yet gives no stream.
+const MOST_TRIES_OF_A_LISTENER: u32 = 150;
 
 /// The largest event that is read; a record is far smaller.
 const EVENT_LIMIT: usize = 16 * 1024 * 1024;
@@ -70,8 +73,17 @@ async fn follow(
                     return Ok(());
                 }
             }
-            Err(reason) if tries == MOST_TRIES => return Err(Failed::not_reachable(reason)),
-            Err(_) => tries += 1,
+            Err(reason) => {
+                tries += 1;
+                let most = if daemon.listens().await {
+                    MOST_TRIES_OF_A_LISTENER
+                } else {
+                    MOST_TRIES
+                };
+                if tries >= most {
+                    return Err(Failed::not_reachable(reason));
+                }
+            }
         }
         tokio::time::sleep(PAUSE).await;
     }
