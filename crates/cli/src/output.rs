@@ -96,11 +96,24 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 
 /// A table whose cells are never broken into lines, so that they can be copied.
 pub(crate) fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    // A name with a line break in it must not look like a row of its own.
+    let on_one_line = |cell: &String| cell.replace(['\n', '\t'], " ");
+    let rows = rows
+        .into_iter()
+        .map(|row| row.iter().map(on_one_line).collect());
     drawn(Table::new(), header, rows)
 }
 
+/// Cells below each other, without a header; wide characters count as wide as they are.
+pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    drawn(Table::new(), &[], rows)
+}
+
 fn drawn(mut table: Table, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    table.load_style(NOTHING).set_header(header.to_vec());
+    table.load_style(NOTHING);
+    if !header.is_empty() {
+        table.set_header(header.to_vec());
+    }
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell)).collect::<Vec<_>>());
     }
@@ -128,6 +141,12 @@ fn as_yaml(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_name_looks_like_a_row() {
+        let shown = wide_table(&["A", "B"], [vec!["1\n2".to_owned(), "x\ty".to_owned()]]);
+        assert_eq!(shown, "A    B\n1 2  x y\n");
+    }
 
     #[test]
     fn text_of_a_server_cannot_steer_the_terminal() {

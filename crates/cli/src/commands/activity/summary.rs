@@ -9,7 +9,7 @@ use super::source::Source;
 use super::words::{self, Icons, text};
 use crate::arguments::{Common, Summary};
 use crate::failed::Failed;
-use crate::output::{Output, printable};
+use crate::output::{Output, columns, printable};
 
 /// How many servers and tools are shown; programs get all of them.
 const MOST_LINES: usize = 10;
@@ -52,20 +52,20 @@ fn page(summary: &Value, icons: Icons) -> String {
 
 fn chart(title: &str, counts: &[Value], icons: Icons) -> String {
     let shown = &counts[..counts.len().min(MOST_LINES)];
-    let names: Vec<String> = shown.iter().map(|one| name(title, one, icons)).collect();
-    let width = names.iter().map(|name| name.chars().count()).max();
-    let width = width.unwrap_or(0);
     let most = shown.iter().filter_map(|one| one["count"].as_u64()).max();
     let most = most.unwrap_or(0).max(1);
-    let mut chart = format!("\n{title}\n");
-    for (name, one) in names.iter().zip(shown) {
+    let rows = shown.iter().map(|one| {
         let count = one["count"].as_u64().unwrap_or(0);
-        let bar = bar(count, most, icons);
-        let line = format!(
-            "  {name:<width$}  {bar:<BAR$}  {count}{}",
-            trouble(title, one)
-        );
-        chart.push_str(&format!("{}\n", line.trim_end()));
+        vec![
+            name(title, one, icons),
+            bar(count, most, icons),
+            count.to_string(),
+            trouble(title, one),
+        ]
+    });
+    let mut chart = format!("\n{title}\n");
+    for line in columns(rows).lines() {
+        chart.push_str(&format!("  {line}\n"));
     }
     if counts.len() > shown.len() {
         chart.push_str(&format!("  and {} more\n", counts.len() - shown.len()));
@@ -102,7 +102,7 @@ fn trouble(title: &str, counted: &Value) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    format!("  ({})", parts.join(", "))
+    format!("({})", parts.join(", "))
 }
 
 /// A bar whose length is the share of the largest count; there is always something to see.
