@@ -138,6 +138,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_reference_page_has_the_header() {
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/activity.md"
+        );
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains(&format!("\n{}\n", header().trim_end())));
+    }
+
+    #[test]
     fn cells_are_quoted_and_never_formulas() {
         for (cell, expected) in [
             ("plain", "plain"),
