@@ -2,11 +2,11 @@
 
 mod activity_scene;
 
-use activity_scene::{Scene, key};
+use activity_scene::{PROGRAMS, Scene, key};
 use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use mcpproxy_tests::{HttpClient, Product, decode, within};
+use mcpproxy_tests::{Client, Fixture, HttpClient, Product, decode, within};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -69,22 +69,35 @@ async fn events_come_as_things_happen_and_resume_where_a_client_stopped() {
 }
 
 #[tokio::test]
-async fn servers_and_tools_have_events_of_their_own() {
+async fn servers_have_events_of_their_own() {
     let scene = Scene::start().await;
     let mut events = Events::open(&scene.product, "/events", &[]).await;
-    scene
-        .product
-        .home
-        .write_config(&json!({ "mcpServers": {} }));
-    let event = loop {
-        let event = events.next().await;
-        if event.name == "server" {
-            break event;
-        }
-    };
-    assert_eq!(
-        (&event.data["type"], &event.data["server_name"]),
-        (&json!("server_change"), &json!("srv"))
+    let config = json!({ "mcpServers": {} });
+    scene.product.home.write_config(&config);
+    let event = events.named("server").await;
+    assert_eq!(event.data["type"], "server_change", "{event:?}");
+    assert_eq!(event.data["server_name"], "srv", "{event:?}");
+}
+
+#[tokio::test]
+async fn changes_of_tools_have_events_of_their_own() {
+    let tool = |name: &str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[tool("before")])
+        .list_changed()
+        .on_call("before", &[tool("before"), tool("after")], true);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let mut events = Events::open(&product, "/events", &[]).await;
+    let intent = json!({ "operation_type": "write" });
+    let call = json!({ "name": "srv:before", "args": {}, "intent": intent });
+    product.connect().await.call("call_tool_write", &call).await;
+    let event = events.named("catalog").await;
+    assert_eq!(event.data["type"], "tool_change", "{event:?}");
+    assert!(
+        event.data["metadata"].to_string().contains("after"),
+        "{event:?}"
     );
 }
 
@@ -112,6 +125,16 @@ impl Events {
         Self {
             response,
             text: String::new(),
+        }
+    }
+
+    /// The next event of that name.
+    async fn named(&mut self, name: &str) -> Event {
+        loop {
+            let event = self.next().await;
+            if event.name == name {
+                return event;
+            }
         }
     }
 

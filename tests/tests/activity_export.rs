@@ -223,6 +223,30 @@ async fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
+#[tokio::test]
+async fn what_was_altered_is_a_verdict_and_a_failure() {
+    let mut scene = Scene::start().await;
+    scene.product.kill().await;
+    let home = scene.product.into_home();
+    let whole = home.run(&["activity", "verify", "-o", "json"]).await;
+    assert_eq!((whole.code, &whole.json()["ok"]), (0, &json!(true)));
+    let heads = std::fs::read_dir(home.data_dir().join("chains")).unwrap();
+    for head in heads {
+        std::fs::write(head.unwrap().path(), "nothing that a gateway writes").unwrap();
+    }
+    let altered = home.run(&["activity", "verify", "-o", "json"]).await;
+    let verdict = altered.json();
+    assert_eq!(
+        (altered.code, &verdict["ok"]),
+        (1, &json!(false)),
+        "{altered:?}"
+    );
+    assert_eq!(verdict["problem"], verdict["problems"][0]);
+    let told = home.run(&["activity", "verify"]).await;
+    let message = verdict["problem"]["message"].as_str().unwrap();
+    assert!(told.code == 1 && told.stdout.contains(message), "{told:?}");
+}
+
 /// The cells of a CSV text, as RFC 4180 says.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut is_quoted) =
