@@ -1,9 +1,11 @@
 //! What is about to be recorded, and how it becomes a row: secrets hidden, long texts cut.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_policy::mask::MASKED;
 use mcpproxy_policy::{Operation, OwnSecrets, Redactor, Sensitivity, Warning};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -208,11 +210,15 @@ impl Prepared {
 
 impl Hiding {
     fn text(&self, text: &str) -> String {
-        storable(self.redactor.text(text, &self.own).into_owned())
+        storable(or_nothing(|| {
+            self.redactor.text(text, &self.own).into_owned()
+        }))
     }
 
     fn json(&self, text: &str) -> String {
-        storable(self.redactor.json(text, &self.own).into_owned())
+        storable(or_nothing(|| {
+            self.redactor.json(text, &self.own).into_owned()
+        }))
     }
 
     /// The three cells of a payload: the text, its size, and whether it was cut.
@@ -226,6 +232,12 @@ impl Hiding {
         let size = i64::try_from(kept.size).unwrap_or(i64::MAX);
         [text.into(), size.into(), is_cut.into()]
     }
+}
+
+/// What is left of a text when its secrets are hidden. Should that ever fail on some text, all of
+/// the text is hidden: the writer goes on, and nothing gets past it.
+fn or_nothing(hide: impl FnOnce() -> String) -> String {
+    std::panic::catch_unwind(AssertUnwindSafe(hide)).unwrap_or_else(|_| format!("\"{MASKED}\""))
 }
 
 /// A text both stores can keep: PostgreSQL has no zero character.

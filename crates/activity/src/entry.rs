@@ -172,7 +172,9 @@ impl Entry {
 
     /// Closes the record. The outcome of a call that writes is on disk when this returns.
     pub async fn close(mut self, end: End<'_>) -> Result<(), StoreError> {
-        let is_durable = self.is_on_record && self.log.keeping().is_strict && self.is_writing();
+        let was_sent = self.stage == Stage::Sent;
+        let is_durable = was_sent && self.is_on_record && self.is_writing();
+        let is_durable = is_durable && self.log.keeping().is_strict;
         if end.status == Status::Blocked && !self.is_on_record && self.draft.kind == Kind::ToolCall
         {
             self.draft().kind = Kind::PolicyDecision;

@@ -1,7 +1,7 @@
 //! What waits to be written: bounded, in order, and never dropped.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,8 @@ pub(crate) struct Queue {
     problem: Mutex<Option<StoreError>>,
     /// How many refused calls could not be recorded, because there was no room left.
     unrecorded: AtomicU64,
+    /// How many records the writer has taken and not yet written.
+    backlog: AtomicUsize,
     /// Counts commits, for those who follow the log.
     commits: watch::Sender<u64>,
 }
@@ -93,6 +95,7 @@ impl Queue {
             is_failing: AtomicBool::new(false),
             problem: Mutex::default(),
             unrecorded: AtomicU64::new(0),
+            backlog: AtomicUsize::new(0),
             commits: watch::Sender::new(0),
         }
     }
@@ -136,9 +139,14 @@ impl Queue {
         }
     }
 
-    /// How many pieces of work wait.
+    /// How many records wait to be written.
     pub(crate) fn len(&self) -> usize {
-        self.lock().work.len()
+        self.lock().work.len() + self.backlog.load(Ordering::Relaxed)
+    }
+
+    /// Notes how many records the writer has taken and not yet written.
+    pub(crate) fn set_backlog(&self, count: usize) {
+        self.backlog.store(count, Ordering::Relaxed);
     }
 
     /// Lets the writer finish what is there and end.

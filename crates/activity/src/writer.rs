@@ -89,6 +89,7 @@ impl Writer {
         std::thread::Builder::new()
             .name("activity".to_owned())
             .spawn(move || {
+                let _alarm = Alarm(Arc::clone(&writer.queue));
                 writer.run();
                 // Whoever started us may no longer care.
                 let _ = ended.send(());
@@ -105,6 +106,7 @@ impl Writer {
             for work in batch.work {
                 self.accept(work);
             }
+            self.queue.set_backlog(self.backlog.len());
             if batch.is_last {
                 return self.finish();
             }
@@ -114,6 +116,7 @@ impl Writer {
                 // Whoever waits is told at once; what is to be kept is kept.
                 self.refuse_waiting();
             }
+            self.queue.set_backlog(self.backlog.len());
         }
     }
 
@@ -352,6 +355,20 @@ impl Writer {
         let closed = self.claim.filter(|_| self.head.is_some()).map(Claim::close);
         if let Some(Err(error)) = closed {
             tracing::error!(%error, "the end of the activity log's chain cannot be noted");
+        }
+    }
+}
+
+/// Tells everybody, should the thread ever end by a fault of ours: from then on nothing that
+/// writes may be sent.
+struct Alarm(Arc<Queue>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let problem = "the log's writer failed inside; restart the gateway";
+            self.0
+                .set_problem(Some(StoreError::Unusable(problem.to_owned())));
         }
     }
 }

@@ -41,12 +41,12 @@ async fn reads_refusals_and_calls_whose_caller_left_are_all_written() {
         let left_id = left.id();
         left.sending(soon()).await.unwrap();
         drop(left);
-        let mut long = open(&log, Operation::Read);
-        let long_id = long.id();
-        long.sending(soon()).await.unwrap();
-        long.still_under_way();
+        let mut slow = open(&log, Operation::Read);
+        let slow_id = slow.id();
+        slow.sending(soon()).await.unwrap();
+        slow.still_under_way();
         assert_eq!(log.under_way(), 1);
-        long.close(WORKED).await.unwrap();
+        slow.close(WORKED).await.unwrap();
         log.stop().await;
 
         let found = async |id| place.archive().find(id).await.unwrap().unwrap();
@@ -61,9 +61,9 @@ async fn reads_refusals_and_calls_whose_caller_left_are_all_written() {
         assert_eq!(refused.error.unwrap().code, "INTENT_MISMATCH");
         assert_eq!(found(unsent_id).await.status, Status::Error);
         assert_eq!(found(left_id).await.status, Status::InDoubt);
-        let long = found(long_id).await;
-        assert_eq!(long.status, Status::Success);
-        assert!(long.opened.is_some());
+        let slow = found(slow_id).await;
+        assert_eq!(slow.status, Status::Success);
+        assert!(slow.opened.is_some());
         assert!(place.archive().verify(|_, _| {}).await.unwrap().ok);
         let counts = log.counts();
         assert_eq!(
