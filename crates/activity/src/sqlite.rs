@@ -18,19 +18,20 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use self::connection::Missing;
 use crate::store::{Opened, Store, StoreError};
 
 /// Opens the file for reading and writing; makes it where it is not there yet.
 pub fn open(path: &Path) -> Result<Opened, StoreError> {
     Ok(Opened {
         journal: Box::new(journal::SqliteJournal::open(path)?),
-        store: Arc::new(store::SqliteStore::new(path)),
+        store: Arc::new(store::SqliteStore::new(path, Missing::IsFault)),
     })
 }
 
 /// Opens the file for reading alone. Without a file there are no records, and none is made.
 pub fn open_for_reading(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
     // One connection is made at once, so that a file that cannot be used is reported here.
-    connection::for_reading(path)?;
-    Ok(Arc::new(store::SqliteStore::new(path)))
+    connection::for_reading(path, Missing::IsEmpty)?;
+    Ok(Arc::new(store::SqliteStore::new(path, Missing::IsEmpty)))
 }

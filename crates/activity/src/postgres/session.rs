@@ -9,7 +9,7 @@ use super::migrate;
 use crate::store::StoreError;
 
 /// How long making a connection may take, greeting and tables included.
-const GREETING: Duration = Duration::from_secs(20);
+const GREETING: Duration = Duration::from_secs(10);
 
 /// The limits of every connection. Plans are made for the values at hand: how often a status or a
 /// server occurs decides which index is best. What is committed has to be on disk, so a server

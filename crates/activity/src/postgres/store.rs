@@ -30,7 +30,7 @@ const MOST: usize = 4;
 const TURN: Duration = Duration::from_secs(30);
 
 /// How long a connection may take to be made.
-const GREETING: Duration = Duration::from_secs(20);
+const GREETING: Duration = Duration::from_secs(10);
 
 /// How long an answer may take; more than the server allows, so that it is the one to give up.
 const ANSWER: Duration = Duration::from_secs(45);

@@ -42,6 +42,15 @@ pub(super) enum Making {
     Refused,
 }
 
+/// What it means to a reader that there is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// Nothing was recorded yet.
+    IsEmpty,
+    /// It was there, and somebody took it away.
+    IsFault,
+}
+
 /// What tells a file from another one under the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity(u64, u64);
@@ -69,9 +78,9 @@ pub(super) fn for_writing(path: &Path, making: Making) -> Result<Attached, Store
 
 /// A connection that reads. Without a file, or with one that never had a record, it is to an empty
 /// database in memory.
-pub(super) fn for_reading(path: &Path) -> Result<Attached, StoreError> {
+pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, StoreError> {
     let file = identity(path);
-    if file.is_none() && matches!(path.try_exists(), Ok(false)) {
+    if missing == Missing::IsEmpty && matches!(path.try_exists(), Ok(false)) {
         return nothing();
     }
     let connection = connect(path).map_err(|error| explained(&error))?;

@@ -10,14 +10,12 @@ use uuid::Uuid;
 use super::cells::{self, Bound, COLUMNS, LINKS};
 use super::connection::{self, Attached, Making};
 use super::fault::{explained, needs_new_connection};
+use super::query;
 use crate::chain::Head;
 use crate::record::Hash;
 use crate::row::{OUTCOME, REQUEST, Row};
 use crate::store::{Change, Journal, StoreError, What};
 use crate::words;
-
-/// The highest number of a link. Text in a number's place is above all numbers, and so left out.
-const LAST: i64 = i64::MAX;
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
     let marks = vec!["?"; REQUEST.len() + OUTCOME.len() + LINKS.len()].join(", ");
@@ -94,12 +92,7 @@ impl Journal for SqliteJournal {
     fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
         self.transact(TransactionBehavior::Deferred, |transaction| {
             transaction
-                .prepare_cached(
-                    "SELECT hash FROM activity WHERE chain = ?1 AND seq = ?2
-                     UNION ALL
-                     SELECT opened_hash FROM activity WHERE chain = ?1 AND opened_seq = ?2
-                     LIMIT 1",
-                )?
+                .prepare_cached(query::HASH_AT)?
                 .query_row(params![chain.as_bytes(), seq], |row| {
                     row.get_ref(0).map(cells::hash)
                 })
@@ -139,7 +132,7 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
     let last = |sql: &str| {
         connection
             .prepare_cached(sql)?
-            .query_row(params![chain.as_bytes(), LAST], |row| {
+            .query_row(params![chain.as_bytes(), i64::MAX], |row| {
                 Ok(Head {
                     seq: row.get(0)?,
                     hash: cells::hash(row.get_ref(1)?),
@@ -147,16 +140,8 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
             })
             .optional()
     };
-    let closed = last(
-        "SELECT seq, hash FROM activity
-         WHERE chain = ?1 AND seq <= ?2 AND typeof(seq) = 'integer'
-         ORDER BY seq DESC LIMIT 1",
-    )?;
-    let opened = last(
-        "SELECT opened_seq, opened_hash FROM activity
-         WHERE chain = ?1 AND opened_seq <= ?2 AND typeof(opened_seq) = 'integer'
-         ORDER BY opened_seq DESC LIMIT 1",
-    )?;
+    let closed = last(query::LAST_CLOSED)?;
+    let opened = last(query::LAST_OPENED)?;
     let heads = [closed, opened].into_iter().flatten();
     Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
 }
@@ -221,22 +206,14 @@ fn places_through(
 ) -> rusqlite::Result<Vec<i64>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut places: Vec<i64> = transaction
-        .prepare_cached(
-            "SELECT place FROM activity
-             WHERE chain = ?1 AND seq <= ?2 AND (opened_seq IS NULL OR opened_seq <= ?2)
-             ORDER BY seq LIMIT ?3",
-        )?
+        .prepare_cached(query::CLOSED_THROUGH)?
         .query_map(params![chain.as_bytes(), through, limit], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let rest = limit - i64::try_from(places.len()).unwrap_or(limit);
     if rest > 0 {
         // Those without an outcome come last: by now next to no others are in the way.
         let open: Vec<i64> = transaction
-            .prepare_cached(
-                "SELECT place FROM activity
-                 WHERE chain = ?1 AND opened_seq <= ?2 AND seq IS NULL
-                 ORDER BY opened_seq LIMIT ?3",
-            )?
+            .prepare_cached(query::OPEN_THROUGH)?
             .query_map(params![chain.as_bytes(), through, rest], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         places.extend(open);

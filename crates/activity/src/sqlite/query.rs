@@ -10,6 +10,60 @@ use super::cells::Bound;
 use crate::filter::Conditions;
 use crate::row::Cell;
 
+/// The last link with an outcome of a chain. Text in a number's place is above all numbers, and
+/// so left out.
+pub(super) const LAST_CLOSED: &str = "
+    SELECT seq, hash FROM activity
+    WHERE chain = ?1 AND seq <= ?2 AND typeof(seq) = 'integer'
+    ORDER BY seq DESC LIMIT 1";
+
+/// The last link from before a call of a chain.
+pub(super) const LAST_OPENED: &str = "
+    SELECT opened_seq, opened_hash FROM activity
+    WHERE chain = ?1 AND opened_seq <= ?2 AND typeof(opened_seq) = 'integer'
+    ORDER BY opened_seq DESC LIMIT 1";
+
+/// The hash of one link.
+pub(super) const HASH_AT: &str = "
+    SELECT hash FROM activity WHERE chain = ?1 AND seq = ?2
+    UNION ALL
+    SELECT opened_hash FROM activity WHERE chain = ?1 AND opened_seq = ?2
+    LIMIT 1";
+
+/// The places of records with an outcome that lie wholly at or before a link.
+pub(super) const CLOSED_THROUGH: &str = "
+    SELECT place FROM activity
+    WHERE chain = ?1 AND seq <= ?2 AND (opened_seq IS NULL OR opened_seq <= ?2)
+    ORDER BY seq LIMIT ?3";
+
+/// The places of records without an outcome that lie at or before a link.
+pub(super) const OPEN_THROUGH: &str = "
+    SELECT place FROM activity
+    WHERE chain = ?1 AND opened_seq <= ?2 AND seq IS NULL
+    ORDER BY opened_seq LIMIT ?3";
+
+/// The chain that follows another one, by one step in each index of the numbers.
+pub(super) const NEXT_CHAIN: &str = "
+    SELECT min(chain) FROM (
+        SELECT min(chain) AS chain FROM activity INDEXED BY activity_by_seq
+        WHERE seq IS NOT NULL AND chain > ?1
+        UNION ALL
+        SELECT min(chain) FROM activity INDEXED BY activity_by_opened_seq
+        WHERE opened_seq IS NOT NULL AND chain > ?1
+    )";
+
+/// The id of the record that so many newer ones precede.
+pub(super) const NTH_NEWEST: &str = "
+    SELECT id FROM activity INDEXED BY activity_by_id
+    ORDER BY id DESC LIMIT 1 OFFSET ?1";
+
+/// The lowest number of a chain among the first records since an id.
+pub(super) const FIRST_SINCE: &str = "
+    SELECT min(coalesce(opened_seq, seq)) FROM (
+        SELECT opened_seq, seq FROM activity INDEXED BY activity_by_id
+        WHERE id >= ?2 AND chain = ?1 ORDER BY id LIMIT ?3
+    )";
+
 /// How far a value is counted before it is taken to be frequent. Looking this many rows up takes
 /// some milliseconds.
 const FREQUENT: usize = 2_000;
@@ -96,11 +150,13 @@ pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, lead: &Lead)
 
 /// How many records there are of each sort.
 pub(super) fn tally(conditions: &Conditions, lead: &Lead) -> Question {
-    let mut question = from_lead(
-        "SELECT type, server_name, tool_name, intent_type, status, count(*)",
-        conditions,
-        lead,
-    );
+    let select = "SELECT type, server_name, tool_name, intent_type, status, count(*)";
+    let mut question = if *lead == Lead::Ids && *conditions == Conditions::default() {
+        // Where every row counts, an index would only be a detour.
+        Question::of(&format!("{select} FROM activity WHERE TRUE"))
+    } else {
+        from_lead(select, conditions, lead)
+    };
     narrow(&mut question, conditions, None, lead);
     question.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
     question
@@ -125,6 +181,16 @@ pub(super) fn links(columns: &str) -> String {
     )
 }
 
+/// One record.
+pub(super) fn find(columns: &str) -> String {
+    format!("SELECT {columns} FROM activity WHERE id = ?")
+}
+
+/// The row at a place.
+pub(super) fn at_place(columns: &str) -> String {
+    format!("SELECT {columns} FROM activity WHERE place = ?")
+}
+
 /// A row that is in no chain.
 pub(super) fn stray(columns: &str) -> String {
     // Word for word the condition of the index, or it could not be used.
@@ -145,12 +211,12 @@ fn from_lead(select: &str, conditions: &Conditions, lead: &Lead) -> Question {
         Lead::Ids => Some("id"),
         Lead::Places(_) => None,
     };
-    match index {
-        Some(name) => Question::of(&format!(
-            "{select} FROM activity INDEXED BY activity_by_{name} WHERE TRUE"
-        )),
-        None => Question::of(&format!("{select} FROM activity WHERE TRUE")),
-    }
+    let hint = match index {
+        Some(name) => format!("INDEXED BY activity_by_{name}"),
+        // The places themselves are then what is looked up.
+        None => "NOT INDEXED".to_owned(),
+    };
+    Question::of(&format!("{select} FROM activity {hint} WHERE TRUE"))
 }
 
 fn narrow(question: &mut Question, conditions: &Conditions, before: Option<Uuid>, lead: &Lead) {
@@ -160,11 +226,11 @@ fn narrow(question: &mut Question, conditions: &Conditions, before: Option<Uuid>
     narrow_ids(question, conditions, before);
     match lead {
         Lead::Places(places) => {
-            // A list of numbers needs no parameters, and there are at most a few thousand.
             let list: Vec<String> = places.iter().map(i64::to_string).collect();
-            question
-                .sql
-                .push_str(&format!(" AND place IN ({})", list.join(", ")));
+            question.push(
+                " AND place IN (SELECT value FROM json_each(?))",
+                Cell::from(format!("[{}]", list.join(","))),
+            );
         }
         Lead::Ids | Lead::Column(_) if !conditions.words.is_empty() => question.push(
             " AND place IN (SELECT rowid FROM activity_words WHERE activity_words MATCH ?)",

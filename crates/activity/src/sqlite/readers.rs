@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::connection::{self, Attached};
+use super::connection::{self, Attached, Missing};
 use super::fault::explained;
 use crate::store::StoreError;
 
@@ -25,16 +25,18 @@ pub(super) struct Readers {
 
 struct Idle {
     path: PathBuf,
+    missing: Missing,
     connections: Mutex<Vec<Attached>>,
 }
 
 impl Readers {
     /// Readers of a file.
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path, missing: Missing) -> Self {
         Self {
             turns: Arc::new(Semaphore::new(MOST)),
             idle: Arc::new(Idle {
                 path: path.to_owned(),
+                missing,
                 connections: Mutex::new(Vec::new()),
             }),
         }
@@ -79,7 +81,7 @@ impl Idle {
         // After the file was put in another one's place, the old connections see the old file.
         let mut attached = match waiting.filter(|attached| attached.is_current(&self.path)) {
             Some(attached) => attached,
-            None => connection::for_reading(&self.path)?,
+            None => connection::for_reading(&self.path, self.missing)?,
         };
         let run = || {
             let transaction = attached.connection.transaction()?;

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::cells::{self, COLUMNS};
+use super::connection::Missing;
 use super::journal::head;
 use super::query::{self, Lead};
 use super::readers::Readers;
@@ -33,9 +34,9 @@ pub(super) struct SqliteStore {
 
 impl SqliteStore {
     /// Reads a file; nothing is opened yet.
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path, missing: Missing) -> Self {
         Self {
-            readers: Readers::new(path),
+            readers: Readers::new(path, missing),
         }
     }
 }
@@ -57,7 +58,7 @@ impl Store for SqliteStore {
     fn find(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
         Box::pin(self.readers.ask(move |connection| {
             let row = connection
-                .prepare_cached(&format!("SELECT {} FROM activity WHERE id = ?", *COLUMNS))?
+                .prepare_cached(&query::find(&COLUMNS))?
                 .query_row([id.as_bytes()], |row| cells::read_row(row, 0))
                 .optional()?;
             Ok(row.and_then(|row| readable(id, &row)))
@@ -120,10 +121,7 @@ impl Store for SqliteStore {
     fn nth_newest(&self, newer: u64) -> BoxFuture<'_, Result<Option<Uuid>, StoreError>> {
         Box::pin(self.readers.ask(move |connection| {
             let id = connection
-                .prepare_cached(
-                    "SELECT id FROM activity INDEXED BY activity_by_id
-                     ORDER BY id DESC LIMIT 1 OFFSET ?",
-                )?
+                .prepare_cached(query::NTH_NEWEST)?
                 .query_row([i64::try_from(newer).unwrap_or(i64::MAX)], |row| {
                     row.get_ref(0).map(cells::uuid)
                 })
@@ -135,12 +133,7 @@ impl Store for SqliteStore {
     fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>> {
         Box::pin(self.readers.ask(move |connection| {
             connection
-                .prepare_cached(
-                    "SELECT min(coalesce(opened_seq, seq)) FROM (
-                         SELECT opened_seq, seq FROM activity INDEXED BY activity_by_id
-                         WHERE id >= ?2 AND chain = ?1 ORDER BY id LIMIT ?3
-                     )",
-                )?
+                .prepare_cached(query::FIRST_SINCE)?
                 .query_row(params![chain.as_bytes(), id.as_bytes(), LOOKED_AT], |row| {
                     row.get(0)
                 })
@@ -198,8 +191,7 @@ fn newest(
 
 /// The records of these rows, up to `limit` and to what a page may hold.
 fn records(connection: &Connection, found: &[(Uuid, i64)], limit: usize) -> rusqlite::Result<Page> {
-    let sql = format!("SELECT {} FROM activity WHERE place = ?", *COLUMNS);
-    let mut statement = connection.prepare_cached(&sql)?;
+    let mut statement = connection.prepare_cached(&query::at_place(&COLUMNS))?;
     let mut page = Page::default();
     let mut bytes = 0;
     for (index, (id, place)) in found.iter().enumerate() {
@@ -239,15 +231,7 @@ fn tally(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<V
 fn chains(connection: &Connection) -> rusqlite::Result<Vec<(Uuid, Head)>> {
     let mut found = Vec::new();
     let mut last = Vec::new();
-    let mut next = connection.prepare_cached(
-        "SELECT min(chain) FROM (
-             SELECT min(chain) AS chain FROM activity INDEXED BY activity_by_seq
-             WHERE seq IS NOT NULL AND chain > ?1
-             UNION ALL
-             SELECT min(chain) FROM activity INDEXED BY activity_by_opened_seq
-             WHERE opened_seq IS NOT NULL AND chain > ?1
-         )",
-    )?;
+    let mut next = connection.prepare_cached(query::NEXT_CHAIN)?;
     loop {
         let chain = next.query_row([&last], |row| {
             Ok(row

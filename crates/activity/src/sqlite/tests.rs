@@ -1,1 +1,209 @@
 //! Which index answers which question.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::cells::COLUMNS;
+use super::connection::{self, Making};
+use super::query::{self, Lead, Question};
+use crate::filter::{Conditions, Filter};
+
+/// A value for each filter.
+const FILTERS: [(&str, &str); 12] = [
+    ("type", "tool_call"),
+    ("server", "github"),
+    ("tool", "create_issue"),
+    ("status", "error"),
+    ("intent_type", "read"),
+    ("request_id", "01890a5d-ac96-774b-bcce-b302099a8057"),
+    ("session_id", "s"),
+    ("sensitivity", "private"),
+    ("agent", "claude"),
+    ("from", "2026-01-01"),
+    ("to", "2026-01-02"),
+    ("text", "issue"),
+];
+
+fn database() -> (TempDir, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("state.db");
+    let attached = connection::for_writing(&path, Making::Allowed).unwrap();
+    (folder, attached.connection)
+}
+
+fn conditions(parts: &[(&str, &str)]) -> Conditions {
+    let mut filter = Filter::default();
+    for (name, value) in parts {
+        filter.set(name, value, Timestamp::UNIX_EPOCH).unwrap();
+    }
+    filter.conditions()
+}
+
+/// The lines of a plan, checked for what must not be in any.
+fn plan(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+        .unwrap();
+    let lines = statement.raw_query().mapped(|row| row.get(3));
+    let lines: Vec<String> = lines.collect::<Result<_, _>>().unwrap();
+    for line in &lines {
+        let is_walk = line.starts_with("SCAN activity") && !line.contains("INDEX");
+        assert!(
+            !is_walk && !line.contains("TEMP B-TREE"),
+            "{sql}: {lines:?}"
+        );
+    }
+    lines
+}
+
+fn check(connection: &Connection, question: &Question, expected: &str) {
+    let lines = plan(connection, &question.sql);
+    assert!(
+        lines.iter().any(|line| line.contains(expected)),
+        "{expected} in {}: {lines:?}",
+        question.sql
+    );
+}
+
+#[test]
+fn every_filter_on_its_own_is_answered_from_its_index_in_order() {
+    let (_folder, connection) = database();
+    let before = Some(Uuid::max());
+    assert_eq!(FILTERS.map(|(name, _)| name), Filter::NAMES);
+    for (name, value) in FILTERS {
+        let conditions = conditions(&[(name, value)]);
+        let lead = match conditions.equal.len() {
+            0 => Lead::Ids,
+            _ => query::lead(&connection, &conditions, before).unwrap(),
+        };
+        let expected = match conditions.equal.first() {
+            Some((column, _)) => format!("activity_by_{column} ({column}=? AND id<?)"),
+            None => match name {
+                "from" => "activity_by_id (id>? AND id<?)".to_owned(),
+                _ => "activity_by_id (id<?)".to_owned(),
+            },
+        };
+        check(
+            &connection,
+            &query::newest(&conditions, before, &lead),
+            &expected,
+        );
+        plan(&connection, &query::newest(&conditions, None, &lead).sql);
+        plan(&connection, &query::count(&conditions, &lead).sql);
+    }
+}
+
+#[test]
+fn any_two_filters_are_answered_from_an_index_in_order() {
+    let (_folder, connection) = database();
+    for one in FILTERS {
+        for other in FILTERS {
+            let conditions = conditions(&[one, other]);
+            for index in 0..conditions.equal.len() {
+                let (column, _) = conditions.equal[index];
+                let question = query::newest(&conditions, None, &Lead::Column(index));
+                check(
+                    &connection,
+                    &question,
+                    &format!("activity_by_{column} ({column}=?"),
+                );
+            }
+            let places = query::newest(&conditions, None, &Lead::Places(vec![1, 2]));
+            check(&connection, &places, "INTEGER PRIMARY KEY (rowid=?)");
+        }
+    }
+}
+
+#[test]
+fn the_other_questions_are_answered_from_an_index() {
+    let (_folder, connection) = database();
+    let links = query::links(&COLUMNS);
+    for (sql, expected) in [
+        (
+            query::find(&COLUMNS).as_str(),
+            &["activity_by_id (id=?)"][..],
+        ),
+        (&query::at_place(&COLUMNS), &["INTEGER PRIMARY KEY"]),
+        (
+            &links,
+            &[
+                "activity_by_seq (chain=? AND seq>? AND seq<?)",
+                "activity_by_opened_seq (chain=? AND opened_seq>? AND opened_seq<?)",
+            ],
+        ),
+        (&query::stray(&COLUMNS), &["activity_stray"]),
+        (query::LAST_CLOSED, &["activity_by_seq (chain=? AND seq<?)"]),
+        (
+            query::LAST_OPENED,
+            &["activity_by_opened_seq (chain=? AND opened_seq<?)"],
+        ),
+        (
+            query::HASH_AT,
+            &[
+                "activity_by_seq (chain=?",
+                "activity_by_opened_seq (chain=?",
+            ],
+        ),
+        (
+            query::CLOSED_THROUGH,
+            &["activity_by_seq (chain=? AND seq<?)"],
+        ),
+        (
+            query::OPEN_THROUGH,
+            &["activity_by_opened_seq (chain=? AND opened_seq<?)"],
+        ),
+        (
+            query::NEXT_CHAIN,
+            &[
+                "activity_by_seq (chain>?)",
+                "activity_by_opened_seq (chain>?)",
+            ],
+        ),
+        (query::NTH_NEWEST, &["activity_by_id"]),
+        (query::FIRST_SINCE, &["activity_by_id (id>?)"]),
+    ] {
+        let found = plan(&connection, sql).join("\n");
+        for expected in expected {
+            assert!(found.contains(expected), "{expected} in {sql}: {found}");
+        }
+    }
+}
+
+#[test]
+fn the_rarest_value_leads() {
+    let (_folder, connection) = database();
+    let insert = "
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+        INSERT INTO activity (place, id, chain, seq, status, server_name, type)
+        SELECT n, randomblob(16), zeroblob(16), n, 'success',
+               iif(n % 100 = 0, 'rare', 'github'), iif(n < 3, 'system', 'tool_call')
+        FROM numbers;
+        INSERT INTO activity_words (rowid, words)
+        SELECT place, iif(place % 500 = 0, 'needle hay', 'hay') FROM activity;";
+    connection.execute_batch(insert).unwrap();
+    let lead = |parts: &[(&str, &str)]| {
+        let conditions = conditions(parts);
+        match query::lead(&connection, &conditions, None).unwrap() {
+            Lead::Ids => "id".to_owned(),
+            Lead::Column(index) => conditions.equal[index].0.to_owned(),
+            Lead::Places(places) => format!("{} places", places.len()),
+        }
+    };
+    let success = ("status", "success");
+    assert_eq!(lead(&[success]), "status");
+    assert_eq!(lead(&[success, ("server", "rare")]), "server_name");
+    assert_eq!(lead(&[success, ("type", "system")]), "type");
+    assert_eq!(
+        lead(&[("server", "rare"), ("type", "system"), success]),
+        "type"
+    );
+    assert_eq!(lead(&[success, ("text", "needle")]), "6 places");
+    assert_eq!(lead(&[("text", "needle"), ("type", "system")]), "type");
+    assert_eq!(lead(&[success, ("text", "hay")]), "status");
+    assert_eq!(lead(&[("text", "hay")]), "id");
+    assert_eq!(lead(&[("text", "straw"), success]), "0 places");
+}

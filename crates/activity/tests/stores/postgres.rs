@@ -1,16 +1,14 @@
 //! The story on PostgreSQL, where there is one.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
-mod story;
-
 use mcpproxy_activity::postgres;
 use mcpproxy_activity::store::Opened;
 use mcpproxy_tests::{Database, Postgres};
 
-struct Server(Database);
+use crate::story::Place;
 
-impl story::Place for Server {
+pub(crate) struct Server(pub(crate) Database);
+
+impl Place for Server {
     async fn fresh() -> Option<Self> {
         Some(Self(Postgres::find()?.database().await))
     }

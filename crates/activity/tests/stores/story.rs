@@ -4,7 +4,7 @@
 //! names a [`Place`] and gets all the tests by `story!`.
 
 mod reading;
-mod sketch;
+pub(crate) mod sketch;
 mod writing;
 
 use std::sync::{Arc, Mutex};
@@ -123,14 +123,13 @@ pub(crate) fn admitted(records: &[Record], filter: &Filter) -> Vec<Record> {
 }
 
 /// Runs every part of the story on a place.
-#[macro_export]
 macro_rules! story {
     ($place:ty: $($name:ident),+ $(,)?) => {
         $(
             #[tokio::test]
             async fn $name() {
-                if let Some(place) = <$place as story::Place>::fresh().await {
-                    story::$name(&place).await;
+                if let Some(place) = <$place as $crate::story::Place>::fresh().await {
+                    $crate::story::$name(&place).await;
                 }
             }
         )+

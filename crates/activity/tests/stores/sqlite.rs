@@ -1,12 +1,10 @@
 //! The story on SQLite.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
-mod story;
-
 use mcpproxy_activity::sqlite;
 use mcpproxy_activity::store::Opened;
 use tempfile::TempDir;
+
+use crate::story::Place;
 
 struct Sqlite(TempDir);
 
@@ -16,7 +14,7 @@ impl Sqlite {
     }
 }
 
-impl story::Place for Sqlite {
+impl Place for Sqlite {
     async fn fresh() -> Option<Self> {
         Some(Self(tempfile::tempdir().unwrap()))
     }

@@ -1,0 +1,10 @@
+//! The two stores of the activity log, without the log.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+#[macro_use]
+mod story;
+mod postgres;
+mod postgres_faults;
+mod sqlite;
+mod sqlite_file;
