@@ -39,7 +39,8 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     pub(crate) status: Status,
-    pub(crate) duration: Duration,
+    /// How long it took; nothing for what happened at one moment.
+    pub(crate) duration: Option<Duration>,
     pub(crate) response: Option<Kept>,
     pub(crate) error: Option<(String, String)>,
     pub(crate) warnings: Vec<Warning>,
@@ -181,7 +182,9 @@ impl Prepared {
             [] => Cell::Null,
             warnings => hiding.json(&json!(warnings).to_string()).into(),
         };
-        let duration = i64::try_from(ending.duration.as_micros()).unwrap_or(i64::MAX);
+        let microseconds = |duration: Duration| i64::try_from(duration.as_micros());
+        let duration = ending.duration.map(microseconds);
+        let duration = duration.map(|microseconds| microseconds.unwrap_or(i64::MAX));
         vec![
             ending.status.as_str().into(),
             duration.into(),

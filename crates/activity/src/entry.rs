@@ -252,7 +252,7 @@ impl Entry {
             draft: Arc::clone(&self.draft),
             ending: Ending {
                 status,
-                duration: self.began.elapsed(),
+                duration: Some(self.began.elapsed()),
                 response,
                 error,
                 warnings: std::mem::take(&mut self.warnings),

@@ -206,7 +206,7 @@ impl Log {
         };
         let ending = Ending {
             status: note.status,
-            duration: Duration::ZERO,
+            duration: None,
             response: None,
             error: note.error,
             warnings: Vec::new(),

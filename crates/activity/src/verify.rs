@@ -12,8 +12,9 @@ use crate::record::{Hash, Kind, Record};
 use crate::row::{Row, no_outcome};
 use crate::store::{Store, StoreError, StoredLink};
 
-/// How many links are read at a time.
-const STEP: usize = 500;
+/// How many links are read at a time: few enough to be held, and to be hashed without keeping
+/// others waiting.
+const STEP: usize = 100;
 
 /// The key in the metadata of a record that says what retention removed.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
@@ -191,6 +192,7 @@ impl Walk {
                 }
             }
             progress(self.links);
+            tokio::task::yield_now().await;
         }
     }
 

@@ -1,11 +1,11 @@
 //! The one thread that writes: many records, one commit.
 
+mod item;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcpproxy_policy::OwnSecrets;
-use serde_json::{Map, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -13,9 +13,10 @@ use crate::chain::Head;
 use crate::draft::{Draft, Ending, Hiding, Prepared};
 use crate::heads::{Claim, Heads, Role};
 use crate::queue::{Ack, Queue, Room, Work};
-use crate::record::{Caller, Kind, Link, Status};
-use crate::row::{Cell, Row, no_outcome};
-use crate::store::{Change, Journal, StoreError, What};
+use crate::record::Link;
+use crate::store::{Journal, StoreError};
+
+use item::{Item, answer, refused_unrecorded};
 
 /// How long to wait before trying again what could not be written.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -40,16 +41,6 @@ pub(crate) struct Writer {
     open: HashMap<Uuid, OpenCall>,
     hiding: Hiding,
     retry_at: Option<Instant>,
-}
-
-/// A record that is to be written.
-struct Item {
-    prepared: Arc<Prepared>,
-    /// What came of it; nothing for a call that is about to be sent.
-    outcome: Option<Vec<Cell>>,
-    ack: Option<Ack>,
-    /// Given back when the record is written.
-    _room: Option<Room>,
 }
 
 struct OpenCall {
@@ -303,40 +294,10 @@ impl Writer {
     /// Once it can be told: how many refused calls left no record of their own.
     fn tell_unrecorded(&mut self) {
         let count = self.queue.take_unrecorded();
-        if count == 0 {
-            return;
+        if count > 0 {
+            let (draft, ending) = refused_unrecorded(count, self.hiding.clone());
+            self.close(&draft, &ending, None, None);
         }
-        let mut details = Map::new();
-        details.insert("event".to_owned(), json!("refused_unrecorded"));
-        details.insert("count".to_owned(), json!(count));
-        let draft = Draft {
-            id: Uuid::now_v7(),
-            request_id: Uuid::now_v7(),
-            kind: Kind::System,
-            caller: Arc::new(Caller::default()),
-            operation: None,
-            server: None,
-            tool: None,
-            intent: None,
-            sensitivity: None,
-            arguments: None,
-            details,
-            hiding: self.hiding.clone(),
-        };
-        let ending = Ending {
-            status: Status::Error,
-            duration: Duration::ZERO,
-            response: None,
-            error: Some((
-                "STORE_UNAVAILABLE".to_owned(),
-                format!(
-                    "{count} calls were refused while the log could not be written; none of them was made"
-                ),
-            )),
-            warnings: Vec::new(),
-            own: OwnSecrets::none(),
-        };
-        self.close(&draft, &ending, None, None);
     }
 
     /// Writes what is left. Only a chain that is complete is closed.
@@ -370,50 +331,6 @@ impl Drop for Alarm {
             self.0
                 .set_problem(Some(StoreError::Unusable(problem.to_owned())));
         }
-    }
-}
-
-// === impl Item ===
-
-impl Item {
-    /// The row as it has to be, with its place at the end of the chain.
-    fn change(&self, chain: Uuid, head: &mut Head, before: Option<Link>) -> Change {
-        let request = &self.prepared.request;
-        let (what, outcome, opened, closed) = match &self.outcome {
-            None => {
-                let link = head.open(chain, request);
-                (What::Insert, no_outcome(), Some(link), None)
-            }
-            Some(outcome) => {
-                let link = head.close(chain, request, outcome, before.as_ref());
-                let what = if before.is_some() {
-                    What::Complete
-                } else {
-                    What::Insert
-                };
-                (what, outcome.clone(), before, Some(link))
-            }
-        };
-        let has_error = outcome.get(5).is_some_and(|code| *code != Cell::Null);
-        let words = (what == What::Insert || has_error).then(|| self.prepared.words(&outcome));
-        Change {
-            what,
-            row: Row {
-                request: Arc::clone(request),
-                outcome,
-                chain,
-                opened,
-                closed,
-            },
-            words,
-        }
-    }
-}
-
-fn answer(ack: Option<Ack>, result: Result<(), StoreError>) {
-    if let Some(ack) = ack {
-        // Whoever asked may have gone; the record is there either way.
-        let _ = ack.send(result);
     }
 }
 

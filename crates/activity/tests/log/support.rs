@@ -73,17 +73,13 @@ impl Place {
 
     /// Changes the table behind the log's back.
     pub(crate) async fn sql(&self, statements: &str) {
-        match &self.database {
-            Some(database) => {
-                let client = database.client().await;
-                client.batch_execute(statements).await.unwrap();
-            }
-            None => {
-                let file = self.data_dir().join("state.db");
-                let connection = rusqlite::Connection::open(file).unwrap();
-                connection.execute_batch(statements).unwrap();
-            }
+        if let Some(database) = &self.database {
+            let client = database.client().await;
+            return client.batch_execute(statements).await.unwrap();
         }
+        let file = self.data_dir().join("state.db");
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.execute_batch(statements).unwrap();
     }
 
     pub(crate) fn is_sqlite(&self) -> bool {
