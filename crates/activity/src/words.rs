@@ -21,7 +21,7 @@ const MOST_ASKED: usize = 10;
 
 /// The words of a search, each standing for all that start with it.
 pub fn of_query(text: &str) -> Vec<String> {
-    split(text).take(MOST_ASKED).collect()
+    runs(text).map(small).take(MOST_ASKED).collect()
 }
 
 /// The words of a record.
@@ -53,26 +53,40 @@ pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> BTreeSet<String
 fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for part in parts {
-        for word in split(prefix(part, SEARCHED)) {
-            if found.len() == MOST_WORDS {
-                return found;
+        for run in runs(prefix(part, SEARCHED)) {
+            // `delete_repo` is found by all of it and by each of its parts.
+            let parts = run.split(is_joint).filter(|part| part.len() < run.len());
+            for word in parts.chain([run]).map(small) {
+                if found.len() == MOST_WORDS {
+                    return found;
+                }
+                if !word.is_empty() {
+                    found.insert(word);
+                }
             }
-            found.insert(word);
         }
     }
     found
 }
 
-fn split(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|character: char| !character.is_alphanumeric())
+/// Runs of letters, digits and what joins them.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric() && !is_joint(character))
+        .map(|run| run.trim_matches(is_joint))
         .filter(|run| !run.is_empty())
-        .map(|run| {
-            run.chars()
-                .flat_map(char::to_lowercase)
-                .filter(|character| character.is_alphanumeric())
-                .take(LONGEST_WORD)
-                .collect()
-        })
+}
+
+fn is_joint(character: char) -> bool {
+    matches!(character, '_' | '-')
+}
+
+/// A word in small letters.
+fn small(run: &str) -> String {
+    run.chars()
+        .flat_map(char::to_lowercase)
+        .filter(|character| character.is_alphanumeric() || is_joint(*character))
+        .take(LONGEST_WORD)
+        .collect()
 }
 
 /// As much of a text as fits into so many bytes, ending at a whole character.
@@ -90,11 +104,17 @@ mod tests {
     #[test]
     fn words_are_runs_of_letters_and_digits_in_small_letters() {
         assert_eq!(
-            of_query("github:Delete_Repo ÄRGER-1.5 \"x\""),
-            ["github", "delete", "repo", "ärger", "1", "5", "x"]
+            of_query("github:Delete_Repo ÄRGER-1.5 \"x\" - _"),
+            ["github", "delete_repo", "ärger-1", "5", "x"]
         );
         assert_eq!(of_query(&"ab ".repeat(99)).len(), MOST_ASKED);
         assert_eq!(of_query(&"x".repeat(99))[0].len(), LONGEST_WORD);
         assert_eq!(prefix("aé", 2), "a");
+        let found = of_parts(["Delete_Repo x__y -z- __"].into_iter());
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_eq!(
+            found,
+            ["delete", "delete_repo", "repo", "x", "x__y", "y", "z"]
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! A log in a place of its own, on each engine there is.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{
@@ -17,6 +17,9 @@ pub(crate) struct Place {
     folder: TempDir,
     database: Option<Database>,
     pub(crate) engine: Engine,
+    /// Kept, because to connect takes longer than what is then asked.
+    archive: OnceLock<Archive>,
+    client: tokio::sync::OnceCell<tokio_postgres::Client>,
 }
 
 impl Place {
@@ -25,6 +28,8 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             database: None,
             engine: Engine::Sqlite,
+            archive: OnceLock::new(),
+            client: tokio::sync::OnceCell::new(),
         }
     }
 
@@ -34,6 +39,8 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             engine: Engine::Postgres(database.url().to_owned()),
             database: Some(database),
+            archive: OnceLock::new(),
+            client: tokio::sync::OnceCell::new(),
         })
     }
 
@@ -68,13 +75,14 @@ impl Place {
     }
 
     pub(crate) fn archive(&self) -> Archive {
-        Archive::open(&self.data_dir(), &self.engine).unwrap()
+        let open = || Archive::open(&self.data_dir(), &self.engine).unwrap();
+        self.archive.get_or_init(open).clone()
     }
 
     /// Changes the table behind the log's back.
     pub(crate) async fn sql(&self, statements: &str) {
         if let Some(database) = &self.database {
-            let client = database.client().await;
+            let client = self.client.get_or_init(|| database.client()).await;
             return client.batch_execute(statements).await.unwrap();
         }
         let file = self.data_dir().join("state.db");

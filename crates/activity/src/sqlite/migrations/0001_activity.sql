@@ -68,5 +68,5 @@ CREATE VIRTUAL TABLE activity_words USING fts5 (
     content = '',
     contentless_delete = 1,
     detail = none,
-    tokenize = 'ascii'
+    tokenize = "ascii tokenchars '-_'"
 );

@@ -44,7 +44,11 @@ pub(super) fn status(status: &str, icons: Icons) -> String {
 pub(super) fn tool(record: &Value) -> String {
     match record["tool_name"].as_str() {
         Some(tool) => tool.to_owned(),
-        None => format!("({})", text(&record["type"])),
+        // What happened to it says more than what kind of thing happened.
+        None => match record["metadata"]["event"].as_str() {
+            Some(event) => format!("({}: {event})", text(&record["type"])),
+            None => format!("({})", text(&record["type"])),
+        },
     }
 }
 
