@@ -1,6 +1,5 @@
 //! What is about to be recorded, and how it becomes a row: secrets hidden, long texts cut.
 
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use uuid::Uuid;
 
 use crate::record::{Caller, Kind, Status};
 use crate::row::Cell;
-use crate::words::{self, prefix};
+use crate::words::{self, Words, prefix};
 
 /// How much more of a text is looked at than is kept, so that a secret that the cut goes through
 /// is hidden whole.
@@ -114,9 +113,11 @@ impl Draft {
             |text: &Option<String>| Cell::from(text.as_deref().map(|text| hiding.text(text)));
         let [arguments, arguments_size, arguments_cut] = hiding.payload(self.arguments.as_ref());
         let metadata = hiding.json(&self.metadata());
-        let reason = serde_json::from_str::<Value>(&metadata)
-            .ok()
-            .and_then(|metadata| metadata["intent"]["reason"].as_str().map(str::to_owned));
+        let reason = self
+            .intent
+            .as_ref()
+            .and_then(|intent| intent["reason"].as_str());
+        let reason = reason.map(|reason| hiding.text(reason));
         let request = [
             self.id.into(),
             self.request_id.into(),
@@ -198,9 +199,9 @@ impl Prepared {
     }
 
     /// The words the record is found by, those of its outcome included.
-    pub(crate) fn words(&self, outcome: &[Cell]) -> BTreeSet<String> {
+    pub(crate) fn words(&self, outcome: &[Cell]) -> Words {
         let [.., server, tool, _, _, _, _, arguments, _, _, _] = &*self.request else {
-            return BTreeSet::new();
+            return Words::default();
         };
         let mut cells = vec![server, tool];
         cells.extend(outcome.get(5..7).into_iter().flatten());

@@ -3,7 +3,6 @@
 //! There are two of them: SQLite and PostgreSQL. One [`Journal`] writes, on the one thread of the
 //! writer; a [`Store`] reads, from anywhere.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -14,6 +13,7 @@ use crate::filter::Filter;
 use crate::record::{Hash, Record};
 use crate::row::Row;
 use crate::summary::Tally;
+use crate::words::Words;
 
 /// Why a store did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub struct Change {
     /// The row as it has to be afterwards.
     pub row: Row,
     /// The words it is found by, where they are new.
-    pub words: Option<BTreeSet<String>>,
+    pub words: Option<Words>,
 }
 
 /// What to do with a row.

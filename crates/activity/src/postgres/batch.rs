@@ -205,6 +205,5 @@ fn with_words(change: &Change) -> Change {
 }
 
 fn joined(change: &Change) -> Option<String> {
-    let words: Vec<&str> = change.words.as_ref()?.iter().map(String::as_str).collect();
-    Some(words.join(" "))
+    Some(change.words.as_ref()?.as_str().to_owned())
 }

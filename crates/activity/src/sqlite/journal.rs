@@ -1,6 +1,5 @@
 //! Writing.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -15,7 +14,7 @@ use crate::chain::Head;
 use crate::record::Hash;
 use crate::row::{OUTCOME, REQUEST, Row};
 use crate::store::{Change, Journal, StoreError, What};
-use crate::words;
+use crate::words::{self, Words};
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
     let marks = vec!["?"; REQUEST.len() + OUTCOME.len() + LINKS.len()].join(", ");
@@ -146,11 +145,7 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
     Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
 }
 
-fn insert(
-    transaction: &Transaction<'_>,
-    row: &Row,
-    words: Option<&BTreeSet<String>>,
-) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, row: &Row, words: Option<&Words>) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(&INSERT)?;
     let mut index = 0;
     for cell in row.request.iter().chain(&row.outcome) {
@@ -165,7 +160,7 @@ fn insert(
     if let Some(words) = words.filter(|words| !words.is_empty()) {
         transaction
             .prepare_cached("INSERT INTO activity_words (rowid, words) VALUES (?, ?)")?
-            .execute(params![place, joined(words)])?;
+            .execute(params![place, words.as_str()])?;
     }
     Ok(())
 }
@@ -192,7 +187,7 @@ fn complete(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<
     if let Some(words) = &change.words {
         transaction
             .prepare_cached("INSERT OR REPLACE INTO activity_words (rowid, words) VALUES (?, ?)")?
-            .execute(params![place, joined(words)])?;
+            .execute(params![place, words.as_str()])?;
     }
     Ok(())
 }
@@ -219,13 +214,4 @@ fn places_through(
         places.extend(open);
     }
     Ok(places)
-}
-
-fn joined(words: &BTreeSet<String>) -> String {
-    let mut text = String::new();
-    for word in words {
-        text.push_str(word);
-        text.push(' ');
-    }
-    text
 }

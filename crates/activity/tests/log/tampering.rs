@@ -229,7 +229,7 @@ async fn a_record_that_is_appended_with_a_right_hash_is_found_after_an_orderly_s
     row.closed = Some(head.close(row.chain, &row.request, &row.outcome, None));
     let change = mcpproxy_activity::store::Change {
         what: mcpproxy_activity::store::What::Insert,
-        words: Some(std::collections::BTreeSet::new()),
+        words: Some(mcpproxy_activity::words::Words::default()),
         row,
     };
     opened.journal.append(&[change]).unwrap();
