@@ -79,7 +79,7 @@ async fn reads_refusals_and_calls_whose_caller_left_are_all_written() {
 }
 
 #[tokio::test]
-async fn a_record_has_every_field_of_the_interface() {
+async fn fr_031_fr_032_a_record_has_the_whole_intent_the_variant_and_every_other_field() {
     for place in Place::all().await {
         let log = place.log();
         let id = call(&log, Operation::Destructive).await;
