@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -98,13 +98,24 @@ impl EchoProcess {
 impl GatewayProcess {
     /// Starts a gateway with a fresh data directory in front of `upstream`.
     pub(crate) fn start(binary: &Path, upstream: SocketAddr) -> anyhow::Result<Self> {
-        let directory = TempDir::new().context("No temporary directory for the gateway")?;
+        Self::start_with(binary, upstream, &std::env::temp_dir(), &json!({}))
+    }
+
+    /// The same with its data directory on a chosen disk, and with more than the defaults in its configuration.
+    pub(crate) fn start_with(
+        binary: &Path,
+        upstream: SocketAddr,
+        folder: &Path,
+        setting: &Value,
+    ) -> anyhow::Result<Self> {
+        let directory =
+            TempDir::new_in(folder).context("No temporary directory for the gateway")?;
         let data = directory.path().join("data");
         DirBuilder::new().mode(0o700).create(&data)?;
         let address = free_address()?;
         fs::write(
             data.join("mcp_config.json"),
-            configuration(address, upstream),
+            configuration(address, upstream, setting),
         )?;
         let log = File::create(log_path(&directory))?;
         let mut command = Command::new(binary);
@@ -204,12 +215,15 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
-fn configuration(listen: SocketAddr, upstream: SocketAddr) -> String {
-    json!({
+fn configuration(listen: SocketAddr, upstream: SocketAddr, setting: &Value) -> String {
+    let mut configuration = json!({
         "listen": listen.to_string(),
         "mcpServers": { "echo": { "url": format!("http://{upstream}/mcp") } },
-    })
-    .to_string()
+    });
+    for (key, value) in setting.as_object().into_iter().flatten() {
+        configuration[key] = value.clone();
+    }
+    configuration.to_string()
 }
 
 /// The environment that would make the gateway another one than the default that is measured.
@@ -240,15 +254,17 @@ mod tests {
     }
 
     #[test]
-    fn configuration_names_both_addresses() {
+    fn configuration_names_both_addresses_and_what_else_is_set() {
         let written = configuration(
             "127.0.0.1:1".parse().unwrap(),
             "127.0.0.1:2".parse().unwrap(),
+            &json!({ "activity": { "durability": "balanced" } }),
         );
-        let read: serde_json::Value = serde_json::from_str(&written).unwrap();
+        let read: Value = serde_json::from_str(&written).unwrap();
         let expected = json!({
             "listen": "127.0.0.1:1",
-            "mcpServers": { "echo": { "url": "http://127.0.0.1:2/mcp" } }
+            "mcpServers": { "echo": { "url": "http://127.0.0.1:2/mcp" } },
+            "activity": { "durability": "balanced" }
         });
         assert_eq!(read, expected);
     }

@@ -1,13 +1,14 @@
-//! What the gateway costs: the same calls direct and through it, interleaved in one run.
+//! What the gateway costs: the same calls direct and through it, interleaved in one run; and what its log costs.
 //!
 //! Starts echo upstreams and a gateway of its own, so that nothing needs to be set up. Must never measure a
-//! gateway it did not start itself.
+//! gateway or a log that it did not start or fill itself.
 
 mod call;
 mod client;
 mod echo;
 mod gateway;
 mod load;
+mod log;
 mod measure;
 mod process;
 mod report;
@@ -26,6 +27,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::call::Operation;
+use crate::measure::Subject;
 use crate::upstream::Upstream;
 
 /// Measures what a call through the gateway costs over the same call made directly.
@@ -40,6 +42,10 @@ struct Arguments {
     #[arg(long, value_name = "PATH")]
     gateway: Option<PathBuf>,
 
+    /// Another gateway to compare it with, in place of the call made directly
+    #[arg(long, value_name = "PATH")]
+    baseline: Option<PathBuf>,
+
     /// What the measured call does
     #[arg(long, value_enum, default_value_t = Operation::Read)]
     operation: Operation,
@@ -53,11 +59,13 @@ struct Arguments {
     json: bool,
 
     #[command(subcommand)]
-    command: Option<Hidden>,
+    command: Option<Other>,
 }
 
 #[derive(Subcommand)]
-enum Hidden {
+enum Other {
+    /// Measure the activity log: inserts, pages, and how long a durable write takes
+    Log(log::Arguments),
     /// Serve as the echo upstream until standard input ends
     #[command(name = gateway::ECHO_COMMAND, hide = true)]
     EchoUpstream {
@@ -69,8 +77,9 @@ enum Hidden {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
-        Some(Hidden::EchoUpstream { upstream }) => serve_echo(upstream),
-        None => report(arguments),
+        Some(Other::EchoUpstream { upstream }) => serve_echo(upstream),
+        Some(Other::Log(arguments)) => report(log::run(arguments, progress)),
+        None => report(run(arguments)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,38 +90,46 @@ fn main() -> ExitCode {
     }
 }
 
-fn report(arguments: Arguments) -> anyhow::Result<()> {
+fn report(run: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        note("this is a debug build of the benchmark, its numbers mean little: use --release");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let report = runtime.block_on(run(arguments))?;
+    let report = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            // Dropping the run is what ends its processes and removes its files, so the signals have to pass
+            // through here.
+            report = run => report,
+            _ = tokio::signal::ctrl_c() => bail!("Interrupted"),
+            _ = terminate.recv() => bail!("Terminated"),
+        }
+    })?;
     write!(io::stdout().lock(), "{report}").context("The report could not be printed")
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<String> {
     let binary = gateway::find_binary(arguments.gateway)?;
-    if cfg!(debug_assertions) {
-        note("this is a debug build of the benchmark, its numbers mean little: use --release");
-    }
-    let mut terminate = signal(SignalKind::terminate())?;
-    let time = Duration::from_secs(arguments.seconds);
+    let baseline = match arguments.baseline {
+        Some(path) => Some(gateway::find_binary(Some(path))?),
+        None => None,
+    };
     let chosen = arguments
         .upstream
         .map_or_else(|| Upstream::value_variants().to_vec(), |one| vec![one]);
-    let sections = async {
-        let mut sections = Vec::new();
-        for upstream in chosen {
-            let run = measure::run(&binary, upstream, arguments.operation, time, progress);
-            sections.push(run.await?);
-        }
-        anyhow::Ok(sections)
-    };
-    let sections = tokio::select! {
-        // Dropping the run is what ends its processes, so the signals have to pass through here.
-        sections = sections => sections?,
-        _ = tokio::signal::ctrl_c() => bail!("Interrupted"),
-        _ = terminate.recv() => bail!("Terminated"),
-    };
+    let mut sections = Vec::new();
+    for upstream in chosen {
+        let subject = Subject {
+            binary: &binary,
+            baseline: baseline.as_deref(),
+            upstream,
+            operation: arguments.operation,
+            level_time: Duration::from_secs(arguments.seconds),
+        };
+        sections.push(measure::run(subject, progress).await?);
+    }
     Ok(if arguments.json {
         format!("{:#}\n", report::json(&sections))
     } else {

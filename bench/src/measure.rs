@@ -25,9 +25,24 @@ const STARTS: usize = 7;
 /// Time without any call before memory is read, so that what a call left behind for later is done.
 const IDLE: Duration = Duration::from_secs(2);
 /// The counted part of a slice: hundreds of calls at least, and short against changes of the machine's mood.
-const SLICE: Duration = Duration::from_millis(250);
+pub(crate) const SLICE: Duration = Duration::from_millis(250);
 /// The uncounted part before it.
-const SETTLE: Duration = Duration::from_millis(25);
+pub(crate) const SETTLE: Duration = Duration::from_millis(25);
+
+/// What is to be measured with one upstream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    /// The gateway.
+    pub(crate) binary: &'a Path,
+    /// Another gateway that it is compared with, in place of the upstream itself.
+    pub(crate) baseline: Option<&'a Path>,
+    /// How the upstream is built.
+    pub(crate) upstream: Upstream,
+    /// What the measured call does.
+    pub(crate) operation: Operation,
+    /// The time for each number of clients, both sides together.
+    pub(crate) level_time: Duration,
+}
 
 /// All that one run with one upstream measured.
 #[derive(Debug)]
@@ -36,6 +51,8 @@ pub(crate) struct Measurements {
     pub(crate) upstream: Upstream,
     /// What the measured call does.
     pub(crate) operation: Operation,
+    /// What the gateway was compared with.
+    pub(crate) other: &'static str,
     /// Cores that generator, upstream and gateway shared.
     pub(crate) cores: usize,
     /// From the start of the process to the first answered `tools/list`.
@@ -53,7 +70,7 @@ pub(crate) struct Measurements {
 pub(crate) struct Level {
     /// How many clients called at the same time.
     pub(crate) clients: usize,
-    /// The echo upstream itself.
+    /// The echo upstream itself, or the gateway it is compared with.
     pub(crate) direct: Measured,
     /// The same through the gateway.
     pub(crate) gateway: Measured,
@@ -85,14 +102,18 @@ pub(crate) struct Measured {
     pub(crate) p99: Duration,
 }
 
-/// Runs everything with one upstream; `level_time` is spent on each number of clients, both sides together.
+/// Runs everything with one upstream.
 pub(crate) async fn run(
-    binary: &Path,
-    upstream: Upstream,
-    operation: Operation,
-    level_time: Duration,
+    subject: Subject<'_>,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Measurements> {
+    let Subject {
+        binary,
+        upstream,
+        operation,
+        level_time,
+        ..
+    } = subject;
     let cores = std::thread::available_parallelism()?.get();
     let progress = |step: &str| progress(&format!("{} upstream: {step}", upstream.name()));
     let echo = EchoProcess::start(upstream).await?;
@@ -100,14 +121,27 @@ pub(crate) async fn run(
     let starts = measure_starts(binary, &echo, operation).await?;
 
     let mut gateway = GatewayProcess::start(binary, echo.address)?;
-    let through = gateway_target(&gateway, operation);
+    let through = gateway_target("gateway", &gateway, operation);
     gateway.first_call(&through).await?;
     progress("measuring idle memory");
     tokio::time::sleep(IDLE).await;
     let memory_before = gateway.usage()?.memory;
 
+    let mut baseline = match subject.baseline {
+        Some(binary) => Some(GatewayProcess::start(binary, echo.address)?),
+        None => None,
+    };
+    let other = match &mut baseline {
+        Some(process) => {
+            let target = gateway_target("baseline", process, operation);
+            process.first_call(&target).await?;
+            target
+        }
+        None => direct_target(&echo, operation),
+    };
+    let name = other.name;
     let plan = Plan {
-        direct: Arc::new(direct_target(&echo, operation)),
+        direct: Arc::new(other),
         gateway: Arc::new(through),
         cores,
         level_time,
@@ -121,9 +155,13 @@ pub(crate) async fn run(
     tokio::time::sleep(IDLE).await;
     let memory_after = gateway.usage()?.memory;
     gateway.stop().await?;
+    if let Some(baseline) = baseline {
+        baseline.stop().await?;
+    }
     Ok(Measurements {
         upstream,
         operation,
+        other: name,
         cores,
         starts,
         memory_before,
@@ -140,7 +178,7 @@ async fn measure_starts(
     let mut starts = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let mut gateway = GatewayProcess::start(binary, upstream.address)?;
-        let target = gateway_target(&gateway, operation);
+        let target = gateway_target("gateway", &gateway, operation);
         let elapsed = gateway.first_list(&target).await?;
         starts.push(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         gateway.stop().await?;
@@ -223,7 +261,8 @@ impl Pair {
 }
 
 impl Measured {
-    fn from_tally(tally: Tally, slices: u32) -> anyhow::Result<Self> {
+    /// What the slices of one side came to.
+    pub(crate) fn from_tally(tally: Tally, slices: u32) -> anyhow::Result<Self> {
         let calls = u64::try_from(tally.latencies.len())?;
         ensure!(calls > 0, "No call ended while calls were counted");
         let samples = tally.samples();
@@ -245,9 +284,9 @@ fn direct_target(upstream: &EchoProcess, operation: Operation) -> Target {
     }
 }
 
-fn gateway_target(gateway: &GatewayProcess, operation: Operation) -> Target {
+fn gateway_target(name: &'static str, gateway: &GatewayProcess, operation: Operation) -> Target {
     Target {
-        name: "gateway",
+        name,
         address: gateway.address,
         call: CallTemplate::through_gateway(operation),
     }

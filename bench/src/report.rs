@@ -26,18 +26,19 @@ pub(crate) fn json(runs: &[Measurements]) -> Value {
 fn section(run: &Measurements) -> String {
     let mut table = Table {
         text: format!(
-            "{} upstream: {} calls, gateway against direct, {} cores\n\n",
+            "{} upstream: {} calls, gateway against {}, {} cores\n\n",
             run.upstream.name(),
             run.operation.name(),
+            run.other,
             run.cores
         ),
     };
-    table.row("", "gateway", "direct", "");
+    table.row("", "gateway", run.other, "");
     for level in &run.levels {
         table.latency(level);
     }
     for level in &run.levels {
-        table.rate(level);
+        table.rate(level, run.other);
     }
     for level in &run.levels {
         let name = format!("CPU time per call, {}", clients(level));
@@ -60,6 +61,7 @@ fn section_json(run: &Measurements) -> Value {
     };
     json!({
         "operation": run.operation.name(),
+        "compared_with": run.other,
         "cores": run.cores,
         "start_to_tools_list_ms": { "median": start(P50), "slowest": start(1000) },
         "idle_memory": { "before_load": memory(run.memory_before), "after_load": memory(run.memory_after) },
@@ -103,14 +105,14 @@ impl Table {
         );
     }
 
-    fn rate(&mut self, level: &Level) {
+    fn rate(&mut self, level: &Level, other: &str) {
         let (lowest, highest) = spread(level, |pair| pair.share);
         self.row(
             &format!("calls per second, {}", clients(level)),
             &format!("{:.0}", level.gateway.rate),
             &format!("{:.0}", level.direct.rate),
             &format!(
-                "{:.1} % of direct ({:.1} to {:.1} % by pair of slices)",
+                "{:.1} % of {other} ({:.1} to {:.1} % by pair of slices)",
                 level.share() * 100.0,
                 lowest * 100.0,
                 highest * 100.0
@@ -163,7 +165,7 @@ fn added(gateway: Duration, direct: Duration) -> f64 {
 }
 
 /// Three decimals; beyond them a measured number is noise of the conversion.
-fn rounded(number: f64) -> f64 {
+pub(crate) fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 
@@ -218,6 +220,7 @@ mod tests {
         Measurements {
             upstream,
             operation: Operation::Read,
+            other: "direct",
             cores: 2,
             starts: Samples::new(vec![30_000_000, 20_000_000, 90_000_000]),
             memory_before: Memory {
