@@ -9,6 +9,10 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::arguments::Command;
 use crate::output::stderr_has_colour;
 
+/// The watch of the configuration would log every change in its folders. A log file in one of them would then grow by
+/// itself without end, and keep the watch from anything else.
+const NEVER_LOGGED: &str = "notify=info";
+
 /// Starts to log. `RUST_LOG` changes what is logged.
 pub(crate) fn start(command: &Command) {
     let default = match command {
@@ -16,7 +20,8 @@ pub(crate) fn start(command: &Command) {
         _ => "error",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default))
+        .add_directive(NEVER_LOGGED.parse().expect("it is a directive"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Hiding(io::stderr))
