@@ -77,7 +77,7 @@ pub struct Options {
 impl Gateway {
     /// Opens the log and starts the servers of the settings. Needs a Tokio runtime.
     pub fn start(settings: Settings, options: Options) -> Result<Arc<Self>, StoreError> {
-        redaction::set(settings.secrets());
+        redaction::set_from(&settings);
         let log = noted::open_log(&settings, options.role)?;
         let catalog = Arc::new(Catalog::default());
         let observer = noted::Observing {

@@ -9,6 +9,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use mcpproxy_policy::Redactor;
 
+use crate::settings::{Settings, secrets_of_key_file};
+
 /// What hides secrets now.
 static CURRENT: LazyLock<ArcSwap<Redactor>> = LazyLock::new(ArcSwap::default);
 
@@ -18,6 +20,11 @@ static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// The redactor that knows every secret of the process so far.
 pub fn current() -> Arc<Redactor> {
     CURRENT.load_full()
+}
+
+/// Hides every secret of the settings from now on, and the key that the data directory has.
+pub(crate) fn set_from(settings: &Settings) {
+    set(settings.secrets().chain(secrets_of_key_file(settings)));
 }
 
 /// Hides these values from now on, besides all earlier ones.

@@ -20,7 +20,7 @@ impl Gateway {
                     tracing::warn!("the new store takes effect at the next start");
                 }
                 self.mask.store(Arc::new(Mask::new(settings.secrets())));
-                redaction::set(settings.secrets());
+                redaction::set_from(&settings);
                 self.log.hide(redaction::current());
                 self.log.keep(noted::keeping(&settings));
                 let settings = Arc::new(settings);

@@ -138,12 +138,15 @@ async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>, app:
         }
     };
     while let Some(read) = watch.changed().await {
+        // First the key, which may be made by this: the gateway then knows what to hide.
+        let key = read.as_ref().ok().map(settings::api_key);
         gateway.reload(read);
-        match settings::api_key(&gateway.settings()) {
-            Ok(key) => app.set_api_key(key),
-            Err(error) => {
+        match key {
+            Some(Ok(key)) => app.set_api_key(key),
+            Some(Err(error)) => {
                 tracing::error!(%error, "the API key cannot be read, the known one stays");
             }
+            None => {}
         }
     }
 }

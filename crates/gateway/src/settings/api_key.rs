@@ -73,6 +73,13 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
     read(&path)
 }
 
+/// What of the key file must not be shown; nothing without one.
+pub(crate) fn secrets_of_key_file(settings: &Settings) -> impl Iterator<Item = String> {
+    let key = read(&settings.data_dir.join(KEY_FILE)).ok();
+    key.into_iter()
+        .flat_map(|key| key.exposing_texts().collect::<Vec<_>>())
+}
+
 /// Creates the data folder, for its owner only, unless it exists.
 pub fn create_data_dir(settings: &Settings) -> io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -33,6 +33,7 @@ mod tests;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+pub(crate) use api_key::secrets_of_key_file;
 pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use effective::effective;
 pub use environment::Environment;
