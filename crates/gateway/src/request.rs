@@ -156,8 +156,16 @@ pub(crate) fn violation(path: &str, message: &str) -> Violation {
 
 /// A name as one step of a JSON pointer, cut where repeating it helps nobody.
 pub(crate) fn pointer(name: &str) -> String {
-    let shown: String = name.chars().take(100).collect();
-    format!("/{}", shown.replace('~', "~0").replace('/', "~1"))
+    format!("/{}", cut(name, 100).replace('~', "~0").replace('/', "~1"))
+}
+
+/// As much of a text as is worth repeating. The mark at the cut also tells the log that a secret
+/// may have been cut through.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 // === impl Arguments ===
@@ -221,7 +229,7 @@ impl ToolName {
                 tool: tool.to_owned(),
             }),
             _ => {
-                let shown: String = name.chars().take(200).collect();
+                let shown = cut(name, 200);
                 Err(Failure::new(
                     Code::InvalidToolName,
                     format!(

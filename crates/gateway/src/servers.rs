@@ -11,7 +11,7 @@ use mcpproxy_upstream::{
 
 use crate::Gateway;
 use crate::failure::{Code, Failure};
-use crate::request::ToolName;
+use crate::request::{ToolName, cut};
 use crate::settings::{ServerSettings, Settings, Transport};
 
 /// How long a server may take to end by itself.
@@ -269,7 +269,7 @@ impl Gateway {
     fn unknown_server(&self, name: &str) -> Failure {
         let snapshot = self.catalog.snapshot();
         let near = snapshot.nearest_servers(name);
-        let shown: String = name.chars().take(100).collect();
+        let shown = cut(name, 100);
         Failure::new(
             Code::UnknownServer,
             format!("Server '{shown}' does not exist{}", did_you_mean(&near)),
@@ -279,7 +279,7 @@ impl Gateway {
 
     fn unknown_tool(&self, server: &str, tool: &str) -> Failure {
         let snapshot = self.catalog.snapshot();
-        let shown: String = format!("{server}:{tool}").chars().take(300).collect();
+        let shown = cut(&format!("{server}:{tool}"), 300);
         let near = snapshot.nearest_tools(&shown);
         Failure::new(
             Code::UnknownTool,

@@ -10,6 +10,7 @@
 
 mod assignment;
 mod document;
+mod escapes;
 mod fields;
 mod headers;
 mod names;
@@ -30,6 +31,12 @@ const DEEPEST_EMBEDDING: usize = 3;
 /// Hiding one secret can bring another to light, because it now stands apart. This many times at
 /// most is looked again.
 const ROUNDS: usize = 4;
+
+/// What stands where something longer was cut to be shown.
+const CUT: &str = "…";
+
+/// How many cuts of one text are looked at; nothing that we write has more.
+const MOST_CUTS: usize = 32;
 
 /// Hides secrets in texts and JSON documents before they are stored or logged. A clone is cheap.
 #[derive(Clone, Debug, Default)]
@@ -145,15 +152,28 @@ impl Redactor {
             self.known.find_broken_off(text, &mut found);
             layer.own.find_broken_off(text, &mut found);
         }
+        for (end, _) in text.match_indices(CUT).take(MOST_CUTS) {
+            self.known.find_broken_off(&text[..end], &mut found);
+            layer.own.find_broken_off(&text[..end], &mut found);
+        }
         if shapes::is_suspicious(text) {
             shapes::find(text, layer.broken_off, &mut found);
+        }
+        if let Some(undone) = escapes::undo(text) {
+            let mut hidden = Vec::new();
+            self.known.find(&undone.text, &mut hidden);
+            layer.own.find(&undone.text, &mut hidden);
+            found.extend(hidden.iter().map(|range| undone.written(range)));
         }
         (!found.is_empty()).then(|| hide(text, found).into_owned())
     }
 
     /// Whether anything in a text may be a value or a shape to hide.
     fn is_suspicious(&self, text: &str, own: &OwnSecrets) -> bool {
-        self.known.is_in(text) || own.is_in(text) || shapes::is_suspicious(text)
+        self.known.is_in(text)
+            || own.is_in(text)
+            || shapes::is_suspicious(text)
+            || text.contains(CUT)
     }
 }
 

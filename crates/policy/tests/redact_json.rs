@@ -155,6 +155,49 @@ fn shapes_in_strings() {
 }
 
 #[test]
+fn what_was_cut_to_be_shown_keeps_no_part_of_a_secret() {
+    let redactor = Redactor::new(["quince-in-the-orchard".to_owned()]);
+    let own = OwnSecrets::new(["medlar-on-the-shelf".to_owned()]);
+    for (text, expected) in [
+        ("no 'quince-in-the…' here", "no '***…' here"),
+        (
+            "found \"medlar-on-th…, and quince-i…",
+            "found \"***…, and ***…",
+        ),
+        (
+            "a quince-… is a q… is a fruit…",
+            "a ***… is a q… is a fruit…",
+        ),
+    ] {
+        assert_eq!(redactor.text(text, &own), expected);
+        let inside = serde_json::json!({ "said": text }).to_string();
+        let hidden = serde_json::json!({ "said": expected }).to_string();
+        assert_eq!(redactor.json(&inside, &own), hidden);
+    }
+}
+
+#[test]
+fn a_secret_with_escapes_is_found_in_a_text_that_quotes_a_document() {
+    let redactor = Redactor::new(["salt&pepper-für-alle".to_owned()]);
+    let own = OwnSecrets::new(["sel&poivre".to_owned()]);
+    for (text, expected) in [
+        (
+            r#"put {"a":"salt\u0026pepper-f\u00fcr-alle"}"#,
+            r#"put {"a":"***"}"#,
+        ),
+        (
+            r#"put "{\"a\":\"sel\\u0026poivre\"}" \u0026"#,
+            r#"put "{\"a\":\"***\"}" \u0026"#,
+        ),
+    ] {
+        assert_eq!(redactor.text(text, &own), expected);
+        let inside = serde_json::json!({ "said": text }).to_string();
+        let hidden = serde_json::json!({ "said": expected }).to_string();
+        assert_eq!(redactor.json(&inside, &own), hidden);
+    }
+}
+
+#[test]
 fn what_is_broken_off_keeps_no_part_of_a_secret() {
     let token = ["gh", "p_abcdefghij"].concat();
     for (text, expected) in [
