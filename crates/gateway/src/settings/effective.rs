@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use mcpproxy_policy::mask::MASKED;
+use mcpproxy_policy::{OwnSecrets, Redactor};
 use serde_json::{Map, Value, json};
 
 use super::resolved::{ServerSettings, Settings, Store, ToolSettings, Transport};
-use super::secret::Secret;
+use super::secret::{Secret, Text};
 use super::values::Words;
 
 /// Every key with the value that holds, defaults included; each secret is `***`.
@@ -59,18 +60,18 @@ fn server(server: &ServerSettings) -> Map<String, Value> {
             env,
             working_dir,
         } => {
-            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            let args: Vec<String> = args.iter().map(plain).collect();
             let mut shown = object(json!({
-                "command": command.to_string(),
+                "command": plain(command),
                 "args": args,
                 "env": hidden_map(env),
             }));
-            let folder = working_dir.as_ref().map(|folder| json!(folder.to_string()));
+            let folder = working_dir.as_ref().map(|folder| json!(plain(folder)));
             insert(&mut shown, "working_dir", folder);
             shown
         }
         Transport::Http { url, headers } => object(json!({
-            "url": url.to_string(),
+            "url": plain(url),
             "headers": hidden_map(headers),
         })),
         Transport::BuiltIn => Map::new(),
@@ -103,6 +104,13 @@ fn tool(tool: &ToolSettings) -> Value {
     });
     insert(&mut shown, "rate_limit", limit);
     Value::Object(shown)
+}
+
+/// A text as written; what looks like a credential in it is hidden all the same.
+fn plain(text: &Text) -> String {
+    let shown = text.to_string();
+    let redactor = Redactor::default();
+    redactor.text(&shown, &OwnSecrets::none()).into_owned()
 }
 
 fn hidden(_: &Secret) -> Value {

@@ -41,8 +41,8 @@ impl Secret {
         &self.value
     }
 
-    /// Every text that would give the secret away: the value, what references gave, and the
-    /// credentials after an authentication scheme (`Bearer …`).
+    /// Every text that would give the secret away: the value, what references gave, the
+    /// credentials after an authentication scheme (`Bearer …`), and the password of an address.
     pub fn exposing_texts(&self) -> impl Iterator<Item = String> {
         let credentials = self
             .value
@@ -52,9 +52,18 @@ impl Secret {
         std::iter::once(self.value.as_str())
             .chain(self.parts.iter().map(String::as_str))
             .chain(credentials)
+            .chain(password(&self.value))
             .filter(|text| !text.is_empty())
             .map(str::to_owned)
     }
+}
+
+/// The password of an address: `postgres://user:password@host`.
+fn password(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password)
 }
 
 impl Text {
@@ -109,6 +118,22 @@ impl fmt::Display for Text {
         match self {
             Self::Plain(text) => formatter.write_str(text),
             Self::Secret(secret) => write!(formatter, "{secret}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_secret_that_gives_it_away_is_known() {
+        let texts = |value: &str| Secret::new(value).exposing_texts().collect::<Vec<_>>();
+        assert_eq!(texts("Bearer abc"), ["Bearer abc", "abc"]);
+        let address = "postgres://me:pass@word@host/log?a=b:c@d";
+        assert_eq!(texts(address), [address, "pass@word"]);
+        for plain in ["postgres://me@host/a:b", "postgres://host", "abc"] {
+            assert_eq!(texts(plain), [plain]);
         }
     }
 }
