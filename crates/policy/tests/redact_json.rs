@@ -155,6 +155,21 @@ fn shapes_in_strings() {
 }
 
 #[test]
+fn a_list_under_a_secret_name_is_hidden_in_a_text_that_quotes_a_document() {
+    let redactor = Redactor::default();
+    for (text, expected) in [
+        (
+            r#"put {"password":["first","second"],"a":[1]}"#,
+            r#"put {"password":[***],"a":[1]}"#,
+        ),
+        (r#"put {"password":[]}"#, r#"put {"password":[]}"#),
+        (r#"put {"password": ["fir"#, r#"put {"password": [***"#),
+    ] {
+        assert_eq!(redactor.text(text, &OwnSecrets::none()), expected);
+    }
+}
+
+#[test]
 fn what_was_cut_to_be_shown_keeps_no_part_of_a_secret() {
     let redactor = Redactor::new(["quince-in-the-orchard".to_owned()]);
     let own = OwnSecrets::new(["medlar-on-the-shelf".to_owned()]);

@@ -113,6 +113,15 @@ impl<'a> Context<'a> {
         if opened > self.value {
             return Some(opened..self.closing_quote(opened));
         }
+        if self.quoted
+            && self.separator == Separator::Colon
+            && self.place.bytes().get(self.value) == Some(&b'[')
+        {
+            // All of a list in a document that a text quotes.
+            let begins = self.value + 1;
+            let belongs = |byte: u8| byte != b']' && byte != b'\n';
+            return Some(begins..self.place.run(begins, belongs));
+        }
         let name = &self.place.text[self.name.clone()];
         match self.separator {
             Separator::Element => {
