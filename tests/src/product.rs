@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use crate::{Home, HttpClient, Programs, Ran, StdioClient, eventually, within};
+use crate::{Home, HttpAnswer, HttpClient, Programs, Ran, StdioClient, eventually, within};
 
 /// A gateway that serves a data directory of its own; killed when dropped.
 #[derive(Debug)]
@@ -124,14 +124,32 @@ impl Product {
 
     /// What the REST interface says at a path, such as `/status`, to who has the key.
     pub async fn get(&self, path: &str) -> Value {
+        self.ask(Method::GET, path, String::new()).await.json()
+    }
+
+    /// What the REST interface answers at a path to who has the key.
+    pub async fn ask(&self, method: Method, path: &str, body: String) -> HttpAnswer {
+        let client = HttpClient::without_session(&self.rest(path));
+        let key = self.key();
+        client.send(method, &[("x-api-key", &key)], body).await
+    }
+
+    /// The key of the REST interface that the gateway made for itself.
+    pub fn key(&self) -> String {
         let key = std::fs::read_to_string(self.home.data_dir().join("api_key"))
             .expect("the gateway has made a key");
-        let client = HttpClient::without_session(&self.rest(path));
-        let header = ("x-api-key", key.trim());
-        client
-            .send(Method::GET, &[header], String::new())
-            .await
-            .json()
+        key.trim().to_owned()
+    }
+
+    /// The record with this id, as soon as it can be read: records of reads are written a moment after the answer.
+    pub async fn record(&self, id: &str) -> Value {
+        eventually(&format!("the record {id} can be read"), async || {
+            let answer = self
+                .ask(Method::GET, &format!("/activity/{id}"), String::new())
+                .await;
+            answer.status.is_success().then(|| answer.json())
+        })
+        .await
     }
 
     /// The process id.
@@ -150,6 +168,20 @@ impl Product {
         within("the killed gateway is gone", self.process.kill())
             .await
             .expect("the product can be killed");
+    }
+
+    /// Ends the process as an operator does, and waits until it is gone; its exit code.
+    pub async fn stop(&mut self) -> i32 {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.pid().to_string()])
+            .status();
+        assert!(
+            asked.is_ok_and(|status| status.success()),
+            "the product can be asked to end"
+        );
+        let ended = within("the stopped gateway is gone", self.process.wait()).await;
+        let ended = ended.expect("the product can be waited for");
+        ended.code().unwrap_or(-1)
     }
 
     /// Ends the process and keeps the data directory, for another one to start on.
