@@ -35,6 +35,8 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     let listener = bind(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
 
+    // Before anything is on record: a stop is to be on record too.
+    let interrupted = interrupted();
     let gateway = backend::own(settings.clone(), Wanted::All, LogRole::Daemon)?;
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
@@ -52,7 +54,7 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
         );
     };
     let stop = async {
-        interrupted().await;
+        interrupted.await;
         tracing::info!("stopping");
         shutdown.cancel();
     };
@@ -64,18 +66,21 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until somebody wants the program to end.
-pub(crate) async fn interrupted() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (
+/// Listens from now on for somebody who wants the program to end, and waits for it.
+pub(crate) fn interrupted() -> impl Future<Output = ()> {
+    let signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
-    ) else {
-        // Without signals the program ends when it is killed.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    );
+    async {
+        let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
+            // Without signals the program ends when it is killed.
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
