@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use mcpproxy_policy::Mask;
+use mcpproxy_policy::{Mask, OwnSecrets};
 
 use crate::settings::{Settings, SettingsError};
 use crate::{Gateway, noted, redaction};
@@ -32,8 +32,13 @@ impl Gateway {
             }
             Err(error) => {
                 tracing::error!(%error, "the changed configuration cannot be used, the running one stays");
-                self.note_configuration(Some(&error.to_string()));
-                self.note_problem(Some(error.to_string()));
+                // It repeats what is wrong, which may be a secret in the wrong place.
+                let problem = error.to_string();
+                let problem = redaction::current()
+                    .text(&problem, &OwnSecrets::none())
+                    .into_owned();
+                self.note_configuration(Some(&problem));
+                self.note_problem(Some(problem));
             }
         }
     }
