@@ -141,13 +141,13 @@ impl Product {
         key.trim().to_owned()
     }
 
-    /// The record with this id, as soon as it can be read: records of reads are written a moment after the answer.
+    /// The record with this id, as soon as its outcome can be read: that of a read is written a moment after the answer.
     pub async fn record(&self, id: &str) -> Value {
-        eventually(&format!("the record {id} can be read"), async || {
-            let answer = self
-                .ask(Method::GET, &format!("/activity/{id}"), String::new())
-                .await;
-            answer.status.is_success().then(|| answer.json())
+        let path = format!("/activity/{id}");
+        eventually(&format!("the record {id} has an outcome"), async || {
+            let answer = self.ask(Method::GET, &path, String::new()).await;
+            let record = answer.status.is_success().then(|| answer.json())?;
+            record["duration_ms"].is_number().then_some(record)
         })
         .await
     }
