@@ -78,6 +78,8 @@ pub(crate) struct Level {
     pub(crate) pairs: Vec<Pair>,
     /// Processor time of the gateway for each call it served.
     pub(crate) processor_per_call: Duration,
+    /// The same of the gateway it is compared with, where it is one.
+    pub(crate) processor_of_baseline: Option<Duration>,
 }
 
 /// What one pair of slices would have said alone.
@@ -149,7 +151,7 @@ pub(crate) async fn run(
     let mut levels = Vec::new();
     for clients in CLIENTS {
         progress(&format!("measuring {clients} clients"));
-        let level = plan.measure(&gateway, clients).await;
+        let level = plan.measure(&gateway, baseline.as_ref(), clients).await;
         levels.push(level.map_err(|error| anyhow!(gateway.said(&format!("{error:#}"))))?);
     }
     tokio::time::sleep(IDLE).await;
@@ -195,7 +197,12 @@ struct Plan {
 }
 
 impl Plan {
-    async fn measure(&self, process: &GatewayProcess, clients: usize) -> anyhow::Result<Level> {
+    async fn measure(
+        &self,
+        process: &GatewayProcess,
+        baseline: Option<&GatewayProcess>,
+        clients: usize,
+    ) -> anyhow::Result<Level> {
         // Fresh lanes for each level, so that no connection of the last one is left open.
         let generator = Generator::start(self.cores)?;
         generator
@@ -208,21 +215,42 @@ impl Plan {
         let mut pairs = Vec::new();
         // Read around the whole level and not around each slice: work that the gateway puts off until after its
         // answers, such as writing its log, is part of what a call costs.
-        let before = process.usage()?.processor;
+        let before = Spent::read(process, baseline)?;
         for number in 0..count {
             let (of_direct, of_gateway) = measure_pair(&generator, number).await?;
             pairs.extend(Pair::compare(&of_direct, &of_gateway));
             direct.merge(of_direct);
             gateway.merge(of_gateway);
         }
-        let spent = process.usage()?.processor.saturating_sub(before);
-        let served = u32::try_from(gateway.made.max(1)).unwrap_or(u32::MAX);
+        let after = Spent::read(process, baseline)?;
+        let per_call = |spent: Duration, tally: &Tally| {
+            spent / u32::try_from(tally.made.max(1)).unwrap_or(u32::MAX)
+        };
+        let of_baseline = after.baseline.zip(before.baseline);
         Ok(Level {
             clients,
+            processor_per_call: per_call(after.gateway.saturating_sub(before.gateway), &gateway),
+            processor_of_baseline: of_baseline
+                .map(|(after, before)| per_call(after.saturating_sub(before), &direct)),
             direct: Measured::from_tally(direct, count)?,
             gateway: Measured::from_tally(gateway, count)?,
             pairs,
-            processor_per_call: spent / served,
+        })
+    }
+}
+
+/// The processor time that was spent so far.
+struct Spent {
+    gateway: Duration,
+    baseline: Option<Duration>,
+}
+
+impl Spent {
+    fn read(gateway: &GatewayProcess, baseline: Option<&GatewayProcess>) -> anyhow::Result<Self> {
+        let baseline = baseline.map(GatewayProcess::usage).transpose()?;
+        Ok(Self {
+            gateway: gateway.usage()?.processor,
+            baseline: baseline.map(|usage| usage.processor),
         })
     }
 }

@@ -42,7 +42,8 @@ fn section(run: &Measurements) -> String {
     }
     for level in &run.levels {
         let name = format!("CPU time per call, {}", clients(level));
-        table.row(&name, &micros(level.processor_per_call), "", "");
+        let baseline = level.processor_of_baseline.map(micros).unwrap_or_default();
+        table.row(&name, &micros(level.processor_per_call), &baseline, "");
     }
     table.memory("before", run.memory_before);
     table.memory("after", run.memory_after);
@@ -156,6 +157,7 @@ fn level_json(level: &Level) -> Value {
         "added_p50_us_by_pair": range(|pair| pair.added_p50),
         "share_by_pair": range(|pair| pair.share),
         "cpu_us_per_call": rounded(microseconds(level.processor_per_call)),
+        "cpu_us_per_call_of_baseline": level.processor_of_baseline.map(|time| rounded(microseconds(time))),
     })
 }
 
@@ -216,6 +218,7 @@ mod tests {
                 .map(|(share, added_p50)| Pair { share, added_p50 })
                 .to_vec(),
             processor_per_call: Duration::from_micros(33),
+            processor_of_baseline: None,
         };
         Measurements {
             upstream,
