@@ -31,7 +31,7 @@ pub(crate) fn run() -> ExitCode {
             idle_stop: None,
         };
         let upstream = Upstream::start(spec, &shared);
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let turn = upstream.turn(deadline).await.expect("a free place");
         let result = turn
             .call(&permit(), "{}", deadline)

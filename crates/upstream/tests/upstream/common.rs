@@ -102,7 +102,7 @@ impl Memory {
 }
 
 /// Longer than anything takes that goes well on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// A deadline for what never comes.
 pub(crate) fn moment() -> Instant {
