@@ -66,6 +66,18 @@ impl SmallDisk {
         std::fs::remove_file(self.filling()).expect("the disk was filled before");
     }
 
+    /// Lets nothing be written any more, whoever asks.
+    pub fn protect(&self) {
+        let status = Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(self.path())
+            .status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "the small disk can be protected"
+        );
+    }
+
     fn filling(&self) -> PathBuf {
         self.path().join("filling")
     }
