@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use http::Method;
+use http_body_util::BodyExt;
 use mcpproxy_tests::{
     APPEND, Client, Fixture, Home, HttpClient, Postgres, Product, Programs, eventually, programs,
+    within,
 };
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -252,5 +255,77 @@ async fn without_its_database_a_gateway_refuses_to_write_reads_on_and_recovers()
             .iter()
             .any(|entry| entry.starts_with("during"))
     );
+    check_chains(&product, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_gateway_tells_of_what_the_other_one_records() {
+    let Some(server) = Postgres::find() else {
+        return;
+    };
+    let database = server.database().await;
+    let fixtures = [fixture(), fixture()];
+    let first = Product::start(PROGRAMS, &config(&fixtures[0], database.url())).await;
+    let second = Product::start(PROGRAMS, &config(&fixtures[1], database.url())).await;
+    for (writer, reader) in [(&first, &second), (&second, &first)] {
+        let events = HttpClient::without_session(&reader.rest("/events?tool=append"));
+        let key = reader.key();
+        let mut events = events
+            .open(Method::GET, &[("x-api-key", &key)], String::new())
+            .await;
+        let id = append(&writer.connect().await, "seen").await.unwrap();
+        let mut told = Vec::new();
+        while !String::from_utf8_lossy(&told).contains(&id) {
+            let frame = within("the other one tells", events.body_mut().frame()).await;
+            told.extend_from_slice(frame.unwrap().unwrap().data_ref().unwrap());
+        }
+        let listed = reader.run(&["activity", "list", "-o", "json"]).await.json();
+        let is_there = |one: &Value| one["id"] == id.as_str() && one["status"] == "success";
+        assert!(
+            listed["activities"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(is_there),
+            "{listed}"
+        );
+    }
+}
+
+/// Connections that the database ends cost at most the calls that wait for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_the_database_ends_are_opened_again() {
+    let Some(server) = Postgres::find() else {
+        return;
+    };
+    let database = server.database().await;
+    let fixture = fixture();
+    let product = Product::start(PROGRAMS, &config(&fixture, database.url())).await;
+    let client = product.connect().await;
+    let operator = database.client().await;
+    let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let (mut made, mut tried) = (Vec::new(), 0);
+    for _ in 0..5 {
+        operator.execute(end_all, &[]).await.unwrap();
+        look(&client).await.unwrap();
+        eventually("the gateway writes again", async || {
+            tried += 1;
+            let entry = tried.to_string();
+            let outcome = append(&client, &entry).await;
+            assert!(outcome.is_ok() || outcome == Err("STORE_UNAVAILABLE".to_owned()));
+            outcome.ok().map(|_| made.push(entry))
+        })
+        .await;
+    }
+    let recorded = recorded(&product).await;
+    for entry in fixture.entries() {
+        assert!(recorded.contains_key(&entry), "{entry} was made");
+    }
+    for entry in &made {
+        assert_eq!(recorded.get(entry).map(String::as_str), Some("success"));
+    }
+    let status = product.status().await;
+    assert_eq!(status["activity"]["problem"], Value::Null, "{status}");
     check_chains(&product, 1).await;
 }
