@@ -120,7 +120,11 @@ pub(super) fn lead(
     before: Option<Uuid>,
 ) -> rusqlite::Result<Lead> {
     let places = places(connection, conditions)?;
-    let mut least = places.as_ref().map_or(FREQUENT, Vec::len);
+    let mut least = Rarity {
+        count: places.as_ref().map_or(FREQUENT, Vec::len),
+        // Newer than any: the first frequent value is below it.
+        reach: Some(vec![0xff; 16]),
+    };
     let mut lead = match places {
         Some(places) => Lead::Places(places),
         None if conditions.equal.is_empty() => return Ok(Lead::Ids),
@@ -130,9 +134,9 @@ pub(super) fn lead(
         return Ok(lead);
     }
     for index in 0..conditions.equal.len() {
-        let count = counted(connection, conditions, before, index)?;
-        if count < least {
-            (least, lead) = (count, Lead::Column(index));
+        let found = rarity(connection, conditions, before, index)?;
+        if found.is_below(&least) {
+            (least, lead) = (found, Lead::Column(index));
         }
     }
     Ok(lead)
@@ -270,26 +274,55 @@ fn places(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<
     Ok((places.len() < FREQUENT).then_some(places))
 }
 
-/// How many rows hold the value of one of the conditions, counted no further than it matters.
-fn counted(
+/// How rare a value is.
+struct Rarity {
+    /// How many rows hold it, counted no further than it matters.
+    count: usize,
+    /// The oldest id among those that were counted: of two frequent values, the one that reaches
+    /// further back is the rarer one.
+    reach: Option<Vec<u8>>,
+}
+
+impl Rarity {
+    fn is_below(&self, other: &Self) -> bool {
+        let both = self.reach.as_ref().zip(other.reach.as_ref());
+        self.count < other.count
+            || (self.count == other.count && both.is_some_and(|(own, others)| own < others))
+    }
+}
+
+/// How rare the value of one of the conditions is.
+fn rarity(
     connection: &Connection,
     conditions: &Conditions,
     before: Option<Uuid>,
     index: usize,
-) -> rusqlite::Result<usize> {
-    let Some((name, value)) = conditions.equal.get(index) else {
-        return Ok(FREQUENT);
+) -> rusqlite::Result<Rarity> {
+    let frequent = Rarity {
+        count: FREQUENT,
+        reach: None,
     };
-    let mut question = from_lead("SELECT 1", conditions, &Lead::Column(index));
+    let Some((name, value)) = conditions.equal.get(index) else {
+        return Ok(frequent);
+    };
+    let mut question = from_lead("SELECT id", conditions, &Lead::Column(index));
     question.push(&format!(" AND {name} = ?"), value.clone());
     narrow_ids(&mut question, conditions, before);
-    question.sql = format!("SELECT count(*) FROM ({} LIMIT {FREQUENT})", question.sql);
+    question.sql = format!(
+        "SELECT count(*), min(id) FROM ({} ORDER BY id DESC LIMIT {FREQUENT})",
+        question.sql
+    );
     let mut statement = question.prepare(connection)?;
     let mut rows = statement.raw_query();
-    let count: Option<i64> = rows.next()?.map(|row| row.get(0)).transpose()?;
-    Ok(count
-        .and_then(|count| usize::try_from(count).ok())
-        .unwrap_or(FREQUENT))
+    let Some(row) = rows.next()? else {
+        return Ok(frequent);
+    };
+    let count: i64 = row.get(0)?;
+    Ok(Rarity {
+        count: usize::try_from(count).unwrap_or(FREQUENT),
+        // An id that somebody replaced by something else only makes the choice a worse one.
+        reach: row.get(1).ok(),
+    })
 }
 
 /// A search for records that have a word beginning with each of these.

@@ -178,8 +178,8 @@ fn the_rarest_value_leads() {
     let (_folder, connection) = database();
     let insert = "
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
-        INSERT INTO activity (place, id, chain, seq, status, server_name, type)
-        SELECT n, randomblob(16), zeroblob(16), n, 'success',
+        INSERT INTO activity (place, id, chain, seq, status, intent_type, server_name, type)
+        SELECT n, randomblob(16), zeroblob(16), n, 'success', iif(n % 10 < 7, 'read', 'write'),
                iif(n % 100 = 0, 'rare', 'github'), iif(n < 3, 'system', 'tool_call')
         FROM numbers;
         INSERT INTO activity_words (rowid, words)
@@ -201,6 +201,10 @@ fn the_rarest_value_leads() {
         lead(&[("server", "rare"), ("type", "system"), success]),
         "type"
     );
+    // Both are frequent, and one of them less so.
+    let read = ("intent_type", "read");
+    assert_eq!(lead(&[success, read]), "intent_type");
+    assert_eq!(lead(&[("server", "github"), read]), "intent_type");
     assert_eq!(lead(&[success, ("text", "needle")]), "6 places");
     assert_eq!(lead(&[("text", "needle"), ("type", "system")]), "type");
     assert_eq!(lead(&[success, ("text", "hay")]), "status");
