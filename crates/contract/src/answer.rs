@@ -1,0 +1,116 @@
+//! What a handler returns, and what the pipeline makes of it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::hints::AgentHints;
+use crate::{Data, PublishedError, Version};
+
+/// What a handler returns when it worked: data and hints, never one without the other.
+#[derive(Debug)]
+pub struct Answer<D> {
+    pub(crate) data: D,
+    pub(crate) hints: AgentHints,
+}
+
+/// What a caller gets. Only the pipeline makes one: there is no other way to a result, and so none
+/// without hints and metadata.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    #[serde(flatten)]
+    outcome: Outcome,
+    agent_hints: AgentHints,
+    metadata: ResultMetadata,
+}
+
+/// The data, or why there is none. Exactly one of the two.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// What the tool gave back; never null.
+    Data(Value),
+    /// Why there is no data.
+    Error(PublishedError),
+}
+
+/// Facts on the call itself.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultMetadata {
+    /// The version of the tool.
+    pub tool_version: Version,
+    /// When the tool executed, in UTC.
+    pub timestamp: Timestamp,
+    /// How long the call took, in milliseconds, everything included.
+    #[schemars(range(min = 0))]
+    pub execution_time: f64,
+    /// The version of the service that executed the tool.
+    pub service_version: Version,
+    /// The W3C trace id of the call.
+    pub trace_id: String,
+    /// Links operations that belong together.
+    pub correlation_id: Uuid,
+    /// Whether the result was kept from an earlier call.
+    pub cached: bool,
+}
+
+// === impl Answer ===
+
+impl<D: Data> Answer<D> {
+    /// Data with the hints on what to do with it.
+    pub fn new(data: D, hints: AgentHints) -> Self {
+        Self { data, hints }
+    }
+}
+
+// === impl ToolResult ===
+
+impl ToolResult {
+    pub(crate) fn seal(outcome: Outcome, agent_hints: AgentHints, metadata: ResultMetadata) -> Self {
+        Self {
+            outcome,
+            agent_hints,
+            metadata,
+        }
+    }
+
+    /// The data, or why there is none.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// The data, if the call worked.
+    pub fn data(&self) -> Option<&Value> {
+        match &self.outcome {
+            Outcome::Data(data) => Some(data),
+            Outcome::Error(_) => None,
+        }
+    }
+
+    /// Why there is no data, if the call did not work.
+    pub fn error(&self) -> Option<&PublishedError> {
+        match &self.outcome {
+            Outcome::Data(_) => None,
+            Outcome::Error(error) => Some(error),
+        }
+    }
+
+    /// What to do next.
+    pub fn hints(&self) -> &AgentHints {
+        &self.agent_hints
+    }
+
+    /// Facts on the call itself.
+    pub fn metadata(&self) -> &ResultMetadata {
+        &self.metadata
+    }
+
+    /// The result as JSON, as it goes into `structuredContent`.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+}

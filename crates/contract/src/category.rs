@@ -1,0 +1,203 @@
+//! What kind of work a tool does, as a type.
+//!
+//! The category decides caching, retries and the MCP annotations. Because it is a type, a cached
+//! mutation does not compile, and no effect has to be guessed from a name.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of work a tool does. Implemented by [`Query`], [`Mutation`], [`Analysis`] and
+/// [`Generation`], and by nothing else.
+pub trait Category: sealed::Sealed + Send + Sync + 'static {
+    /// How long results may be kept: `Option<Ttl>`, or [`Uncached`] where that must never be.
+    type Cache: Into<Option<Ttl>>;
+    /// The category's name.
+    const NAME: CategoryName;
+    /// What a call does to the world.
+    const EFFECT: Effect;
+}
+
+/// Looks something up. Changes nothing, whoever asks and however often.
+#[derive(Debug, Clone, Copy)]
+pub enum Query {}
+
+/// Changes something: `Mutation<Writes>` adds or alters, `Mutation<Destroys>` removes or
+/// overwrites what cannot be brought back.
+#[derive(Debug)]
+pub struct Mutation<E> {
+    _effect: std::marker::PhantomData<E>,
+    never: std::convert::Infallible,
+}
+
+/// Computes something from what is there. Changes nothing.
+#[derive(Debug, Clone, Copy)]
+pub enum Analysis {}
+
+/// Makes something new and hands it to the caller. Keeps nothing: a tool that stores what it made
+/// is a mutation.
+#[derive(Debug, Clone, Copy)]
+pub enum Generation {}
+
+/// The effect of a mutation that adds or alters.
+#[derive(Debug, Clone, Copy)]
+pub enum Writes {}
+
+/// The effect of a mutation that removes or overwrites for good.
+#[derive(Debug, Clone, Copy)]
+pub enum Destroys {}
+
+/// The cache of a mutation: there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uncached;
+
+/// How long a result may be kept. Never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ttl(u32);
+
+/// The category as it is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CategoryName {
+    /// See [`Query`].
+    Query,
+    /// See [`Mutation`].
+    Mutation,
+    /// See [`Analysis`].
+    Analysis,
+    /// See [`Generation`].
+    Generation,
+}
+
+/// What a call does to the world. This is what becomes the MCP annotations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing is changed.
+    Reads,
+    /// Something is added or altered.
+    Writes,
+    /// Something may be lost.
+    Destroys,
+}
+
+/// How long a call takes, as its author promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResponseTime {
+    /// Below 100 milliseconds.
+    Fast,
+    /// From 100 milliseconds to a second.
+    Medium,
+    /// More than a second.
+    Slow,
+}
+
+mod sealed {
+    /// Keeps the list of categories closed.
+    pub trait Sealed {}
+    impl Sealed for super::Query {}
+    impl<E> Sealed for super::Mutation<E> {}
+    impl Sealed for super::Analysis {}
+    impl Sealed for super::Generation {}
+}
+
+// === impl Category ===
+
+impl Category for Query {
+    type Cache = Option<Ttl>;
+    const NAME: CategoryName = CategoryName::Query;
+    const EFFECT: Effect = Effect::Reads;
+}
+
+impl Category for Mutation<Writes> {
+    type Cache = Uncached;
+    const NAME: CategoryName = CategoryName::Mutation;
+    const EFFECT: Effect = Effect::Writes;
+}
+
+impl Category for Mutation<Destroys> {
+    type Cache = Uncached;
+    const NAME: CategoryName = CategoryName::Mutation;
+    const EFFECT: Effect = Effect::Destroys;
+}
+
+impl Category for Analysis {
+    type Cache = Option<Ttl>;
+    const NAME: CategoryName = CategoryName::Analysis;
+    const EFFECT: Effect = Effect::Reads;
+}
+
+impl Category for Generation {
+    type Cache = Option<Ttl>;
+    const NAME: CategoryName = CategoryName::Generation;
+    const EFFECT: Effect = Effect::Reads;
+}
+
+impl From<Uncached> for Option<Ttl> {
+    fn from(_: Uncached) -> Self {
+        None
+    }
+}
+
+// === impl Ttl ===
+
+impl Ttl {
+    /// So many seconds; zero does not compile.
+    pub const fn seconds<const SECONDS: u32>() -> Self {
+        const {
+            assert!(SECONDS > 0, "a result that is kept for no time is not kept");
+        }
+        Self(SECONDS)
+    }
+
+    /// So many minutes; zero does not compile.
+    pub const fn minutes<const MINUTES: u32>() -> Self {
+        const {
+            assert!(MINUTES > 0, "a result that is kept for no time is not kept");
+        }
+        Self(MINUTES.saturating_mul(60))
+    }
+
+    /// The same in seconds.
+    pub fn as_seconds(self) -> u32 {
+        self.0
+    }
+
+    /// The same as a duration.
+    pub fn as_duration(self) -> Duration {
+        Duration::from_secs(u64::from(self.0))
+    }
+}
+
+// === impl Effect ===
+
+impl Effect {
+    /// Whether nothing is changed.
+    pub fn is_read(self) -> bool {
+        self == Self::Reads
+    }
+}
+
+// === impl ResponseTime ===
+
+impl ResponseTime {
+    /// What the author promises: a call that takes longer is reported in the log.
+    pub fn promised(self) -> Option<Duration> {
+        match self {
+            Self::Fast => Some(Duration::from_millis(100)),
+            Self::Medium => Some(Duration::from_secs(1)),
+            Self::Slow => None,
+        }
+    }
+
+    /// How long a call is waited for: ten times what is promised, so that a busy machine is no
+    /// failure; a minute where nothing is promised.
+    pub fn deadline(self) -> Duration {
+        match self {
+            Self::Fast => Duration::from_secs(1),
+            Self::Medium => Duration::from_secs(10),
+            Self::Slow => Duration::from_secs(60),
+        }
+    }
+}

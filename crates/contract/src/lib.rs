@@ -1,0 +1,43 @@
+//! The tool contract: for authors of MCP tools, with or without the gateway.
+//!
+//! A [`Tool`] is a type with typed parameters and output. A [`Registry`] takes tools that keep the
+//! contract and tells everything that is wrong with those that do not. A [`Service`] answers calls
+//! through one pipeline: permissions, rate limit, parameters, cache, deadline, handler, check,
+//! metadata. What a type can refuse does not compile.
+//!
+//! Start reading at [`tool`], then [`pipeline`]. This crate knows nothing of the gateway.
+
+mod answer;
+mod category;
+mod context;
+mod definition;
+mod error;
+pub mod hints;
+pub mod tool;
+
+pub use answer::{Answer, Outcome, ResultMetadata, ToolResult};
+pub use category::{
+    Analysis, Category, CategoryName, Destroys, Effect, Generation, Mutation, Query, ResponseTime,
+    Ttl, Uncached, Writes,
+};
+pub use context::{Grants, ToolContext};
+pub use definition::{
+    Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
+};
+pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
+pub use tool::{Data, Params, Tool};
+
+/// Everything a tool needs, in one line.
+pub mod prelude {
+    pub use garde::Validate;
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+    pub use serde_json::json;
+
+    pub use crate::hints::*;
+    pub use crate::{
+        Analysis, Answer, Data, Definition, Deprecation, Description, Destroys, Example,
+        Generation, Mutation, Query, RateLimit, ResponseTime, Tool, ToolContext, ToolError, Ttl,
+        Uncached, Version, Writes,
+    };
+}
