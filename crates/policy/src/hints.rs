@@ -1,0 +1,269 @@
+//! Hints of an upstream, before an agent sees them.
+//!
+//! What a server suggests to do next is untrusted: it may name a tool that does not exist, that
+//! the operator withholds, or so much that nobody can read it. [`vet`] drops what cannot be
+//! called, says of the rest how to call it, and bounds the size. It decides nothing about a call:
+//! a suggestion that was kept is checked like any other call when it is made.
+
+mod bounds;
+
+use serde_json::{Map, Value};
+
+use crate::{Operation, Warning};
+
+/// Where the suggestions stand in the hints of a result.
+const ACTIONS: &str = "suggestedNextActions";
+
+/// The words a priority may be.
+const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
+
+/// How much of a dropped name is told; longer ones are no names of tools.
+const SHOWN_NAME_CHARACTERS: usize = 100;
+
+/// What the name of an action stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// A tool that can be called.
+    Callable {
+        /// `server:tool`.
+        name: String,
+        /// The variant to call it with.
+        call_with: Operation,
+    },
+    /// No tool that is known.
+    Unknown,
+    /// A tool that is disabled, quarantined or forbidden to this caller.
+    Withheld,
+}
+
+/// Hints after they were looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vetted {
+    /// The hints that may be shown.
+    pub hints: Map<String, Value>,
+    /// The actions that may not.
+    pub dropped: Vec<Dropped>,
+    /// Whether something else was cut or removed, because it was too large or of the wrong type.
+    pub is_cut: bool,
+}
+
+/// An action that was dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its name as given, at most the first hundred characters.
+    pub action: String,
+    /// Why it was dropped.
+    pub reason: Reason,
+}
+
+/// Why an action was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No tool has that name.
+    Unknown,
+    /// The tool may not be called.
+    Withheld,
+    /// It has no name, or no priority that means anything.
+    Malformed,
+    /// There were too many, or they were too large.
+    TooMany,
+}
+
+/// Vets the `agentHints` of a result. Keys that name no actions stay as they are, within bounds.
+pub fn vet(mut hints: Map<String, Value>, resolve: &dyn Fn(&str) -> Resolution) -> Vetted {
+    let given = names_of_actions(&hints);
+    let mut vetting = Vetting {
+        resolve,
+        dropped: Vec::new(),
+        is_cut: bounds::apply(&mut hints),
+    };
+    vetting.note_surplus(&hints, given);
+    vetting.list(&mut hints, ACTIONS, Vetting::action);
+    vetting.list(&mut hints, ACTIONS, Vetting::prerequisites);
+    vetting.list(&mut hints, "dependencies", Vetting::dependency);
+    vetting.list(&mut hints, "preferenceAlignment", Vetting::alignment);
+    Vetted {
+        dropped: vetting.dropped,
+        is_cut: vetting.is_cut,
+        hints,
+    }
+}
+
+// === impl Vetted ===
+
+impl Vetted {
+    /// What the agent is told, if anything was taken away.
+    pub fn warning(&self) -> Option<Warning> {
+        let dropped = match self.dropped.len() {
+            0 => None,
+            1 => Some("1 suggested action was dropped".to_owned()),
+            count => Some(format!("{count} suggested actions were dropped")),
+        };
+        let cut = self
+            .is_cut
+            .then(|| "what was too large or malformed was cut".to_owned());
+        let told: Vec<String> = dropped.into_iter().chain(cut).collect();
+        (!told.is_empty()).then(|| Warning {
+            code: "HINTS_VETTED",
+            message: format!("In the hints of the tool {}", told.join(", and ")),
+        })
+    }
+}
+
+/// One pass over the hints.
+struct Vetting<'a> {
+    resolve: &'a dyn Fn(&str) -> Resolution,
+    dropped: Vec<Dropped>,
+    is_cut: bool,
+}
+
+impl Vetting<'_> {
+    /// Keeps the items of a list that pass. What should be a list and is none names nothing.
+    fn list(
+        &mut self,
+        hints: &mut Map<String, Value>,
+        key: &str,
+        keep: fn(&mut Self, &mut Value) -> bool,
+    ) {
+        match hints.get_mut(key) {
+            Some(Value::Array(items)) => items.retain_mut(|item| keep(self, item)),
+            Some(other) => {
+                *other = Value::Array(Vec::new());
+                self.is_cut = true;
+            }
+            None => {}
+        }
+    }
+
+    /// A suggestion: its tool has to be callable. How it is called is our word, not the server's.
+    fn action(&mut self, item: &mut Value) -> bool {
+        let Some((action, fields)) = well_formed(item) else {
+            self.drop_action(&name_of(item), Reason::Malformed);
+            return false;
+        };
+        let (name, call_with) = match (self.resolve)(&action) {
+            Resolution::Callable { name, call_with } => (name, call_with),
+            Resolution::Unknown => {
+                self.drop_action(&action, Reason::Unknown);
+                return false;
+            }
+            Resolution::Withheld => {
+                self.drop_action(&action, Reason::Withheld);
+                return false;
+            }
+        };
+        fields.insert("tool".to_owned(), name.into());
+        fields.insert("call_with".to_owned(), call_with.variant().into());
+        true
+    }
+
+    /// What has to be done before a suggestion that is kept, which it stays in any case.
+    fn prerequisites(&mut self, item: &mut Value) -> bool {
+        if let Some(fields) = item.as_object_mut() {
+            self.references(fields, "prerequisites");
+        }
+        true
+    }
+
+    /// A dependency: of a callable action, on at least one other.
+    fn dependency(&mut self, item: &mut Value) -> bool {
+        if !self.refers(item) {
+            return false;
+        }
+        let Some(fields) = item.as_object_mut() else {
+            return false;
+        };
+        self.references(fields, "dependsOn");
+        fields
+            .get("dependsOn")
+            .and_then(Value::as_array)
+            .is_some_and(|names| !names.is_empty())
+    }
+
+    fn alignment(&mut self, item: &mut Value) -> bool {
+        self.refers(item)
+    }
+
+    /// Whether an item is about an action that can be called.
+    fn refers(&mut self, item: &Value) -> bool {
+        let Some(name) = item.get("action") else {
+            self.is_cut = true;
+            return false;
+        };
+        self.reference(name)
+    }
+
+    /// Keeps the names of a list that can be called.
+    fn references(&mut self, fields: &mut Map<String, Value>, key: &str) {
+        match fields.get_mut(key) {
+            Some(Value::Array(names)) => names.retain(|name| self.reference(name)),
+            Some(_) => {
+                fields.shift_remove(key);
+                self.is_cut = true;
+            }
+            None => {}
+        }
+    }
+
+    /// Whether a name elsewhere than among the suggestions can be called; told of only once.
+    fn reference(&mut self, name: &Value) -> bool {
+        let Some(name) = name.as_str() else {
+            self.is_cut = true;
+            return false;
+        };
+        let reason = match (self.resolve)(name) {
+            Resolution::Callable { .. } => return true,
+            Resolution::Unknown => Reason::Unknown,
+            Resolution::Withheld => Reason::Withheld,
+        };
+        let shown = shown(name);
+        if !self.dropped.iter().any(|known| known.action == shown) {
+            self.drop_action(name, reason);
+        }
+        false
+    }
+
+    /// Suggestions that the bounds took away.
+    fn note_surplus(&mut self, hints: &Map<String, Value>, given: Vec<String>) {
+        let left = hints
+            .get(ACTIONS)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        for action in given.into_iter().skip(left) {
+            self.drop_action(&action, Reason::TooMany);
+        }
+    }
+
+    fn drop_action(&mut self, action: &str, reason: Reason) {
+        self.dropped.push(Dropped {
+            action: shown(action),
+            reason,
+        });
+    }
+}
+
+/// The name and the fields of a suggestion that has what every suggestion needs.
+fn well_formed(item: &mut Value) -> Option<(String, &mut Map<String, Value>)> {
+    let fields = item.as_object_mut()?;
+    let action = fields.get("action")?.as_str()?.to_owned();
+    let priority = fields.get("priority")?.as_str()?;
+    PRIORITIES.contains(&priority).then_some((action, fields))
+}
+
+fn names_of_actions(hints: &Map<String, Value>) -> Vec<String> {
+    let actions = hints.get(ACTIONS).and_then(Value::as_array);
+    actions.into_iter().flatten().map(name_of).collect()
+}
+
+/// The name an action has, or nothing.
+fn name_of(action: &Value) -> String {
+    let name = action.get("action").and_then(Value::as_str);
+    shown(name.unwrap_or_default())
+}
+
+fn shown(name: &str) -> String {
+    name.chars().take(SHOWN_NAME_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+use serde_json::json;
+
+use super::bounds::{DEEPEST, LONGEST_KEY, LONGEST_TEXT, MOST_ACTIONS, MOST_BYTES, MOST_ITEMS};
+use super::*;
+
+/// A catalog of the server `cards`: what reads, what writes, what destroys, and what is withheld.
+fn resolve(action: &str) -> Resolution {
+    let callable = |name: &str, call_with| Resolution::Callable {
+        name: format!("cards:{name}"),
+        call_with,
+    };
+    match action.strip_prefix("cards:").unwrap_or(action) {
+        name @ "get-card" => callable(name, Operation::Read),
+        name @ "review-card" => callable(name, Operation::Write),
+        name @ "delete-card" => callable(name, Operation::Destructive),
+        "drop-deck" => Resolution::Withheld,
+        _ => Resolution::Unknown,
+    }
+}
+
+fn vetted(hints: &Value) -> Vetted {
+    let Value::Object(hints) = hints.clone() else {
+        panic!("hints are an object");
+    };
+    vet(hints, &resolve)
+}
+
+#[track_caller]
+fn check(given: &Value, expected: &Value, dropped: &[(&str, Reason)], is_cut: bool) {
+    let vetted = vetted(given);
+    // As text, so that the order of keys counts.
+    assert_eq!(
+        Value::Object(vetted.hints.clone()).to_string(),
+        expected.to_string()
+    );
+    let found: Vec<(&str, Reason)> = vetted
+        .dropped
+        .iter()
+        .map(|one| (one.action.as_str(), one.reason))
+        .collect();
+    assert_eq!(found, dropped);
+    assert_eq!(vetted.is_cut, is_cut);
+}
+
+fn actions(items: &Value) -> Value {
+    json!({ "suggestedNextActions": items })
+}
+
+#[test]
+fn an_action_is_kept_with_our_word_on_how_to_call_it() {
+    let rows = [
+        ("get-card", "cards:get-card", "call_tool_read"),
+        ("cards:get-card", "cards:get-card", "call_tool_read"),
+        ("review-card", "cards:review-card", "call_tool_write"),
+        ("delete-card", "cards:delete-card", "call_tool_destructive"),
+    ];
+    for (action, tool, call_with) in rows {
+        check(
+            &actions(
+                &json!([{ "action": action, "priority": "high", "data": { "z": 1, "a": 2 } }]),
+            ),
+            &actions(
+                &json!([{ "action": action, "priority": "high", "data": { "z": 1, "a": 2 },
+                             "tool": tool, "call_with": call_with }]),
+            ),
+            &[],
+            false,
+        );
+    }
+}
+
+#[test]
+fn what_the_upstream_says_on_how_to_call_is_never_believed() {
+    check(
+        &actions(
+            &json!([{ "call_with": "call_tool_read", "action": "delete-card",
+                         "tool": "github:delete_repo", "priority": "low" }]),
+        ),
+        &actions(
+            &json!([{ "call_with": "call_tool_destructive", "action": "delete-card",
+                         "tool": "cards:delete-card", "priority": "low" }]),
+        ),
+        &[],
+        false,
+    );
+}
+
+#[test]
+fn actions_that_cannot_be_called_are_dropped_with_the_reason() {
+    let malformed = [
+        (json!("get-card"), ""),
+        (json!(null), ""),
+        (json!({ "priority": "high" }), ""),
+        (json!({ "action": 7, "priority": "high" }), ""),
+        (json!({ "action": "get-card" }), "get-card"),
+        (
+            json!({ "action": "get-card", "priority": "urgent" }),
+            "get-card",
+        ),
+        (json!({ "action": "get-card", "priority": 1 }), "get-card"),
+    ];
+    for (action, name) in malformed {
+        check(
+            &actions(&json!([action])),
+            &actions(&json!([])),
+            &[(name, Reason::Malformed)],
+            false,
+        );
+    }
+    check(
+        &actions(&json!([
+            { "action": "no-such-tool", "priority": "critical" },
+            { "action": "get-card", "priority": "low" },
+            { "action": "drop-deck", "priority": "high" },
+            { "action": "github:delete_repo", "priority": "high" },
+        ])),
+        &actions(&json!([{ "action": "get-card", "priority": "low",
+                         "tool": "cards:get-card", "call_with": "call_tool_read" }])),
+        &[
+            ("no-such-tool", Reason::Unknown),
+            ("drop-deck", Reason::Withheld),
+            ("github:delete_repo", Reason::Unknown),
+        ],
+        false,
+    );
+    check(
+        &actions(&json!({ "action": "x" })),
+        &actions(&json!([])),
+        &[],
+        true,
+    );
+}
+
+#[test]
+fn a_dropped_name_is_gone_everywhere() {
+    check(
+        &json!({
+            "suggestedNextActions": [
+                { "action": "review-card", "priority": "high", "prerequisites": ["drop-deck", "get-card", 5] },
+                { "action": "get-card", "priority": "high", "prerequisites": "drop-deck" },
+                { "action": "drop-deck", "priority": "high" },
+            ],
+            "dependencies": [
+                { "action": "drop-deck", "dependsOn": ["get-card"], "type": "required" },
+                { "action": "review-card", "dependsOn": ["drop-deck", "get-card"], "type": "required" },
+                { "action": "review-card", "dependsOn": ["drop-deck"], "type": "required" },
+                { "action": "review-card", "type": "optional" },
+                { "dependsOn": ["get-card"] },
+            ],
+            "preferenceAlignment": [
+                { "action": "drop-deck", "preference": "order", "score": 1 },
+                { "action": "get-card", "preference": "order", "score": 1.0 },
+                { "action": "elsewhere", "preference": "order", "score": 1 },
+                17,
+            ],
+        }),
+        &json!({
+            "suggestedNextActions": [
+                { "action": "review-card", "priority": "high", "prerequisites": ["get-card"],
+                  "tool": "cards:review-card", "call_with": "call_tool_write" },
+                { "action": "get-card", "priority": "high",
+                  "tool": "cards:get-card", "call_with": "call_tool_read" },
+            ],
+            "dependencies": [
+                { "action": "review-card", "dependsOn": ["get-card"], "type": "required" },
+            ],
+            "preferenceAlignment": [
+                { "action": "get-card", "preference": "order", "score": 1.0 },
+            ],
+        }),
+        &[
+            ("drop-deck", Reason::Withheld),
+            ("elsewhere", Reason::Unknown),
+        ],
+        true,
+    );
+}
+
+#[test]
+fn everything_else_stays_as_it_is() {
+    let hints = json!({
+        "zeta": [1, 1.0, null, { "suggestedNextActions": ["x"] }],
+        "suggestedNextActions": [],
+        "relatedResources": [{ "type": "deck", "id": "no-such-tool", "label": "Maths", "relevance": 1.0 }],
+        "confidence": 7,
+        "reasoning": "call no-such-tool",
+        "warnings": "none",
+        "alpha": { "b": 1, "a": 2 },
+    });
+    check(&hints, &hints, &[], false);
+    check(&json!({}), &json!({}), &[], false);
+}
+
+#[test]
+fn too_many_actions_are_dropped_by_name() {
+    let action = json!({ "action": "get-card", "priority": "low" });
+    let vetted = vetted(&actions(&json!(vec![action; MOST_ACTIONS + 3])));
+    assert_eq!(
+        vetted.hints["suggestedNextActions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        MOST_ACTIONS
+    );
+    let surplus = Dropped {
+        action: "get-card".to_owned(),
+        reason: Reason::TooMany,
+    };
+    assert_eq!(vetted.dropped, vec![surplus; 3]);
+    assert!(!vetted.is_cut);
+}
+
+#[test]
+fn texts_are_cut_by_characters_and_lists_by_items() {
+    let vetted = vetted(&json!({
+        "reasoning": "ä".repeat(LONGEST_TEXT + 1),
+        "assumptions": vec!["ö".repeat(LONGEST_TEXT); 1],
+        "relatedResources": vec![1; MOST_ITEMS + 1],
+        "x".repeat(LONGEST_KEY + 1): 1,
+    }));
+    assert!(vetted.is_cut);
+    let hints = &vetted.hints;
+    assert_eq!(hints["reasoning"], "ä".repeat(LONGEST_TEXT) + "…");
+    assert_eq!(hints["assumptions"][0], "ö".repeat(LONGEST_TEXT));
+    assert_eq!(
+        hints["relatedResources"].as_array().unwrap().len(),
+        MOST_ITEMS
+    );
+    assert_eq!(hints.len(), 3);
+}
+
+#[test]
+fn what_is_nested_too_deep_is_emptied() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    // The hints themselves are one level, and the number at the bottom needs none.
+    let fits = json!({ "data": nested(DEEPEST - 1) });
+    check(&fits, &fits, &[], false);
+    let found = vetted(&json!({ "data": nested(100) }));
+    assert!(found.is_cut);
+    let text = Value::Object(found.hints).to_string();
+    assert_eq!(text.matches('[').count(), DEEPEST);
+}
+
+#[test]
+fn all_hints_together_are_bounded() {
+    let long = "x".repeat(LONGEST_TEXT);
+    let action = json!({ "action": "get-card", "priority": "low", "data": { "text": long } });
+    let found = vetted(&json!({
+        "confidence": 0.5,
+        "suggestedNextActions": vec![action; MOST_ACTIONS],
+        "assumptions": vec![long.clone(); MOST_ITEMS],
+        "vendor": vec![json!({ "a": long.clone(), "b": long.clone() }); MOST_ITEMS],
+        "object": { "a": vec![long.clone(); 40] },
+    }));
+    let size = Value::Object(found.hints.clone()).to_string().len();
+    let attached = MOST_ACTIONS * r#","tool":"cards:get-card","call_with":"call_tool_read""#.len();
+    assert!(size <= MOST_BYTES + attached, "{size}");
+    assert!(found.is_cut);
+    assert_eq!(found.hints["confidence"], 0.5);
+    let kept = found.hints["suggestedNextActions"].as_array().unwrap();
+    assert_eq!(kept.len() + found.dropped.len(), MOST_ACTIONS);
+    assert!(
+        kept.iter()
+            .all(|action| action["call_with"] == "call_tool_read")
+    );
+    assert!(!found.hints.contains_key("object"));
+}
+
+#[test]
+fn the_warning_counts_what_was_dropped() {
+    let warning = |hints: &Value| vetted(hints).warning().map(|warning| warning.message);
+    let unknown = json!({ "action": "x", "priority": "low" });
+    assert_eq!(warning(&json!({})), None);
+    assert_eq!(
+        warning(&actions(&json!([unknown]))).as_deref(),
+        Some("In the hints of the tool 1 suggested action was dropped")
+    );
+    assert_eq!(
+        warning(&actions(&json!([unknown, unknown]))).as_deref(),
+        Some("In the hints of the tool 2 suggested actions were dropped")
+    );
+    let long = "x".repeat(LONGEST_TEXT + 1);
+    assert_eq!(
+        warning(&json!({ "suggestedNextActions": [unknown], "reasoning": long })).as_deref(),
+        Some(
+            "In the hints of the tool 1 suggested action was dropped, and what was too large or malformed was cut"
+        )
+    );
+}
