@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::json::{Fields, Json};
 
@@ -64,6 +65,76 @@ impl CallResult {
     /// The result as the upstream sent it.
     pub fn json(&self) -> &Json {
         &self.json
+    }
+
+    /// What a program reads of the result, if there is any; the last one, should it be given twice.
+    pub fn structured(&self) -> Option<Json> {
+        let fields = self.json.fields()?;
+        let raw = fields.given("structuredContent")?;
+        Some(self.json.part(raw))
+    }
+
+    /// The same result with another `structuredContent` in the place of its own. All else keeps its
+    /// bytes. Where the key was given twice, both places get it: readers do not agree on which
+    /// of the two counts.
+    #[must_use]
+    pub fn with_structured(&self, structured: &Json) -> Self {
+        let Some(fields) = self.json.fields() else {
+            return self.clone();
+        };
+        let own = fields
+            .iter()
+            .filter(|(name, _)| *name == "structuredContent");
+        let spans: Vec<Range<usize>> = own.map(|(_, raw)| self.span(raw)).collect();
+        let text = self.json.text();
+        let mut changed = String::with_capacity(text.len() + structured.text().len());
+        let mut at = 0;
+        for span in spans {
+            changed.push_str(&text[at..span.start]);
+            changed.push_str(structured.text());
+            at = span.end;
+        }
+        changed.push_str(&text[at..]);
+        self.rewritten(changed)
+    }
+
+    /// The same result with one more text block at the end of its content. A content that is no
+    /// list has no end, so it stays as it is.
+    #[must_use]
+    pub fn with_text(&self, block: &str) -> Self {
+        let Some(fields) = self.json.fields() else {
+            return self.clone();
+        };
+        let text = self.json.text();
+        let block = format!(r#"{{"type":"text","text":{}}}"#, Value::from(block));
+        let Some(content) = fields.get("content") else {
+            let comma = if self.is_empty { "" } else { "," };
+            let body = text.strip_suffix('}').unwrap_or(text);
+            return self.rewritten([body, comma, r#""content":["#, &block, "]}"].concat());
+        };
+        let Some(inside) = content
+            .get()
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        else {
+            return self.clone();
+        };
+        let comma = if inside.trim().is_empty() { "" } else { "," };
+        let end = self.span(content).end - 1;
+        self.rewritten([&text[..end], comma, &block, &text[end..]].concat())
+    }
+
+    /// Where a part of the text stands in it.
+    fn span(&self, part: &RawValue) -> Range<usize> {
+        let start = part.get().as_ptr() as usize - self.json.text().as_ptr() as usize;
+        start..start + part.get().len()
+    }
+
+    /// What became of the text. It is a result as before, since only whole values were put in
+    /// the place of whole values.
+    fn rewritten(&self, text: String) -> Self {
+        let parsed = Json::parse(text).ok().and_then(Self::parse);
+        parsed.unwrap_or_else(|| self.clone())
     }
 
     /// The same text with keys of ours added to `_meta`; all else keeps its bytes.
@@ -167,6 +238,61 @@ mod tests {
             r#"{"_meta":{"vendor/x" : 1.0 },"content":[]}"#,
             r#"{"_meta":{"vendor/x" : 1.0 ,"dev.mcpproxy/request_id":"r1"},"content":[]}"#,
         );
+    }
+
+    fn result(text: &'static str) -> CallResult {
+        CallResult::parse(Json::parse(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn structured_content_is_replaced_and_the_rest_keeps_its_bytes() {
+        let ours = Json::parse(r#"{"n":1.10}"#).unwrap();
+        let table = [
+            (
+                r#"{ "structuredContent" : {"a":1} , "content":[{"x":1e400}],"isError":true }"#,
+                r#"{ "structuredContent" : {"n":1.10} , "content":[{"x":1e400}],"isError":true }"#,
+            ),
+            (
+                r#"{"structuredContent":1,"b":1.0,"structuredContent":{"c":2}}"#,
+                r#"{"structuredContent":{"n":1.10},"b":1.0,"structuredContent":{"n":1.10}}"#,
+            ),
+            (r#"{"content":[]}"#, r#"{"content":[]}"#),
+        ];
+        for (sent, expected) in table {
+            let changed = result(sent).with_structured(&ours);
+            assert_eq!(changed.json().text(), expected);
+            assert_eq!(changed.is_error(), result(sent).is_error());
+        }
+        let twice = result(r#"{"structuredContent":1,"structuredContent":{"c":2}}"#);
+        assert_eq!(twice.structured().unwrap().text(), r#"{"c":2}"#);
+        assert!(
+            result(r#"{"structuredContent":null}"#)
+                .structured()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_text_block_is_appended_and_the_rest_keeps_its_bytes() {
+        let table = [
+            ("{}", r#"{"content":[{"type":"text","text":"a\"b"}]}"#),
+            (
+                r#"{ "z":1 }"#,
+                r#"{ "z":1 ,"content":[{"type":"text","text":"a\"b"}]}"#,
+            ),
+            (
+                r#"{"content":[ ],"z":1.0}"#,
+                r#"{"content":[ {"type":"text","text":"a\"b"}],"z":1.0}"#,
+            ),
+            (
+                r#"{"content":[{"n":1e400} ],"z":[]}"#,
+                r#"{"content":[{"n":1e400} ,{"type":"text","text":"a\"b"}],"z":[]}"#,
+            ),
+            (r#"{"content":"x"}"#, r#"{"content":"x"}"#),
+        ];
+        for (sent, expected) in table {
+            assert_eq!(result(sent).with_text("a\"b").json().text(), expected);
+        }
     }
 
     #[test]
