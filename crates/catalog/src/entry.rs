@@ -8,6 +8,9 @@ use mcpproxy_wire::{Json, Tool};
 use crate::arguments::Arguments;
 use crate::operator::Operator;
 
+/// Where a tool that keeps the tool contract carries its definition, in its `_meta`.
+const CONTRACT_DEFINITION: &str = "dev.mcpproxy/definition";
+
 /// A tool of a server, with what the operator settles about it.
 #[derive(Debug)]
 pub struct Entry {
@@ -40,6 +43,7 @@ pub(crate) struct Definition {
     arguments: OnceLock<Arguments>,
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
+    announces_contract: bool,
 }
 
 // === impl Entry ===
@@ -138,6 +142,11 @@ impl Entry {
         })
     }
 
+    /// Whether its server says that it keeps the tool contract: the tool carries its definition.
+    pub fn announces_contract(&self) -> bool {
+        self.definition.announces_contract
+    }
+
     pub(crate) fn definition(&self) -> &Arc<Definition> {
         &self.definition
     }
@@ -164,6 +173,7 @@ impl Availability {
 impl Definition {
     pub(crate) fn new(tool: Tool) -> Self {
         Self {
+            announces_contract: carries_definition(&tool),
             tool,
             arguments: OnceLock::new(),
             secret_arguments: OnceLock::new(),
@@ -174,6 +184,13 @@ impl Definition {
     pub(crate) fn tool(&self) -> &Tool {
         &self.tool
     }
+}
+
+/// Whether the tool's own `_meta` holds a definition as the contract wants it.
+fn carries_definition(tool: &Tool) -> bool {
+    let fields = tool.meta.as_ref().and_then(Json::fields);
+    let definition = fields.and_then(|fields| fields.get(CONTRACT_DEFINITION));
+    definition.is_some_and(|raw| raw.get().starts_with('{'))
 }
 
 /// The fields that a schema marks as secret; all of them, if the schema speaks of secrets but

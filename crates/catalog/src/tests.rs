@@ -357,3 +357,26 @@ fn fields_that_the_schemas_of_a_tool_mark_as_secret() {
             .is_empty()
     );
 }
+
+#[test]
+fn a_tool_announces_the_contract_by_carrying_its_definition() {
+    let table = [
+        (json!(null), false),
+        (json!({}), false),
+        (
+            json!({"dev.mcpproxy/definition": {"name": "get-card"}}),
+            true,
+        ),
+        (json!({"dev.mcpproxy/definition": "get-card"}), false),
+        (json!({"dev.mcpproxy/definition": null}), false),
+        (json!({"other/definition": {}}), false),
+        (json!("dev.mcpproxy/definition"), false),
+    ];
+    for (meta, expected) in table {
+        let definition = json!({"name": "get-card", "inputSchema": {}, "_meta": meta});
+        let catalog = catalog(vec![("cards", vec![tool(&definition)])]);
+        let snapshot = catalog.snapshot();
+        let entry = snapshot.find("cards", "get-card").unwrap();
+        assert_eq!(entry.announces_contract(), expected, "{meta}");
+    }
+}
