@@ -39,11 +39,11 @@ pub struct Definition<T: Tool> {
 /// The description in its parts, so that none of them is left out.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
-    /// What the tool does, as a sentence: "Reads one card."
+    /// What the tool does: "Reads one card".
     pub what: &'static str,
-    /// When to use it: "Use when …".
+    /// When to use it, going on from "Use when": "you know its id and need its text".
     pub when: &'static str,
-    /// What it returns: "Returns …".
+    /// What it returns, going on from "Returns": "the card with both sides".
     pub returns: &'static str,
     /// Uses as an example, at least one: "show the answer of a card".
     pub uses: &'static [&'static str],
@@ -164,13 +164,32 @@ impl<T: Tool> Definition<T> {
 impl Description {
     /// The parts as one text, in the order an agent reads them.
     pub fn to_text(&self) -> String {
-        let mut text = [self.what, self.when, self.returns].join(" ");
+        let sentence = |text: &'static str| text.trim().trim_end_matches('.');
+        let mut text = format!(
+            "{}. Use when {}. Returns {}.",
+            sentence(self.what),
+            sentence(self.when),
+            sentence(self.returns)
+        );
         if !self.uses.is_empty() {
-            text.push_str(" For example: ");
-            text.push_str(&self.uses.join("; "));
-            text.push('.');
+            text.push_str(&format!(" For example: {}.", self.uses.join("; ")));
         }
         text
+    }
+
+    /// The parts that say nothing.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let uses = self.uses.iter().any(|text| !text.trim().is_empty());
+        [
+            ("what", !self.what.trim().is_empty()),
+            ("when", !self.when.trim().is_empty()),
+            ("returns", !self.returns.trim().is_empty()),
+            ("uses", uses),
+        ]
+        .into_iter()
+        .filter(|(_, is_said)| !is_said)
+        .map(|(part, _)| part)
+        .collect()
     }
 }
 

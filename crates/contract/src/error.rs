@@ -258,6 +258,14 @@ impl ToolError {
         self.code == "UNAVAILABLE"
     }
 
+    /// How long to wait before the next try, where that is known.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.details
+            .get("retry_after_ms")
+            .and_then(Value::as_u64)
+            .map(Duration::from_millis)
+    }
+
     pub(crate) fn cause(&self) -> Option<&Cause> {
         self.cause.as_ref()
     }

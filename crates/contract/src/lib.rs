@@ -8,12 +8,25 @@
 //! Start reading at [`tool`], then [`pipeline`]. This crate knows nothing of the gateway.
 
 mod answer;
+mod cache;
 mod category;
 mod context;
 mod definition;
+mod erased;
 mod error;
 pub mod hints;
+mod limits;
+pub mod metrics;
+mod observe;
+mod params;
+pub mod pipeline;
+mod redact;
+mod registry;
+pub mod schemas;
 pub mod tool;
+mod validate;
+mod violation;
+pub mod wire;
 
 pub use answer::{Answer, Outcome, ResultMetadata, ToolResult};
 pub use category::{
@@ -25,7 +38,11 @@ pub use definition::{
     Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
 };
 pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
+pub use erased::Registered;
+pub use pipeline::Service;
+pub use registry::Registry;
 pub use tool::{Data, Params, Tool};
+pub use violation::{Rule, Violation, Violations};
 
 /// Everything a tool needs, in one line.
 pub mod prelude {
@@ -37,7 +54,7 @@ pub mod prelude {
     pub use crate::hints::*;
     pub use crate::{
         Analysis, Answer, Data, Definition, Deprecation, Description, Destroys, Example,
-        Generation, Mutation, Query, RateLimit, ResponseTime, Tool, ToolContext, ToolError, Ttl,
+        Generation, Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext, ToolError, Ttl,
         Uncached, Version, Writes,
     };
 }

@@ -1,0 +1,328 @@
+//! One call, in a straight line. Reading [`Service::call`] and `Service::attempt` is reading the
+//! contract: nothing else ever runs a handler.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
+
+use crate::answer::{Outcome, ResultMetadata, ToolResult};
+use crate::cache::{Cache, Key};
+use crate::erased::{Parsed, Registered};
+use crate::hints::{AgentHints, HintWarning, Severity, WarningType, generators};
+use crate::limits::Limits;
+use crate::metrics::{Finished, Metrics};
+use crate::params::nearest;
+use crate::registry::Registry;
+use crate::{CategoryName, Effect, ToolContext, ToolError, Version, observe};
+
+/// How long to wait before the one repetition, so that what was away has a moment to come back.
+const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
+
+/// Answers calls to the tools of a registry.
+#[derive(Debug)]
+pub struct Service {
+    registry: Registry,
+    cache: Cache,
+    limits: Limits,
+    metrics: Metrics,
+}
+
+/// What came of an attempt that worked.
+struct Answered {
+    data: Value,
+    hints: AgentHints,
+    cached: bool,
+}
+
+impl Service {
+    pub(crate) fn new(registry: Registry) -> Self {
+        let names = registry.tools.iter().map(|tool| tool.definition.name.clone());
+        Self {
+            metrics: Metrics::new(names),
+            cache: Cache::default(),
+            limits: Limits::default(),
+            registry,
+        }
+    }
+
+    /// Calls a tool. Whatever happens, there is a result, with hints and metadata.
+    pub async fn call(&self, name: &str, arguments: Value, context: &ToolContext) -> ToolResult {
+        let started = Instant::now();
+        let Some(&index) = self.registry.by_name.get(name) else {
+            let known = self.registry.by_name.keys().map(String::as_str);
+            let error = ToolError::unknown_tool(name, nearest(name, known));
+            return self.seal(name, self.registry.version, Err(error), context, started);
+        };
+        let tool = &self.registry.tools[index];
+        let span = observe::span(name, context);
+        async {
+            observe::start(tool, &arguments);
+            let attempt = self.attempt(index, tool, arguments, context).await;
+            self.finish(index, tool, attempt, context, started)
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// The straight line: permissions, rate limit, parameters, cache, deadline and handler, check.
+    async fn attempt(
+        &self,
+        index: usize,
+        tool: &Registered,
+        arguments: Value,
+        context: &ToolContext,
+    ) -> Result<Answered, ToolError> {
+        refuse_removed(tool, context)?;
+        check_permissions(tool, context)?;
+        self.check_rate(index, tool, context)?;
+        let params = tool.tool.parse(arguments, &tool.input_schema)?;
+
+        let key = cache_key(index, tool, context, &params);
+        if let Some(key) = &key
+            && let Some((data, hints)) = self.cache.get(key, Instant::now())
+        {
+            return Ok(Answered { data, hints, cached: true });
+        }
+        let epoch = self.cache.epoch();
+        let ran = run(tool, &params, context).await;
+        if !tool.definition.effect.is_read() {
+            // It may have taken effect even if it failed.
+            self.cache.outdate();
+        }
+        let (data, hints) = self.check_result(index, tool, ran?)?;
+        if let (Some(key), Some(ttl)) = (key, tool.definition.cache_ttl) {
+            let ttl = Duration::from_secs(u64::from(ttl));
+            self.cache.put(key, epoch, (&data, &hints), (Instant::now(), ttl));
+        }
+        Ok(Answered { data, hints, cached: false })
+    }
+
+    fn check_rate(
+        &self,
+        index: usize,
+        tool: &Registered,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let Some(limit) = tool.definition.rate_limit else {
+            return Ok(());
+        };
+        self.limits
+            .admit(index, context.caller(), limit, Instant::now())
+            .map_err(|wait| {
+                self.metrics.rate_limited(index);
+                ToolError::rate_limited(&tool.definition.name, wait)
+            })
+    }
+
+    /// What no type could refuse. Data that is null fails the call; a suggestion of a tool that is
+    /// not registered is taken out, because the work is done and its data are good.
+    fn check_result(
+        &self,
+        index: usize,
+        tool: &Registered,
+        (data, mut hints): (Value, AgentHints),
+    ) -> Result<(Value, AgentHints), ToolError> {
+        if data.is_null() {
+            self.metrics.violated(index);
+            return Err(ToolError::internal("the handler gave null as data"));
+        }
+        let removed = hints.retain_suggestions(|action| self.registry.by_name.contains_key(action));
+        if !removed.is_empty() {
+            self.metrics.violated(index);
+            observe::unknown_suggestions(tool, &removed);
+        }
+        Ok((data, hints))
+    }
+
+    fn finish(
+        &self,
+        index: usize,
+        tool: &Registered,
+        attempt: Result<Answered, ToolError>,
+        context: &ToolContext,
+        started: Instant,
+    ) -> ToolResult {
+        let attempt = match attempt {
+            Err(error) if !tool.definition.effect.is_read() => Err(told_of_effect(error)),
+            other => other.map(|answered| warned_of_removal(tool, answered)),
+        };
+        let elapsed = started.elapsed();
+        let finished = match &attempt {
+            Ok(answered) if answered.cached => Finished::Cached,
+            Ok(_) => Finished::Data,
+            Err(error) => Finished::Failed(error.category()),
+        };
+        self.metrics.executed(index, elapsed, finished);
+        observe::end(tool, attempt.as_ref().map(|answered| (&answered.data, answered.cached)), elapsed);
+        let definition = &tool.definition;
+        self.seal(&definition.name, definition.version, attempt, context, started)
+    }
+
+    /// The only place where a result is made.
+    fn seal(
+        &self,
+        name: &str,
+        tool_version: Version,
+        attempt: Result<Answered, ToolError>,
+        context: &ToolContext,
+        started: Instant,
+    ) -> ToolResult {
+        let cached = attempt.as_ref().is_ok_and(|answered| answered.cached);
+        let (outcome, mut hints) = match attempt {
+            Ok(answered) => (Outcome::Data(answered.data), answered.hints),
+            Err(error) => {
+                let hints = self.hints_of(&error);
+                (Outcome::Error(error.publish()), hints)
+            }
+        };
+        let timestamp = Timestamp::now();
+        let execution_time = milliseconds(started.elapsed());
+        if !cached {
+            hints.stamp(timestamp, format!("{}/{name}", self.registry.name), execution_time);
+        }
+        let metadata = ResultMetadata {
+            tool_version,
+            timestamp,
+            execution_time,
+            service_version: self.registry.version,
+            trace_id: context.trace_id.clone(),
+            correlation_id: context.correlation_id,
+            cached,
+        };
+        ToolResult::seal(outcome, hints, metadata)
+    }
+
+    fn hints_of(&self, error: &ToolError) -> AgentHints {
+        let mut hints = generators::failed(error.category(), error.code(), error.is_retryable(), error.retry_after());
+        for suggestion in error.suggestions() {
+            hints = hints.suggest(suggestion.clone());
+        }
+        hints.retain_suggestions(|action| self.registry.by_name.contains_key(action));
+        hints
+    }
+
+    /// The tools that answer.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What was counted so far.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+}
+
+/// The time of a deprecated tool ends; the date comes with the call, so that this needs no clock.
+fn refuse_removed(tool: &Registered, context: &ToolContext) -> Result<(), ToolError> {
+    let Some(deprecated) = &tool.definition.deprecated else {
+        return Ok(());
+    };
+    let today = context.timestamp.to_zoned(jiff::tz::TimeZone::UTC).date();
+    if today < deprecated.removal_date() {
+        observe::deprecated(tool, deprecated.replacement());
+        return Ok(());
+    }
+    let (name, replacement) = (&tool.definition.name, deprecated.replacement());
+    Err(ToolError::removed(name, replacement, deprecated.removal_date()))
+}
+
+fn check_permissions(tool: &Registered, context: &ToolContext) -> Result<(), ToolError> {
+    match context.grants.missing(&tool.definition.permissions) {
+        missing if missing.is_empty() => Ok(()),
+        missing => Err(ToolError::forbidden(&tool.definition.name, &missing)),
+    }
+}
+
+/// Where a result may be kept; nothing for tools that must run every time. The caller is part of
+/// it, so that nobody sees what was made for somebody else.
+fn cache_key(index: usize, tool: &Registered, context: &ToolContext, params: &Parsed) -> Option<Key> {
+    let is_kept = tool.definition.cacheable && tool.definition.effect.is_read();
+    is_kept.then(|| Key {
+        tool: index,
+        caller: context.caller(),
+        params: params.canonical.clone(),
+    })
+}
+
+/// The handler within its deadline, and a second time where that is safe and may help.
+async fn run(
+    tool: &Registered,
+    params: &Parsed,
+    context: &ToolContext,
+) -> Result<(Value, AgentHints), ToolError> {
+    let allowed = tool.definition.response_time.deadline();
+    let deadline = Instant::now() + allowed;
+    let repeated = async {
+        match guarded(tool, params, context).await {
+            Err(error) if error.is_transient() && may_repeat(tool) => {
+                observe::retry(tool, &error);
+                tokio::time::sleep(PAUSE_BEFORE_RETRY).await;
+                guarded(tool, params, context).await
+            }
+            other => other,
+        }
+    };
+    timeout_at(deadline, repeated).await.unwrap_or_else(|_| {
+        let (name, idempotent) = (&tool.definition.name, tool.definition.idempotent);
+        Err(match tool.definition.effect {
+            Effect::Reads => ToolError::timeout(name, allowed),
+            Effect::Writes | Effect::Destroys => ToolError::outcome_unknown(name, allowed, idempotent),
+        })
+    })
+}
+
+/// The handler; a panic costs this one call and nothing else.
+async fn guarded(
+    tool: &Registered,
+    params: &Parsed,
+    context: &ToolContext,
+) -> Result<(Value, AgentHints), ToolError> {
+    let calling = AssertUnwindSafe(async { tool.tool.call(params, context).await });
+    calling.catch_unwind().await.unwrap_or_else(|panic| {
+        let said = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        Err(ToolError::internal(format!("the handler panicked: {said}")))
+    })
+}
+
+fn may_repeat(tool: &Registered) -> bool {
+    match tool.definition.category {
+        CategoryName::Query | CategoryName::Analysis => true,
+        CategoryName::Mutation | CategoryName::Generation => tool.definition.idempotent,
+    }
+}
+
+/// A mutation that failed on our side may have got far enough to change something.
+fn told_of_effect(error: ToolError) -> ToolError {
+    match error.category() {
+        crate::ErrorCategory::System => error.with("may_have_taken_effect", true),
+        _ => error,
+    }
+}
+
+fn warned_of_removal(tool: &Registered, mut answered: Answered) -> Answered {
+    if let Some(deprecated) = &tool.definition.deprecated {
+        let (replacement, removal) = (deprecated.replacement(), deprecated.removal_date());
+        let warning = HintWarning::new(
+            WarningType::Deprecation,
+            Severity::Medium,
+            format!("{} is removed on {removal}", tool.definition.name),
+        )
+        .fixed_by(format!("use {replacement}"));
+        answered.hints = answered.hints.warn(warning);
+    }
+    answered
+}
+
+/// With three decimals: a fast tool takes less than one.
+fn milliseconds(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}

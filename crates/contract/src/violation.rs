@@ -1,0 +1,138 @@
+//! What is wrong with a tool, told all at once.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A rule of the contract. The order is that of the verification checklist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Rule {
+    /// The name is `verb-noun` in kebab-case.
+    NameForm,
+    /// No other tool of the service has the name.
+    NameUnique,
+    /// The description has at least 50 characters.
+    DescriptionLength,
+    /// The description says what the tool does, when to use it, what it returns, and gives a use.
+    DescriptionParts,
+    /// The version is `1.2.3`.
+    VersionForm,
+    /// The parameters are an object that is checked and refuses what it does not know.
+    ParametersChecked,
+    /// Every parameter is documented.
+    ParameterDocumented,
+    /// Every parameter has limits.
+    ParameterBounded,
+    /// Ids have types of their own.
+    IdBranded,
+    /// Permissions are there, each `resource:action`.
+    PermissionForm,
+    /// The category is one of the four.
+    CategoryKnown,
+    /// The response time is one of the three.
+    ResponseTimeKnown,
+    /// What is cacheable is no mutation.
+    CacheableFits,
+    /// What is cacheable says for how many seconds, more than zero.
+    CacheTtl,
+    /// Queries and analyses are idempotent.
+    IdempotentFits,
+    /// There is an example, and it holds for the real types.
+    ExampleHolds,
+    /// There is a tag.
+    TagPresent,
+    /// The data is never null.
+    DataNotNull,
+    /// The result is `data` or `error`, with hints and metadata.
+    ResultStructure,
+    /// The annotations say what the category says.
+    AnnotationsFit,
+    /// A deprecated tool names its replacement.
+    DeprecationReplacement,
+    /// A deprecated tool is removed 90 days after it was announced, or later.
+    DeprecationNotice,
+}
+
+/// One rule that a tool breaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The tool.
+    pub tool: String,
+    /// The rule.
+    pub rule: Rule,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+/// Everything that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+/// Collects what is wrong with one tool.
+#[derive(Debug)]
+pub(crate) struct Findings<'a> {
+    tool: &'a str,
+    found: Vec<Violation>,
+}
+
+// === impl Violations ===
+
+impl Violations {
+    /// Nothing wrong, or everything that is.
+    pub(crate) fn none_or(found: Vec<Violation>) -> Result<(), Self> {
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(found))
+        }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the tool contract is broken in {} places:", self.0.len())?;
+        for one in &self.0 {
+            write!(formatter, "\n  {}: {}", one.tool, one.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Violations {}
+
+// === impl Findings ===
+
+impl<'a> Findings<'a> {
+    pub(crate) fn about(tool: &'a str) -> Self {
+        Self {
+            tool,
+            found: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, rule: Rule, message: impl Into<String>) {
+        self.found.push(Violation {
+            tool: self.tool.to_owned(),
+            rule,
+            message: message.into(),
+        });
+    }
+
+    /// Adds a violation unless the condition holds.
+    pub(crate) fn expect(&mut self, holds: bool, rule: Rule, message: impl Into<String>) {
+        if !holds {
+            self.add(rule, message);
+        }
+    }
+
+    pub(crate) fn into_found(self) -> Vec<Violation> {
+        self.found
+    }
+}

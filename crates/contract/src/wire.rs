@@ -1,0 +1,133 @@
+//! Tools and results as MCP sends them: plain JSON, whatever library carries it.
+
+use serde_json::{Map, Value, json};
+
+use crate::erased::Registered;
+use crate::{Effect, Outcome, ToolResult, hints};
+
+/// The key in a tool's `_meta` that carries its definition and announces the contract.
+pub const DEFINITION_KEY: &str = "dev.mcpproxy/definition";
+
+/// The most suggestions the text names; all of them are in `structuredContent`.
+const SUGGESTIONS_IN_TEXT: usize = 5;
+
+/// A tool as `tools/list` has it.
+pub fn tool(tool: &Registered) -> Value {
+    let definition = tool.definition();
+    json!({
+        "name": definition.name,
+        "description": definition.description,
+        "inputSchema": tool.input_schema(),
+        "outputSchema": output_schema(tool.data_schema()),
+        "annotations": annotations(definition.effect, definition.idempotent),
+        "_meta": { DEFINITION_KEY: definition },
+    })
+}
+
+/// A result as `tools/call` has it: the whole result for programs, and a text that is enough for a
+/// model that sees nothing else.
+pub fn call_result(result: &ToolResult) -> Value {
+    json!({
+        "content": [{ "type": "text", "text": text(result) }],
+        "structuredContent": result,
+        "isError": result.error().is_some(),
+    })
+}
+
+/// What a tool does to the world, as MCP says it. A repetition is only of interest where
+/// something is changed.
+fn annotations(effect: Effect, idempotent: bool) -> Value {
+    match effect {
+        Effect::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
+        Effect::Writes | Effect::Destroys => json!({
+            "readOnlyHint": false,
+            "destructiveHint": effect == Effect::Destroys,
+            "idempotentHint": idempotent,
+            "openWorldHint": false,
+        }),
+    }
+}
+
+/// The schema of a whole result: data or error. What hints look like is published once, by
+/// [`hints::schema`]; repeating it for every tool would cost each agent some thousand tokens.
+fn output_schema(data_schema: &Value) -> Value {
+    let mut data = data_schema.clone();
+    // A recursive type refers to definitions at the root of the schema.
+    let definitions = data.as_object_mut().and_then(|data| data.remove("$defs"));
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "data": data,
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": { "type": "string" },
+                    "message": { "type": "string" },
+                    "category": { "enum": ["validation", "business", "system"] },
+                    "retryable": { "type": "boolean" },
+                    "details": { "type": "object" },
+                },
+                "required": ["code", "message", "category", "retryable"],
+            },
+            "agentHints": { "type": "object", "required": hints::REQUIRED_KEYS },
+            "metadata": {
+                "type": "object",
+                "required": ["toolVersion", "timestamp", "executionTime", "serviceVersion"],
+            },
+        },
+        "required": ["agentHints", "metadata"],
+        "oneOf": [{ "required": ["data"] }, { "required": ["error"] }],
+    });
+    if let (Some(schema), Some(definitions)) = (schema.as_object_mut(), definitions) {
+        schema.insert("$defs".to_owned(), definitions);
+    }
+    schema
+}
+
+/// Data and next steps in one text, for clients that show the model nothing else.
+fn text(result: &ToolResult) -> String {
+    let mut text = match result.outcome() {
+        Outcome::Data(data) => data.to_string(),
+        Outcome::Error(error) => format!("{}: {}", error.code, error.message),
+    };
+    let hints = serde_json::to_value(result.hints()).unwrap_or_default();
+    let suggestions = hints["suggestedNextActions"].as_array();
+    if let Some(suggestions) = suggestions.filter(|all| !all.is_empty()) {
+        text.push_str("\n\nNext steps:");
+        for suggestion in suggestions.iter().take(SUGGESTIONS_IN_TEXT) {
+            text.push_str("\n- ");
+            text.push_str(&in_brief(suggestion));
+        }
+    }
+    for warning in hints["warnings"].as_array().into_iter().flatten() {
+        text.push_str("\n\nWarning: ");
+        text.push_str(warning["message"].as_str().unwrap_or_default());
+        if let Some(fix) = warning["suggestedFix"].as_str() {
+            text.push_str(&format!("; {fix}"));
+        }
+    }
+    text.push_str(&format!(
+        "\n\nConfidence {}, source quality {}, valid: {}.",
+        hints["confidence"],
+        hints["sourceQuality"].as_str().unwrap_or_default(),
+        hints["validityPeriod"].as_str().unwrap_or_default(),
+    ));
+    text
+}
+
+/// A suggestion in one line.
+fn in_brief(suggestion: &Value) -> String {
+    let word = |name: &str| suggestion[name].as_str().unwrap_or_default();
+    let mut line = format!("{} ({})", word("action"), word("priority"));
+    let why = ["description", "expectedOutcome"]
+        .into_iter()
+        .map(word)
+        .find(|text| !text.is_empty());
+    if let Some(why) = why {
+        line.push_str(&format!(": {why}"));
+    }
+    if let Some(data) = suggestion["data"].as_object().filter(|data: &&Map<String, Value>| !data.is_empty()) {
+        line.push_str(&format!(" with {}", json!(data)));
+    }
+    line
+}
