@@ -1,0 +1,165 @@
+//! What following the suggestions would bring, and what it would take.
+//!
+//! The ratio of the two is calculated and never given. Where the author says nothing on benefit
+//! and effort, they are estimated from the suggestions themselves.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::share::hundredths;
+use super::wire::tidy;
+use super::{Confidence, Priority, Share, Suggestion};
+
+/// The least effort in the ratio, so that nothing divides by zero.
+const LEAST_EFFORT: f64 = 0.01;
+
+/// What each suggested call adds to the effort: ten calls in a row are a lot.
+const EFFORT_OF_A_CALL: f64 = 0.1;
+/// What calls can add at most, and waiting likewise: each is half of the effort.
+const MOST_OF_EACH: f64 = 0.5;
+/// The waiting that is half of what waiting can add: after a minute, people look elsewhere.
+const LONG_WAIT_MS: f64 = 60_000.0;
+
+/// What following the suggestions would bring, and what it would take.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct Impact {
+    /// What it would bring.
+    benefit: Share,
+    /// What it would take.
+    effort: Share,
+    /// Benefit over effort, where an effort below 0.01 counts as 0.01.
+    #[schemars(range(min = 0, max = 100))]
+    roi: f64,
+    /// What would change, by the names of metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    affected_metrics: Option<Vec<String>>,
+}
+
+// === impl Impact ===
+
+impl Impact {
+    /// So much benefit for so much effort.
+    pub fn new(benefit: Share, effort: Share) -> Self {
+        Self {
+            benefit,
+            effort,
+            roi: hundredths(benefit.value() / effort.value().max(LEAST_EFFORT)),
+            affected_metrics: None,
+        }
+    }
+
+    /// The same with the names of metrics that would change.
+    #[must_use]
+    pub fn affecting<I>(mut self, metrics: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        let known = self.affected_metrics.get_or_insert_default();
+        for metric in metrics.into_iter().map(Into::into) {
+            if !known.contains(&metric) {
+                known.push(metric);
+            }
+        }
+        self
+    }
+
+    /// What it would bring.
+    pub fn benefit(&self) -> Share {
+        self.benefit
+    }
+
+    /// What it would take.
+    pub fn effort(&self) -> Share {
+        self.effort
+    }
+
+    /// Benefit over effort, with two decimals.
+    pub fn roi(&self) -> f64 {
+        self.roi
+    }
+
+    /// The names of metrics that would change.
+    pub fn affected_metrics(&self) -> &[String] {
+        self.affected_metrics.as_deref().unwrap_or_default()
+    }
+
+    /// The impact that suggestions have by themselves.
+    ///
+    /// The benefit is what the most urgent of them promises (critical 1, high 0.75, medium 0.5,
+    /// low 0.25), times the confidence. The effort is 0.1 for each call up to 0.5, and for the
+    /// estimated time up to another 0.5, half of which is reached after a minute. Where nothing is
+    /// suggested, both are zero.
+    pub(super) fn estimated(suggestions: &[Suggestion], confidence: &Confidence) -> Self {
+        let promised = suggestions
+            .iter()
+            .map(|suggestion| promise(suggestion.priority))
+            .fold(0.0, f64::max);
+        let (calls, wait) = load(suggestions);
+        let effort = (calls * EFFORT_OF_A_CALL).min(MOST_OF_EACH)
+            + MOST_OF_EACH * wait / (wait + LONG_WAIT_MS);
+        Self::new(
+            Share::clamped(promised * confidence.value()),
+            Share::clamped(effort),
+        )
+    }
+
+    /// How the ratio came about when the author gave benefit and effort.
+    pub(super) fn explain_given(&self) -> String {
+        format!(
+            "roi {}: benefit {} / effort {}",
+            self.roi,
+            self.benefit.value(),
+            self.divisor()
+        )
+    }
+
+    /// How the ratio came about when it was estimated.
+    pub(super) fn explain_estimated(
+        &self,
+        suggestions: &[Suggestion],
+        confidence: &Confidence,
+    ) -> String {
+        let Some(priority) = suggestions.iter().map(|one| one.priority).min() else {
+            return "roi 0: nothing is suggested".to_owned();
+        };
+        let (calls, wait) = load(suggestions);
+        format!(
+            "roi {}: benefit {} (priority {priority}, confidence {}) / effort {} (suggested calls: {calls}, estimated ms: {wait})",
+            self.roi,
+            self.benefit.value(),
+            confidence.value(),
+            self.divisor(),
+        )
+    }
+
+    /// The effort as the ratio sees it.
+    fn divisor(&self) -> f64 {
+        self.effort.value().max(LEAST_EFFORT)
+    }
+}
+
+/// What a priority promises.
+const fn promise(priority: Priority) -> f64 {
+    match priority {
+        Priority::Critical => 1.0,
+        Priority::High => 0.75,
+        Priority::Medium => 0.5,
+        Priority::Low => 0.25,
+    }
+}
+
+/// The number of calls, and the milliseconds they take together as far as that is known.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "both are estimates, and differences beyond 2^53 change no thousandth of the effort"
+)]
+fn load(suggestions: &[Suggestion]) -> (f64, f64) {
+    let wait = suggestions
+        .iter()
+        .filter_map(|suggestion| suggestion.estimated_time)
+        .fold(0_u64, u64::saturating_add);
+    (suggestions.len() as f64, wait as f64)
+}
