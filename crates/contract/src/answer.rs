@@ -70,7 +70,11 @@ impl<D: Data> Answer<D> {
 // === impl ToolResult ===
 
 impl ToolResult {
-    pub(crate) fn seal(outcome: Outcome, agent_hints: AgentHints, metadata: ResultMetadata) -> Self {
+    pub(crate) fn seal(
+        outcome: Outcome,
+        agent_hints: AgentHints,
+        metadata: ResultMetadata,
+    ) -> Self {
         Self {
             outcome,
             agent_hints,

@@ -131,7 +131,10 @@ impl Kept {
                 return;
             };
             // A result that was replaced since has a later place in the order.
-            if self.results.get(&key).is_some_and(|kept| kept.number == number)
+            if self
+                .results
+                .get(&key)
+                .is_some_and(|kept| kept.number == number)
                 && let Some(gone) = self.results.remove(&key)
             {
                 self.bytes -= gone.bytes;

@@ -26,10 +26,7 @@ pub enum Query {}
 /// Changes something: `Mutation<Writes>` adds or alters, `Mutation<Destroys>` removes or
 /// overwrites what cannot be brought back.
 #[derive(Debug)]
-pub struct Mutation<E> {
-    _effect: std::marker::PhantomData<E>,
-    never: std::convert::Infallible,
-}
+pub struct Mutation<E>(std::marker::PhantomData<E>);
 
 /// Computes something from what is there. Changes nothing.
 #[derive(Debug, Clone, Copy)]
@@ -197,7 +194,7 @@ impl ResponseTime {
         match self {
             Self::Fast => Duration::from_secs(1),
             Self::Medium => Duration::from_secs(10),
-            Self::Slow => Duration::from_secs(60),
+            Self::Slow => Duration::from_mins(1),
         }
     }
 }

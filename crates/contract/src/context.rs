@@ -42,7 +42,11 @@ pub enum Grants {
 
 impl ToolContext {
     /// A call by this agent, with new ids and at this moment.
-    pub fn new(agent_id: impl Into<String>, agent_version: impl Into<String>, grants: Grants) -> Self {
+    pub fn new(
+        agent_id: impl Into<String>,
+        agent_version: impl Into<String>,
+        grants: Grants,
+    ) -> Self {
         Self {
             user_id: None,
             session_id: None,
@@ -74,7 +78,7 @@ impl ToolContext {
     #[must_use]
     pub fn traced(mut self, traceparent: &str) -> Self {
         if let Some(trace_id) = trace_id_of(traceparent) {
-            self.trace_id = trace_id.to_owned();
+            trace_id.clone_into(&mut self.trace_id);
         }
         self
     }
@@ -91,13 +95,11 @@ impl ToolContext {
     /// Whose calls count together in limits, and who may see a kept result: the user if there is
     /// one, else the agent in its session.
     pub(crate) fn caller(&self) -> String {
-        match &self.user_id {
-            Some(user) => format!("user\n{user}"),
-            None => {
-                let session = self.session_id.as_deref().unwrap_or_default();
-                format!("agent\n{}\n{session}", self.agent_id)
-            }
+        if let Some(user) = &self.user_id {
+            return format!("user\n{user}");
         }
+        let session = self.session_id.as_deref().unwrap_or_default();
+        format!("agent\n{}\n{session}", self.agent_id)
     }
 }
 
@@ -155,11 +157,17 @@ mod tests {
         let trace = "0af7651916cd43dd8448eb211c80319c";
         for (given, expected) in [
             (format!("00-{trace}-b7ad6b7169203331-01"), Some(trace)),
-            (format!("cc-{trace}-b7ad6b7169203331-01-what-follows"), Some(trace)),
+            (
+                format!("cc-{trace}-b7ad6b7169203331-01-what-follows"),
+                Some(trace),
+            ),
             (format!("ff-{trace}-b7ad6b7169203331-01"), None),
             (format!("00-{trace}-0000000000000000-01"), None),
             (format!("00-{}-b7ad6b7169203331-01", "0".repeat(32)), None),
-            (format!("00-{}-b7ad6b7169203331-01", trace.to_uppercase()), None),
+            (
+                format!("00-{}-b7ad6b7169203331-01", trace.to_uppercase()),
+                None,
+            ),
             (trace.to_owned(), None),
             (String::new(), None),
         ] {

@@ -31,7 +31,10 @@ pub enum ErrorCategory {
 ///
 /// Any `std::error::Error` becomes an internal error with `?`, and nothing of it reaches the caller.
 #[derive(Debug)]
-pub struct ToolError {
+pub struct ToolError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     code: &'static str,
     category: ErrorCategory,
     message: String,
@@ -76,7 +79,7 @@ pub(crate) struct Cause {
 
 impl ToolError {
     /// The parameters are wrong: every violation with its path.
-    pub fn invalid(violations: Vec<ParameterViolation>) -> Self {
+    pub fn invalid(violations: &[ParameterViolation]) -> Self {
         let told: Vec<String> = violations
             .iter()
             .map(|one| match one.path.as_str() {
@@ -94,7 +97,7 @@ impl ToolError {
 
     /// One parameter is wrong, for a reason that no rule on the type can say.
     pub fn invalid_parameter(path: &str, message: impl Into<String>) -> Self {
-        Self::invalid(vec![ParameterViolation {
+        Self::invalid(&[ParameterViolation {
             path: path.to_owned(),
             message: message.into(),
         }])
@@ -174,7 +177,7 @@ impl ToolError {
             format!("{what} cannot be reached now, try again later"),
         )
         .retryable();
-        error.cause = Some(Cause::new(cause));
+        error.0.cause = Some(Cause::new(cause));
         error
     }
 
@@ -187,7 +190,7 @@ impl ToolError {
             format!("The tool failed inside; the log of its service has the cause under incident {incident}"),
         )
         .with("incident", incident.to_string());
-        error.cause = Some(Cause::new(cause));
+        error.0.cause = Some(Cause::new(cause));
         error
     }
 
@@ -213,92 +216,95 @@ impl ToolError {
         let mut error = Self::new(
             "OUTCOME_UNKNOWN",
             ErrorCategory::System,
-            format!("Tool '{tool}' did not finish within {milliseconds} ms and may have taken effect, {advice}"),
+            format!(
+                "Tool '{tool}' did not finish within {milliseconds} ms and may have taken effect, {advice}"
+            ),
         );
-        error.retryable = idempotent;
+        error.0.retryable = idempotent;
         error
     }
 
     /// The same with one more detail for programs.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
+        self.0.details.insert(name.to_owned(), value.into());
         self
     }
 
     /// The same with a tool that helps out of it.
     #[must_use]
     pub fn suggest(mut self, suggestion: Suggestion) -> Self {
-        self.suggestions.push(suggestion);
+        self.0.suggestions.push(suggestion);
         self
     }
 
     /// What programs match on.
     pub fn code(&self) -> &'static str {
-        self.code
+        self.0.code
     }
 
     /// The group.
     pub fn category(&self) -> ErrorCategory {
-        self.category
+        self.0.category
     }
 
     /// What happened and what to do.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// Whether the very same call may work later.
     pub fn is_retryable(&self) -> bool {
-        self.retryable
+        self.0.retryable
     }
 
     /// Whether trying again at once may help: something the tool depends on was away.
     pub(crate) fn is_transient(&self) -> bool {
-        self.code == "UNAVAILABLE"
+        self.0.code == "UNAVAILABLE"
     }
 
     /// How long to wait before the next try, where that is known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
-        self.details
+        self.0
+            .details
             .get("retry_after_ms")
             .and_then(Value::as_u64)
             .map(Duration::from_millis)
     }
 
     pub(crate) fn cause(&self) -> Option<&Cause> {
-        self.cause.as_ref()
+        self.0.cause.as_ref()
     }
 
     pub(crate) fn suggestions(&self) -> &[Suggestion] {
-        &self.suggestions
+        &self.0.suggestions
     }
 
     /// The error as it is sent.
     pub fn publish(&self) -> PublishedError {
         PublishedError {
-            code: self.code.to_owned(),
-            message: self.message.clone(),
-            category: self.category,
-            retryable: self.retryable,
-            details: self.details.clone(),
+            code: self.0.code.to_owned(),
+            message: self.0.message.clone(),
+            category: self.0.category,
+            retryable: self.0.retryable,
+            details: self.0.details.clone(),
         }
     }
 
     fn new(code: &'static str, category: ErrorCategory, message: impl Into<String>) -> Self {
-        Self {
-            code: code,
+        Self(Box::new(Inner {
+            code,
             category,
             message: message.into(),
             retryable: false,
             details: Map::new(),
             suggestions: Vec::new(),
             cause: None,
-        }
+        }))
     }
 
     fn retryable(mut self) -> Self {
-        self.retryable = true;
+        self.0.retryable = true;
         self
     }
 }

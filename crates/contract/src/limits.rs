@@ -50,7 +50,11 @@ impl Limits {
             times: VecDeque::new(),
             window,
         });
-        while calls.times.front().is_some_and(|first| *first + window <= now) {
+        while calls
+            .times
+            .front()
+            .is_some_and(|first| *first + window <= now)
+        {
             calls.times.pop_front();
         }
         if calls.times.len() >= limit.max_calls() as usize

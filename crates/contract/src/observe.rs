@@ -28,7 +28,11 @@ pub(crate) fn start(tool: &Registered, arguments: &Value) {
     }
 }
 
-pub(crate) fn end(tool: &Registered, outcome: Result<(&Value, bool), &ToolError>, elapsed: Duration) {
+pub(crate) fn end(
+    tool: &Registered,
+    outcome: Result<(&Value, bool), &ToolError>,
+    elapsed: Duration,
+) {
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     match outcome {
         Ok((data, cached)) => {
@@ -36,7 +40,10 @@ pub(crate) fn end(tool: &Registered, outcome: Result<(&Value, bool), &ToolError>
             if let Some(promised) = tool.definition.response_time.promised()
                 && elapsed > promised
             {
-                tracing::warn!(duration_ms, "tool call took longer than its responseTime says");
+                tracing::warn!(
+                    duration_ms,
+                    "tool call took longer than its responseTime says"
+                );
             }
         }
         Err(error) => failed(error, duration_ms),
@@ -49,29 +56,51 @@ fn failed(error: &ToolError, duration_ms: f64) {
         // The message repeats what was sent, which may be secret.
         (ErrorCategory::Validation, _) => tracing::warn!(code, duration_ms, "tool call refused"),
         (ErrorCategory::Business, _) => {
-            tracing::warn!(code, duration_ms, message = error.message(), "tool call refused");
+            tracing::warn!(
+                code,
+                duration_ms,
+                message = error.message(),
+                "tool call refused"
+            );
         }
         (ErrorCategory::System, Some(cause)) => {
             let (chain, backtrace) = (cause.chain(), &cause.backtrace);
             tracing::error!(code, duration_ms, message = error.message(), cause = chain, %backtrace, "tool call failed");
         }
         (ErrorCategory::System, None) => {
-            tracing::error!(code, duration_ms, message = error.message(), "tool call failed");
+            tracing::error!(
+                code,
+                duration_ms,
+                message = error.message(),
+                "tool call failed"
+            );
         }
     }
 }
 
 pub(crate) fn retry(tool: &Registered, error: &ToolError) {
     let cause = error.cause().map(crate::error::Cause::chain);
-    tracing::warn!(tool = tool.definition.name, cause, "tool call is repeated once");
+    tracing::warn!(
+        tool = tool.definition.name,
+        cause,
+        "tool call is repeated once"
+    );
 }
 
 pub(crate) fn deprecated(tool: &Registered, replacement: &str) {
-    tracing::warn!(tool = tool.definition.name, replacement, "a deprecated tool is used");
+    tracing::warn!(
+        tool = tool.definition.name,
+        replacement,
+        "a deprecated tool is used"
+    );
 }
 
 pub(crate) fn unknown_suggestions(tool: &Registered, removed: &[String]) {
-    tracing::error!(tool = tool.definition.name, ?removed, "suggestions of tools that are not registered were removed");
+    tracing::error!(
+        tool = tool.definition.name,
+        ?removed,
+        "suggestions of tools that are not registered were removed"
+    );
 }
 
 /// What came back, in a few words and without its content.

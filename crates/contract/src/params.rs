@@ -1,6 +1,5 @@
 //! Arguments as they were sent → parameters of the tool's own type, or everything that is wrong.
 
-use garde::Validate;
 use serde_json::Value;
 
 use crate::error::{ParameterViolation, ToolError};
@@ -19,7 +18,7 @@ pub(crate) fn parse<P: Params>(arguments: Value, schema: &Value) -> Result<P, To
         },
         violations => violations,
     };
-    Err(ToolError::invalid(violations).with("input_schema", schema.clone()))
+    Err(ToolError::invalid(&violations).with("input_schema", schema.clone()))
 }
 
 /// Names that are missing, and names that nobody reads: most likely a misspelling.
@@ -57,7 +56,9 @@ fn typed<P: Params>(arguments: Value, schema: &Value) -> Result<P, Vec<Parameter
         Ok(()) => Ok(params),
         Err(report) => Err(report
             .iter()
-            .map(|(path, error)| violation(sent_pointer(&path.to_string(), schema), error.message()))
+            .map(|(path, error)| {
+                violation(sent_pointer(&path.to_string(), schema), error.message())
+            })
             .collect()),
     }
 }
@@ -109,9 +110,7 @@ fn sent_pointer(path: &str, schema: &Value) -> String {
             step
         };
         pointed.push_str(&pointer(&name));
-        within = within["properties"]
-            .get(&name)
-            .unwrap_or(&within["items"]);
+        within = within["properties"].get(&name).unwrap_or(&within["items"]);
     }
     pointed
 }

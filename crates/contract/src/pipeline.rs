@@ -41,9 +41,9 @@ struct Answered {
 
 impl Service {
     pub(crate) fn new(registry: Registry) -> Self {
-        let names = registry.tools.iter().map(|tool| tool.definition.name.clone());
+        let definitions = registry.tools.iter().map(|tool| &tool.definition);
         Self {
-            metrics: Metrics::new(names),
+            metrics: Metrics::new(definitions),
             cache: Cache::default(),
             limits: Limits::default(),
             registry,
@@ -86,7 +86,11 @@ impl Service {
         if let Some(key) = &key
             && let Some((data, hints)) = self.cache.get(key, Instant::now())
         {
-            return Ok(Answered { data, hints, cached: true });
+            return Ok(Answered {
+                data,
+                hints,
+                cached: true,
+            });
         }
         let epoch = self.cache.epoch();
         let ran = run(tool, &params, context).await;
@@ -97,9 +101,14 @@ impl Service {
         let (data, hints) = self.check_result(index, tool, ran?)?;
         if let (Some(key), Some(ttl)) = (key, tool.definition.cache_ttl) {
             let ttl = Duration::from_secs(u64::from(ttl));
-            self.cache.put(key, epoch, (&data, &hints), (Instant::now(), ttl));
+            self.cache
+                .put(key, epoch, (&data, &hints), (Instant::now(), ttl));
         }
-        Ok(Answered { data, hints, cached: false })
+        Ok(Answered {
+            data,
+            hints,
+            cached: false,
+        })
     }
 
     fn check_rate(
@@ -158,9 +167,21 @@ impl Service {
             Err(error) => Finished::Failed(error.category()),
         };
         self.metrics.executed(index, elapsed, finished);
-        observe::end(tool, attempt.as_ref().map(|answered| (&answered.data, answered.cached)), elapsed);
+        observe::end(
+            tool,
+            attempt
+                .as_ref()
+                .map(|answered| (&answered.data, answered.cached)),
+            elapsed,
+        );
         let definition = &tool.definition;
-        self.seal(&definition.name, definition.version, attempt, context, started)
+        self.seal(
+            &definition.name,
+            definition.version,
+            attempt,
+            context,
+            started,
+        )
     }
 
     /// The only place where a result is made.
@@ -183,7 +204,11 @@ impl Service {
         let timestamp = Timestamp::now();
         let execution_time = milliseconds(started.elapsed());
         if !cached {
-            hints.stamp(timestamp, format!("{}/{name}", self.registry.name), execution_time);
+            hints.stamp(
+                timestamp,
+                format!("{}/{name}", self.registry.name),
+                execution_time,
+            );
         }
         let metadata = ResultMetadata {
             tool_version,
@@ -198,7 +223,12 @@ impl Service {
     }
 
     fn hints_of(&self, error: &ToolError) -> AgentHints {
-        let mut hints = generators::failed(error.category(), error.code(), error.is_retryable(), error.retry_after());
+        let mut hints = generators::failed(
+            error.category(),
+            error.code(),
+            error.is_retryable(),
+            error.retry_after(),
+        );
         for suggestion in error.suggestions() {
             hints = hints.suggest(suggestion.clone());
         }
@@ -228,7 +258,11 @@ fn refuse_removed(tool: &Registered, context: &ToolContext) -> Result<(), ToolEr
         return Ok(());
     }
     let (name, replacement) = (&tool.definition.name, deprecated.replacement());
-    Err(ToolError::removed(name, replacement, deprecated.removal_date()))
+    Err(ToolError::removed(
+        name,
+        replacement,
+        deprecated.removal_date(),
+    ))
 }
 
 fn check_permissions(tool: &Registered, context: &ToolContext) -> Result<(), ToolError> {
@@ -240,7 +274,12 @@ fn check_permissions(tool: &Registered, context: &ToolContext) -> Result<(), Too
 
 /// Where a result may be kept; nothing for tools that must run every time. The caller is part of
 /// it, so that nobody sees what was made for somebody else.
-fn cache_key(index: usize, tool: &Registered, context: &ToolContext, params: &Parsed) -> Option<Key> {
+fn cache_key(
+    index: usize,
+    tool: &Registered,
+    context: &ToolContext,
+    params: &Parsed,
+) -> Option<Key> {
     let is_kept = tool.definition.cacheable && tool.definition.effect.is_read();
     is_kept.then(|| Key {
         tool: index,
@@ -271,7 +310,9 @@ async fn run(
         let (name, idempotent) = (&tool.definition.name, tool.definition.idempotent);
         Err(match tool.definition.effect {
             Effect::Reads => ToolError::timeout(name, allowed),
-            Effect::Writes | Effect::Destroys => ToolError::outcome_unknown(name, allowed, idempotent),
+            Effect::Writes | Effect::Destroys => {
+                ToolError::outcome_unknown(name, allowed, idempotent)
+            }
         })
     })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::erased::{Erased, Registered};
+use crate::erased::Registered;
 use crate::hints::Directory;
 use crate::violation::{Findings, Rule, Violation, Violations};
 use crate::{CategoryName, Service, Tool, Version, validate};
@@ -122,7 +122,9 @@ fn prepare<T: Tool>(tool: T) -> Registered {
         // Whether the type says so or not: the pipeline refuses names that nobody reads.
         schema.insert("additionalProperties".to_owned(), Value::Bool(false));
         schema.remove("unevaluatedProperties");
-        schema.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+        schema
+            .entry("properties")
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
     }
     Registered {
         definition: T::definition().publish(),
@@ -153,7 +155,10 @@ fn examples(registered: &Registered, findings: &mut Findings<'_>) {
         if let Err(error) = parsed {
             findings.add(
                 Rule::ExampleHolds,
-                format!("the params of example {number} are refused: {}", error.message()),
+                format!(
+                    "the params of example {number} are refused: {}",
+                    error.message()
+                ),
             );
         }
         if let Err(problem) = registered.tool.check_data(&example.expected_result) {

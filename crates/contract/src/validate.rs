@@ -37,7 +37,9 @@ fn identity(definition: &Value, name: &str, findings: &mut Findings<'_>) {
     findings.expect(
         length >= SHORTEST_DESCRIPTION,
         Rule::DescriptionLength,
-        format!("the description has {length} characters, it needs at least {SHORTEST_DESCRIPTION}"),
+        format!(
+            "the description has {length} characters, it needs at least {SHORTEST_DESCRIPTION}"
+        ),
     );
     for (part, words) in [
         ("when to use the tool", &["use ", "when "][..]),
@@ -58,14 +60,19 @@ fn identity(definition: &Value, name: &str, findings: &mut Findings<'_>) {
         format!("the version '{version}' must have the form 1.2.3"),
     );
     match definition["permissions"].as_array() {
-        None => findings.add(Rule::PermissionForm, "permissions must be a list; it may be empty"),
+        None => findings.add(
+            Rule::PermissionForm,
+            "permissions must be a list; it may be empty",
+        ),
         Some(permissions) => {
             for permission in permissions {
                 let shown = permission.as_str().unwrap_or_default();
                 findings.expect(
                     is_permission(shown),
                     Rule::PermissionForm,
-                    format!("the permission '{shown}' must be resource:action, such as 'cards:read'"),
+                    format!(
+                        "the permission '{shown}' must be resource:action, such as 'cards:read'"
+                    ),
                 );
             }
         }
@@ -88,9 +95,15 @@ fn work(definition: &Value, findings: &mut Findings<'_>) {
     match definition["cacheable"].as_bool() {
         None => findings.add(Rule::CacheableFits, "cacheable must be true or false"),
         Some(true) => {
-            findings.expect(category != "mutation", Rule::CacheableFits, "a mutation must not be cacheable");
             findings.expect(
-                definition["cacheTTL"].as_f64().is_some_and(|seconds| seconds > 0.0),
+                category != "mutation",
+                Rule::CacheableFits,
+                "a mutation must not be cacheable",
+            );
+            findings.expect(
+                definition["cacheTTL"]
+                    .as_f64()
+                    .is_some_and(|seconds| seconds > 0.0),
                 Rule::CacheTtl,
                 "what is cacheable needs a cacheTTL of more than zero seconds",
             );
@@ -149,7 +162,10 @@ fn deprecation(deprecated: &Value, name: &str, findings: &mut Findings<'_>) {
     let removal: Option<Date> = date(&deprecated["removalDate"]);
     let announced: Option<Date> = date(&deprecated["announced"]);
     match (announced, removal) {
-        (_, None) => findings.add(Rule::DeprecationNotice, "a deprecated tool needs a removalDate, such as 2027-03-31"),
+        (_, None) => findings.add(
+            Rule::DeprecationNotice,
+            "a deprecated tool needs a removalDate, such as 2027-03-31",
+        ),
         // Others need not publish the day of the announcement; then nobody can count from it.
         (None, Some(_)) => {}
         (Some(announced), Some(removal)) => {
@@ -214,7 +230,9 @@ fn is_bounded(schema: &Value) -> bool {
     let is_kind_bounded = |kind: &str| match kind {
         "string" => has(&["maxLength"]),
         "array" => has(&["maxItems"]),
-        "number" | "integer" => has(&["maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"]),
+        "number" | "integer" => {
+            has(&["maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"])
+        }
         _ => true,
     };
     match &schema["type"] {
@@ -232,15 +250,21 @@ fn is_id(name: &str) -> bool {
 /// A branded id is a string with a form of its own, or a reference to such a type.
 fn is_branded(schema: &Value) -> bool {
     let alternatives = schema["anyOf"].as_array();
-    ["pattern", "format", "enum", "$ref"].iter().any(|word| schema.get(*word).is_some())
+    ["pattern", "format", "enum", "$ref"]
+        .iter()
+        .any(|word| schema.get(*word).is_some())
         || alternatives.is_some_and(|all| all.iter().any(is_branded))
 }
 
 /// `verb-noun`: two or more words of lower case letters and digits, joined by dashes.
 fn is_verb_noun(name: &str) -> bool {
     let is_word = |word: &str| {
-        word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-            && word.as_bytes().first().is_some_and(|first| first.is_ascii_alphanumeric())
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            && word
+                .as_bytes()
+                .first()
+                .is_some_and(u8::is_ascii_alphanumeric)
     };
     let mut words = name.split('-');
     let verb_is_letters = words
@@ -259,9 +283,9 @@ fn is_version(version: &str) -> bool {
 fn is_permission(permission: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty()
-            && word
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
+            && word.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+            })
     };
     permission
         .split_once(':')

@@ -126,7 +126,10 @@ fn in_brief(suggestion: &Value) -> String {
     if let Some(why) = why {
         line.push_str(&format!(": {why}"));
     }
-    if let Some(data) = suggestion["data"].as_object().filter(|data: &&Map<String, Value>| !data.is_empty()) {
+    if let Some(data) = suggestion["data"]
+        .as_object()
+        .filter(|data: &&Map<String, Value>| !data.is_empty())
+    {
         line.push_str(&format!(" with {}", json!(data)));
     }
     line
