@@ -1,0 +1,238 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+#[track_caller]
+fn check(schema: &Value, params: &Value, expected: &Value) {
+    assert_eq!(&redact(params, schema), expected, "{schema}");
+}
+
+#[test]
+fn what_is_no_secret_is_shown_as_it_is() {
+    let params = json!({"front": "Cat", "count": 3, "deep": {"list": [null, true, 1.5]}});
+    check(&json!({}), &params, &params);
+    check(&json!(true), &params, &params);
+}
+
+#[test]
+fn what_a_schema_marks_is_hidden_wherever_it_says_so() {
+    let marked = json!({"writeOnly": true});
+    for (schema, params, expected) in [
+        (marked.clone(), json!({"a": 1}), json!("***")),
+        (
+            json!({"properties": {"a": marked}}),
+            json!({"a": 7, "b": 8}),
+            json!({"a": "***", "b": 8}),
+        ),
+        (
+            json!({"properties": {"a": {"type": "string", "format": "password"}}}),
+            json!({"a": "x"}),
+            json!({"a": "***"}),
+        ),
+        (
+            json!({"properties": {"a": {"writeOnly": false}}}),
+            json!({"a": 7}),
+            json!({"a": 7}),
+        ),
+        (
+            json!({"items": {"properties": {"a": marked}}}),
+            json!([{"a": [1]}, {"b": 2}]),
+            json!([{"a": "***"}, {"b": 2}]),
+        ),
+        (
+            json!({"prefixItems": [{}, marked], "items": {"type": "number"}}),
+            json!([1, 2, 3]),
+            json!([1, "***", 3]),
+        ),
+        (
+            json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"properties": {"b": marked}}}}),
+            json!({"a": {"b": 1, "c": 2}}),
+            json!({"a": {"b": "***", "c": 2}}),
+        ),
+        (
+            json!({"properties": {"a": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]}}, "$defs": {"A": marked}}),
+            json!({"a": "x"}),
+            json!({"a": "***"}),
+        ),
+        (
+            json!({"allOf": [{"oneOf": [{"properties": {"a": marked}}]}]}),
+            json!({"a": 1}),
+            json!({"a": "***"}),
+        ),
+        (
+            json!({"then": {"properties": {"a": marked}}}),
+            json!({"a": 1}),
+            json!({"a": "***"}),
+        ),
+        (
+            json!({"properties": {"a": {}}, "additionalProperties": marked}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1, "b": "***"}),
+        ),
+        (
+            json!({"patternProperties": {"^b": marked}}),
+            json!({"b1": 2}),
+            json!({"b1": "***"}),
+        ),
+    ] {
+        check(&schema, &params, &expected);
+    }
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_is_followed_as_deep_as_the_value_goes() {
+    let schema = json!({
+        "$ref": "#/$defs/Node",
+        "$defs": {"Node": {"properties": {
+            "next": {"$ref": "#/$defs/Node"},
+            "mark": {"writeOnly": true},
+        }}},
+    });
+    check(
+        &schema,
+        &json!({"next": {"next": {"mark": 1, "name": "x"}}}),
+        &json!({"next": {"next": {"mark": "***", "name": "x"}}}),
+    );
+    let circle = json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}});
+    check(&circle, &json!({"a": 1}), &json!({"a": 1}));
+}
+
+#[test]
+fn where_a_schema_says_too_much_to_follow_everything_is_hidden() {
+    let parts: Vec<Value> = (0..MOST_SCHEMAS).map(|_| json!({})).collect();
+    check(&json!({"anyOf": parts}), &json!("x"), &json!("***"));
+    check(&json!({"anyOf": parts[1..]}), &json!("x"), &json!("x"));
+}
+
+#[test]
+fn names_that_say_secret() {
+    for name in [
+        "password",
+        "PASSWORD",
+        "db_password",
+        "newPassword2",
+        "passwordHash",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "secret",
+        "clientSecret",
+        "client-secrets",
+        "token",
+        "accessToken",
+        "refresh_token",
+        "GITHUB_TOKEN",
+        "idtoken",
+        "dbpassword",
+        "api_key",
+        "apiKey",
+        "APIKey",
+        "apikey",
+        "X-Api-Key",
+        "authorization",
+        "Proxy-Authorization",
+        "credential",
+        "awsCredentials",
+        "private_key",
+        "sshPrivateKey",
+        "AWS_SECRET_ACCESS_KEY",
+        "cookie",
+        "Set-Cookie",
+        "sessionJwt",
+        "card.pin",
+    ] {
+        check(&json!({}), &json!({name: "x"}), &json!({name: "***"}));
+    }
+}
+
+#[test]
+fn names_that_do_not_say_secret() {
+    for name in [
+        "",
+        "name",
+        "secretary",
+        "key",
+        "sortKey",
+        "keyboard",
+        "monkey",
+        "author",
+        "pinned",
+        "spinner",
+        "public_key",
+        "cursor",
+        "compass",
+        "tokenizer",
+        "keys",
+        "apiVersion",
+    ] {
+        check(&json!({}), &json!({name: "x"}), &json!({name: "x"}));
+    }
+}
+
+#[test]
+fn a_secret_name_hides_everything_below_it() {
+    check(
+        &json!({}),
+        &json!({"login": {"credentials": {"user": "joe", "n": [1]}, "host": "h"}}),
+        &json!({"login": {"credentials": "***", "host": "h"}}),
+    );
+}
+
+#[test]
+fn long_texts_and_lists_are_cut() {
+    let text = "ä".repeat(LONGEST_TEXT);
+    check(&json!({}), &json!(text), &json!(text));
+    check(
+        &json!({}),
+        &json!(format!("{text}b")),
+        &json!(format!("{text}…")),
+    );
+
+    let items: Vec<usize> = (0..MOST_ITEMS + 5).collect();
+    check(
+        &json!({}),
+        &json!(items[..MOST_ITEMS]),
+        &json!(items[..MOST_ITEMS]),
+    );
+    let mut expected: Vec<Value> = items[..MOST_ITEMS].iter().map(|n| json!(n)).collect();
+    expected.push(json!("… 5 more items"));
+    check(&json!({}), &json!(items), &json!(expected));
+}
+
+#[test]
+fn objects_are_cut_with_their_names() {
+    let fields: Map<String, Value> = (0..=MOST_FIELDS)
+        .map(|n| (format!("f{n}"), json!(n)))
+        .collect();
+    let shown = redact(&json!(fields), &json!({}));
+    assert_eq!(shown["…"], json!("1 more fields"));
+    assert_eq!(shown.as_object().unwrap().len(), MOST_FIELDS + 1);
+
+    let name = "n".repeat(LONGEST_TEXT + 1);
+    let shown = redact(&json!({name: 1}), &json!({}));
+    let expected = format!("{}…", "n".repeat(LONGEST_TEXT));
+    assert_eq!(shown, json!({expected: 1}));
+}
+
+#[test]
+fn deep_and_wide_values_end_somewhere() {
+    let mut deep = json!("bottom");
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let shown = redact(&deep, &json!({})).to_string();
+    assert!(shown.contains('…') && !shown.contains("bottom"), "{shown}");
+
+    let wide: Vec<Vec<Vec<usize>>> = vec![vec![vec![7; 20]; 20]; 20];
+    let shown = redact(&json!(wide), &json!({})).to_string();
+    assert!(shown.matches('7').count() < MOST_VALUES, "{shown}");
+    assert!(shown.matches('7').count() > MOST_VALUES / 2, "{shown}");
+}
+
+#[test]
+fn the_parameters_themselves_stay_as_they_are() {
+    let params = json!({"password": "x"});
+    let before = params.clone();
+    redact(&params, &json!({}));
+    assert_eq!(params, before);
+}
