@@ -125,6 +125,7 @@ async fn write(log: &Log) -> anyhow::Result<[u64; 2]> {
         client_name: Some("mcpproxy-bench".to_owned()),
         client_version: Some("1".to_owned()),
         trace_id: None,
+        is_administrator: false,
     });
     let mut entry = log.open(Kind::ToolCall, &caller, Some(Operation::Write));
     entry.about("echo", "store");

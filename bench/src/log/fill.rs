@@ -145,6 +145,7 @@ async fn record_read(log: &Log) -> anyhow::Result<()> {
         client_name: Some("mcpproxy-bench".to_owned()),
         client_version: Some("1".to_owned()),
         trace_id: None,
+        is_administrator: false,
     });
     let mut entry = log.open(Kind::ToolCall, &caller, Some(Operation::Read));
     entry.about("echo", "echo");

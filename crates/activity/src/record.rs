@@ -85,6 +85,9 @@ pub struct Caller {
     pub client_version: Option<String>,
     /// The W3C trace id of the request, where it came with one.
     pub trace_id: Option<String>,
+    /// Whether the caller may administer the gateway: a person at the terminal, or whoever shows
+    /// the key. It decides what a call may do and is not part of the record.
+    pub is_administrator: bool,
 }
 
 /// What was sent or came back, as far as it is kept.

@@ -63,6 +63,8 @@ impl Backend {
                     client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                     session_id: None,
                     trace_id: None,
+                    // The person at the terminal owns this gateway.
+                    is_administrator: true,
                 });
                 let request = CallRequest::parse(variant, &request.to_string());
                 let outcome = gateway.call(variant, request, &caller).await;

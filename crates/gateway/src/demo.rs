@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
-use mcpproxy_upstream::BuiltIn;
+use mcpproxy_upstream::{BuiltIn, Origin};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::Deserialize;
@@ -83,6 +83,7 @@ impl BuiltIn for Cards {
         &'a self,
         tool: &'a str,
         arguments: &'a str,
+        _: Origin<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(std::future::ready(self.answer(tool, arguments)))
     }

@@ -35,8 +35,18 @@ enum Credential {
     Invalid,
 }
 
+/// What somebody who was let in may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Use the tools.
+    Agent,
+    /// Administer the gateway as well: the key was shown. The local socket does not count here,
+    /// because agents come through it too, by way of `mcpproxy stdio`.
+    Administrator,
+}
+
 /// Lets agents in.
-pub(crate) fn agent(app: &App, reach: Reach, headers: &HeaderMap) -> Result<(), Failure> {
+pub(crate) fn agent(app: &App, reach: Reach, headers: &HeaderMap) -> Result<Standing, Failure> {
     check_origin(reach, headers)?;
     admit_agent(reach, read_credential(headers, app.api_key.load().expose()))
 }
@@ -48,7 +58,7 @@ pub(crate) async fn health(
     next: Next,
 ) -> Response {
     match agent(&app, reach, request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(_) => next.run(request).await,
         Err(failure) => failure_response(&failure),
     }
 }
@@ -68,11 +78,12 @@ pub(crate) async fn administration(
     }
 }
 
-fn admit_agent(reach: Reach, credential: Credential) -> Result<(), Failure> {
+fn admit_agent(reach: Reach, credential: Credential) -> Result<Standing, Failure> {
     match (reach, credential) {
         (_, Credential::Invalid) => Err(wrong_key()),
+        (_, Credential::Valid) => Ok(Standing::Administrator),
         (Reach::Network, Credential::None) => Err(missing_key()),
-        _ => Ok(()),
+        (Reach::Socket | Reach::Loopback, Credential::None) => Ok(Standing::Agent),
     }
 }
 

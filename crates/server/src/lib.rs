@@ -7,6 +7,7 @@
 mod access;
 mod activity;
 mod body;
+mod caller;
 mod events;
 mod listen;
 mod mcp;
@@ -16,7 +17,6 @@ mod respond;
 mod rest;
 mod sessions;
 pub mod stdio;
-mod trace;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -15,12 +15,12 @@ use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, Message, error_response};
 use mcpproxy_wire::{Revision, sse};
 use serde_json::value::RawValue;
 
-use crate::access;
+use crate::access::{self, Standing};
 use crate::body::{self, BODY_LIMIT, BodyError};
+use crate::caller::of_request;
 use crate::message;
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
-use crate::trace::traced;
 use crate::{App, Entrance};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -45,11 +45,12 @@ struct Refused(StatusCode, &'static str);
 pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response {
     let Entrance { app, reach, .. } = entrance;
     let (parts, body) = request.into_parts();
-    if let Err(failure) = access::agent(app, *reach, &parts.headers) {
-        return failure_response(&failure);
-    }
+    let standing = match access::agent(app, *reach, &parts.headers) {
+        Ok(standing) => standing,
+        Err(failure) => return failure_response(&failure),
+    };
     match parts.method {
-        Method::POST => post(app, &parts.headers, body).await,
+        Method::POST => post(app, &parts.headers, standing, body).await,
         Method::GET => get(app, &parts.headers),
         Method::DELETE => delete(app, &parts.headers),
         _ => {
@@ -63,7 +64,7 @@ pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> R
 }
 
 /// One message from a client.
-async fn post(app: &App, headers: &HeaderMap, body: Incoming) -> Response {
+async fn post(app: &App, headers: &HeaderMap, standing: Standing, body: Incoming) -> Response {
     let form = match check_headers(headers) {
         Ok(form) => form,
         Err(refused) => return refused.response(),
@@ -78,7 +79,7 @@ async fn post(app: &App, headers: &HeaderMap, body: Incoming) -> Response {
         }
         Ok(message) => match find_session(app, headers) {
             Ok(session) => {
-                let caller = traced(&session.caller, headers);
+                let caller = of_request(&session.caller, headers, standing);
                 let answer = message::answer(&app.gateway, &caller, message).await;
                 answered(form, answer)
             }

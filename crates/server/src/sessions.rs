@@ -48,6 +48,7 @@ impl Sessions {
                 client_name: hello.name,
                 client_version: hello.version,
                 trace_id: None,
+                is_administrator: false,
             }),
             ended: CancellationToken::new(),
             last_used: AtomicU64::new(self.now()),

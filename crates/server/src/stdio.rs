@@ -78,6 +78,7 @@ fn greet(line: &[u8]) -> Option<Caller> {
         client_name: hello.name,
         client_version: hello.version,
         trace_id: None,
+        is_administrator: false,
     })
 }
 

@@ -7,7 +7,7 @@ use mcpproxy_wire::tool::{Rejected, ToolPage};
 use tokio::time::{Instant, timeout_at};
 
 use crate::pending::Answer;
-use crate::{BuiltIn, CallError};
+use crate::{BuiltIn, CallError, Origin};
 
 /// Its tools, each checked like those of any server.
 pub(crate) fn list(built_in: &dyn BuiltIn) -> ToolPage {
@@ -36,10 +36,11 @@ pub(crate) async fn call(
     built_in: &dyn BuiltIn,
     tool: &str,
     arguments: &str,
+    origin: Origin<'_>,
     deadline: Instant,
 ) -> Answer {
     let started = Instant::now();
-    match timeout_at(deadline, built_in.call(tool, arguments)).await {
+    match timeout_at(deadline, built_in.call(tool, arguments, origin)).await {
         Ok(answer) => answer.map_err(CallError::Rpc),
         Err(_) => Err(CallError::Timeout {
             after: started.elapsed(),

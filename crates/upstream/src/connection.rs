@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::pending::Answer;
 use crate::shared::Shared;
 use crate::spec::Transport;
-use crate::{BuiltIn, CallError, builtin, http, stdio};
+use crate::{BuiltIn, CallError, Origin, builtin, http, stdio};
 
 /// A connection that requests can be made on, by any number of callers at once.
 pub(crate) enum Connection {
@@ -135,9 +135,15 @@ impl Connection {
     }
 
     /// Calls a tool. `arguments` is the text of one JSON object.
-    pub(crate) async fn call(&self, tool: &str, arguments: &str, deadline: Instant) -> Answer {
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        origin: Origin<'_>,
+        deadline: Instant,
+    ) -> Answer {
         if let Self::BuiltIn(built_in) = self {
-            return builtin::call(built_in.as_ref(), tool, arguments, deadline).await;
+            return builtin::call(built_in.as_ref(), tool, arguments, origin, deadline).await;
         }
         let mut params = String::with_capacity(arguments.len() + tool.len() + 32);
         params.push_str(r#"{"name":"#);

@@ -32,6 +32,6 @@ mod upstream;
 
 pub use mcpproxy_policy::Permit;
 pub use runtime::{Observer, Runtime};
-pub use spec::{BuiltIn, HttpSpec, Spec, StdioSpec, Transport};
+pub use spec::{BuiltIn, HttpSpec, Origin, Spec, StdioSpec, Transport};
 pub use state::{CallError, State};
 pub use upstream::{Turn, Upstream};

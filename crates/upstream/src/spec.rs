@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use mcpproxy_policy::Mask;
 use mcpproxy_wire::{Json, RpcError};
+use uuid::Uuid;
 
 /// One upstream as the operator configured it, references resolved.
 #[derive(Debug, Clone)]
@@ -58,6 +59,23 @@ pub struct HttpSpec {
     pub headers: Vec<(String, String)>,
 }
 
+/// Who makes a call, as far as tools get to know it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Origin<'a> {
+    /// The client's own name.
+    pub client_name: Option<&'a str>,
+    /// The client's own version.
+    pub client_version: Option<&'a str>,
+    /// The session the call came in.
+    pub session_id: Option<&'a str>,
+    /// The W3C trace id, where the request came with one.
+    pub trace_id: Option<&'a str>,
+    /// The id of the request, which links all that is done for it.
+    pub request_id: Option<Uuid>,
+    /// Whether the caller may administer the gateway.
+    pub is_administrator: bool,
+}
+
 /// Tools of this very program, offered like those of any upstream.
 pub trait BuiltIn: Send + Sync {
     /// The definitions, each as `tools/list` would give it.
@@ -68,6 +86,7 @@ pub trait BuiltIn: Send + Sync {
         &'a self,
         tool: &'a str,
         arguments: &'a str,
+        origin: Origin<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;
 }
 

@@ -14,7 +14,7 @@ use crate::board::{Board, Need};
 use crate::shared::Shared;
 use crate::stderr::Tail;
 use crate::task;
-use crate::{CallError, Runtime, Spec, State};
+use crate::{CallError, Origin, Runtime, Spec, State};
 
 /// A handle to one upstream. Cloning is cheap; dropping the last one stops the server.
 #[derive(Clone)]
@@ -130,11 +130,16 @@ impl Upstream {
         &self,
         tool: &str,
         arguments: &str,
+        origin: Origin<'_>,
         deadline: Instant,
     ) -> Result<Json, CallError> {
         let board = &self.0.shared.board;
         let live = board.wait(Need::ConnectionAfter(0), deadline).await?;
-        let lost = match live.connection.call(tool, arguments, deadline).await {
+        let lost = match live
+            .connection
+            .call(tool, arguments, origin, deadline)
+            .await
+        {
             // Nothing was sent, so repeating it cannot do anything twice.
             Err(CallError::Disconnected { sent: false, .. }) => live,
             answer => return answer,
@@ -148,7 +153,9 @@ impl Upstream {
                 "the server was connected anew and its tools have changed, nothing was called: decide again",
             ));
         }
-        next.connection.call(tool, arguments, deadline).await
+        next.connection
+            .call(tool, arguments, origin, deadline)
+            .await
     }
 }
 
@@ -173,6 +180,7 @@ impl Turn<'_> {
         mut self,
         permit: &Permit,
         arguments: &str,
+        origin: Origin<'_>,
         deadline: impl Into<Instant>,
     ) -> Result<CallResult, CallError> {
         let shared = &self.upstream.0.shared;
@@ -187,7 +195,7 @@ impl Turn<'_> {
         self.may_change = permit.operation() != Operation::Read;
         let answer = self
             .upstream
-            .call_connected(permit.tool(), arguments, deadline.into())
+            .call_connected(permit.tool(), arguments, origin, deadline.into())
             .await
             .map_err(|error| error.masked(&shared.mask))?;
         CallResult::parse(answer)

@@ -123,6 +123,7 @@ pub(crate) fn open(log: &Log, operation: Operation) -> Entry {
         client_name: Some("agent".to_owned()),
         client_version: Some("1".to_owned()),
         trace_id: None,
+        is_administrator: false,
     });
     let mut entry = log.open(Kind::ToolCall, &caller, Some(operation));
     entry.about("files", "write");

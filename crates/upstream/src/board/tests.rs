@@ -21,6 +21,7 @@ fn live(number: u64) -> Live {
             &'a self,
             _tool: &'a str,
             _arguments: &'a str,
+            _: crate::Origin<'a>,
         ) -> std::pin::Pin<
             Box<
                 dyn Future<Output = Result<mcpproxy_wire::Json, mcpproxy_wire::RpcError>>

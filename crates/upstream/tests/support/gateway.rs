@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::{Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, decide};
-use mcpproxy_upstream::{Observer, Runtime, Spec, State, StdioSpec, Transport, Upstream};
+use mcpproxy_upstream::{Observer, Origin, Runtime, Spec, State, StdioSpec, Transport, Upstream};
 use tokio::time::Instant;
 
 /// Starts a guarded server that starts processes, prints who they are, and waits.
@@ -34,7 +34,7 @@ pub(crate) fn run() -> ExitCode {
         let deadline = Instant::now() + Duration::from_mins(1);
         let turn = upstream.turn(deadline).await.expect("a free place");
         let result = turn
-            .call(&permit(), "{}", deadline)
+            .call(&permit(), "{}", Origin::default(), deadline)
             .await
             .expect("the server spawns");
         let result = result.json().to_value();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{BuiltIn, CallError, Spec, State, Transport, Upstream};
+use mcpproxy_upstream::{BuiltIn, CallError, Origin, Spec, State, Transport, Upstream};
 use mcpproxy_wire::{Json, RpcError};
 use serde_json::json;
 
@@ -30,6 +30,7 @@ impl BuiltIn for Own {
         &'a self,
         tool: &'a str,
         arguments: &'a str,
+        _: Origin<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             match tool {

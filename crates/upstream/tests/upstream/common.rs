@@ -8,7 +8,7 @@ use mcpproxy_policy::{
     Decision, Declared, Hints, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_upstream::{
-    CallError, Observer, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    CallError, Observer, Origin, Runtime, Spec, State, StdioSpec, Transport, Upstream,
 };
 use mcpproxy_wire::Tool;
 use serde_json::Value;
@@ -122,7 +122,8 @@ pub(crate) async fn call(
     deadline: Instant,
 ) -> Result<mcpproxy_wire::CallResult, CallError> {
     let turn = upstream.turn(deadline).await?;
-    turn.call(permit, arguments, deadline).await
+    turn.call(permit, arguments, Origin::default(), deadline)
+        .await
 }
 
 pub(crate) struct Fake {

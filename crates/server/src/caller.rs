@@ -1,19 +1,28 @@
-//! The trace a request belongs to.
+//! Who makes a request: the client of the session, and what this very request adds to that.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use mcpproxy_gateway::Caller;
 
-/// The caller, with the trace id of this request where it came with one.
-pub(crate) fn traced(caller: &Arc<Caller>, headers: &HeaderMap) -> Arc<Caller> {
-    match trace_id(headers) {
-        None => Arc::clone(caller),
-        Some(trace_id) => Arc::new(Caller {
-            trace_id: Some(trace_id),
-            ..Caller::clone(caller)
-        }),
+use crate::access::Standing;
+
+/// The caller, with the trace id of this request where it came with one, and with what its
+/// credential allows. A session outlives a key, so nothing of that is kept.
+pub(crate) fn of_request(
+    caller: &Arc<Caller>,
+    headers: &HeaderMap,
+    standing: Standing,
+) -> Arc<Caller> {
+    let trace_id = trace_id(headers);
+    if trace_id.is_none() && standing == Standing::Agent {
+        return Arc::clone(caller);
     }
+    Arc::new(Caller {
+        trace_id,
+        is_administrator: standing == Standing::Administrator,
+        ..Caller::clone(caller)
+    })
 }
 
 /// The trace id of a W3C `traceparent` header; nothing if there is none, or it is not one.
