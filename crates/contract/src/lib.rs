@@ -10,12 +10,16 @@
 mod answer;
 mod cache;
 mod category;
+#[cfg(feature = "check")]
+pub mod check;
 mod context;
 mod definition;
 mod erased;
 mod error;
 pub mod hints;
 mod limits;
+#[cfg(feature = "rmcp")]
+pub mod mcp;
 pub mod metrics;
 mod observe;
 mod params;
@@ -37,8 +41,8 @@ pub use context::{Grants, ToolContext};
 pub use definition::{
     Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
 };
-pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
 pub use erased::Registered;
+pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
 pub use pipeline::Service;
 pub use registry::Registry;
 pub use tool::{Data, Params, Tool};
@@ -54,7 +58,7 @@ pub mod prelude {
     pub use crate::hints::*;
     pub use crate::{
         Analysis, Answer, Data, Definition, Deprecation, Description, Destroys, Example,
-        Generation, Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext, ToolError, Ttl,
-        Uncached, Version, Writes,
+        Generation, Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext,
+        ToolError, Ttl, Uncached, Version, Writes,
     };
 }

@@ -1,0 +1,133 @@
+//! Sessions without memory: the id carries what the client said of itself when it came.
+//!
+//! A session gives no rights here, and a client can call itself what it likes anyway, so there is
+//! nothing to guard and nothing to forget. It outlives a restart and holds on every replica.
+
+use http::HeaderMap;
+use uuid::Uuid;
+
+use crate::mcp::context::Agent;
+
+/// The header that names the session.
+pub(super) const HEADER: &str = "mcp-session-id";
+
+/// The revision of the protocol since which there are no sessions.
+const WITHOUT_SESSIONS: &str = "2026-07-28";
+
+/// The session of a request, if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::mcp) struct Session(Option<Known>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known {
+    id: String,
+    agent: Agent,
+}
+
+/// The request names a session that never began here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UnknownSession;
+
+impl Session {
+    /// The id of a new session of this agent: a random part, and the agent in hexadecimal digits,
+    /// because a header can hold few letters.
+    pub(super) fn begin(agent: &Agent) -> String {
+        let (name, version) = (to_hex(&agent.id), to_hex(&agent.version));
+        format!("{}.{name}.{version}", Uuid::new_v4().simple())
+    }
+
+    /// The session that a request names.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, UnknownSession> {
+        let revision = headers.get("mcp-protocol-version");
+        if revision.is_some_and(|revision| revision.as_bytes() >= WITHOUT_SESSIONS.as_bytes()) {
+            return Ok(Self(None));
+        }
+        let Some(id) = headers.get(HEADER) else {
+            return Ok(Self(None));
+        };
+        let known = id.to_str().ok().and_then(Known::read);
+        known.map(|known| Self(Some(known))).ok_or(UnknownSession)
+    }
+
+    /// The id, as the header has it.
+    pub(in crate::mcp) fn id(&self) -> Option<String> {
+        self.0.as_ref().map(|known| known.id.clone())
+    }
+
+    /// Whom the client said to be.
+    pub(in crate::mcp) fn agent(&self) -> Option<Agent> {
+        self.0.as_ref().map(|known| known.agent.clone())
+    }
+}
+
+impl Known {
+    fn read(id: &str) -> Option<Self> {
+        let mut parts = id.split('.');
+        let (random, name, version) = (parts.next()?, parts.next()?, parts.next()?);
+        Uuid::try_parse(random).ok()?;
+        let agent = Agent::new(&from_hex(name)?, &from_hex(version)?);
+        let id = id.to_owned();
+        parts.next().is_none().then_some(Self { id, agent })
+    }
+}
+
+fn to_hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(digits: &str) -> Option<String> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        (pair.len() == 2).then(|| u8::from_str_radix(pair, 16).ok())?
+    });
+    String::from_utf8(pairs.collect::<Option<Vec<u8>>>()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(id: &str, revision: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HEADER, id.parse().expect("a header"));
+        headers.insert(
+            "mcp-protocol-version",
+            http::HeaderValue::from_static(revision),
+        );
+        headers
+    }
+
+    #[test]
+    fn a_session_gives_back_the_agent_that_began_it() {
+        for (name, version) in [("claude-ai", "1.2.3"), ("Агент ✓", "0.1-β"), ("", "")] {
+            let agent = Agent::new(name, version);
+            let id = Session::begin(&agent);
+            let session = Session::of(&headers(&id, "2025-11-25")).expect("known");
+            assert_eq!(session.agent(), Some(agent));
+            assert_eq!(session.id(), Some(id));
+        }
+    }
+
+    #[test]
+    fn a_session_of_another_server_is_unknown_and_a_new_client_has_none() {
+        let id = Session::begin(&Agent::unknown());
+        let long = format!("{id}.00");
+        for other in [
+            "",
+            "abc",
+            "1.2.3",
+            &long,
+            "0af7651916cd43dd8448eb211c80319c.0g.00",
+        ] {
+            assert_eq!(
+                Session::of(&headers(other, "2025-06-18")),
+                Err(UnknownSession),
+                "{other}"
+            );
+            assert_eq!(
+                Session::of(&headers(other, "2026-07-28")),
+                Ok(Session(None))
+            );
+        }
+    }
+}
