@@ -11,12 +11,14 @@ use futures_util::FutureExt;
 use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind};
 use mcpproxy_catalog::Entry;
 use mcpproxy_policy::{Decision, Intent, Operation, Subject, Warning, decide};
+use mcpproxy_upstream::Origin;
 use mcpproxy_wire::CallResult;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Gateway;
 use crate::failure::{Code, Failure, Violation};
+use crate::hints::{self, Made, Placed};
 use crate::on_record::{close, not_recorded, note_arguments, note_result, on_record};
 use crate::request::{Arguments, CallRequest};
 use crate::settings::ServerSettings;
@@ -32,6 +34,16 @@ pub struct Outcome {
     pub warnings: Vec<Warning>,
     /// The upstream's own result, or why there is none.
     pub result: Result<CallResult, Failure>,
+    /// What the gateway observed about the tool, where that goes with the result.
+    pub(crate) hints: Option<Placed>,
+}
+
+/// What is known of a call besides its result.
+#[derive(Default)]
+struct Known {
+    warnings: Vec<Warning>,
+    /// Set once the tool's server was asked.
+    made: Option<Made>,
 }
 
 impl Gateway {
@@ -43,11 +55,11 @@ impl Gateway {
         caller: &Arc<Caller>,
     ) -> Outcome {
         let mut record = self.log.open(Kind::ToolCall, caller, Some(variant));
-        let mut warnings = Vec::new();
+        let mut known = Known::default();
         let result = match request {
             Ok(request) => {
                 self.note_request(&mut record, &request);
-                let attempt = self.attempt(variant, &request, caller, &mut record, &mut warnings);
+                let attempt = self.attempt(variant, &request, caller, &mut record, &mut known);
                 // A panic is a bug of ours; it costs this one call and nothing else.
                 let result = AssertUnwindSafe(attempt).catch_unwind().await;
                 result
@@ -59,24 +71,26 @@ impl Gateway {
         let mode = self.settings.load().rules.mode;
         let result = result.map_err(|failure| failure.with_menu_schema(variant.variant(), mode));
         let (activity_id, request_id) = (record.id(), record.request_id());
-        record.warned(&warnings);
+        record.warned(&known.warnings);
         let result = close(record, variant, result).await;
+        let made = known.made.as_ref();
         Outcome {
             activity_id,
             request_id,
-            warnings,
+            hints: made.and_then(|made| self.hints_after(made, caller, &result)),
+            warnings: known.warnings,
             result,
         }
     }
 
-    /// The straight line: intent, tool, decision, arguments, record, upstream.
+    /// The straight line: intent, tool, decision, arguments, record, upstream, what it answered.
     async fn attempt(
         &self,
         variant: Operation,
         request: &CallRequest,
         caller: &Arc<Caller>,
         record: &mut ActivityEntry,
-        warnings: &mut Vec<Warning>,
+        known: &mut Known,
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
         let intent = Intent::parse(variant, &request.declared, rules.mode)?;
@@ -96,7 +110,7 @@ impl Gateway {
 
         let permit = match decide(&intent, &subject(&entry), rules) {
             Decision::Allow(permit, notes) => {
-                warnings.extend(notes);
+                known.warnings.extend(notes);
                 permit
             }
             Decision::Deny(denial) => return Err(denial.into()),
@@ -106,8 +120,13 @@ impl Gateway {
 
         let recorded = record.sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let call = turn.call(&permit, request.arguments.text(), deadline);
-        let result = on_record(record, call).await.map_err(unreachable)?;
+        let origin = origin(caller, record);
+        let call = turn.call(&permit, request.arguments.text(), origin, deadline);
+        let sent = Instant::now();
+        let answer = on_record(record, call).await.map_err(unreachable);
+        let answer = answer.and_then(|result| self.answer_of(&entry, result, &mut known.warnings));
+        known.made = Made::of(&entry, &request.arguments, sent.elapsed(), &answer);
+        let result = answer?;
         note_result(record, &entry, &result);
         Ok(result)
     }
@@ -159,6 +178,18 @@ fn subject(entry: &Entry) -> Subject<'_> {
     }
 }
 
+/// What tools of our own get to know of the caller.
+fn origin<'a>(caller: &'a Caller, record: &ActivityEntry) -> Origin<'a> {
+    Origin {
+        client_name: caller.client_name.as_deref(),
+        client_version: caller.client_version.as_deref(),
+        session_id: caller.session_id.as_deref(),
+        trace_id: caller.trace_id.as_deref(),
+        request_id: Some(record.request_id()),
+        is_administrator: caller.is_administrator,
+    }
+}
+
 /// Whose calls count together: the client's name and session.
 fn caller_key(caller: &Caller) -> String {
     format!(
@@ -204,16 +235,22 @@ impl Outcome {
             Ok(result) => {
                 let activity_id = quoted(self.activity_id);
                 let request_id = quoted(self.request_id);
-                let ids = [
+                let mut additions = vec![
                     ("dev.mcpproxy/activity_id", activity_id.as_str()),
                     ("dev.mcpproxy/request_id", request_id.as_str()),
                 ];
-                if self.warnings.is_empty() {
-                    return result.with_meta(&ids);
-                }
                 let warnings = json!(self.warnings).to_string();
-                let told = ("dev.mcpproxy/warnings", warnings.as_str());
-                result.with_meta(&[ids[0], ids[1], told])
+                if !self.warnings.is_empty() {
+                    additions.push(("dev.mcpproxy/warnings", &warnings));
+                }
+                match &self.hints {
+                    Some(Placed::Content(text)) => {
+                        return result.with_text(text).with_meta(&additions);
+                    }
+                    Some(Placed::Meta(json)) => additions.push((hints::KEY, json)),
+                    None => {}
+                }
+                result.with_meta(&additions)
             }
             Err(failure) => failure_result(failure, self.request_id, self.activity_id).to_string(),
         }

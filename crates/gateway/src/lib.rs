@@ -7,6 +7,7 @@ pub mod call;
 pub mod demo;
 pub mod discover;
 pub mod failure;
+mod hints;
 pub mod menu;
 mod nearest;
 mod noted;
@@ -49,6 +50,7 @@ pub struct Gateway {
     log: Log,
     role: Role,
     rates: rate::RateLimits,
+    hints: Arc<hints::Hints>,
     runtime: Runtime,
     built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
     wanted: Wanted,
@@ -97,6 +99,7 @@ impl Gateway {
             log,
             role: options.role,
             rates: rate::RateLimits::default(),
+            hints: Arc::default(),
             runtime,
             built_ins,
             wanted: options.wanted,
@@ -110,6 +113,7 @@ impl Gateway {
         gateway.note_start();
         gateway.reconcile(&gateway.settings.load());
         gateway.keep_pruned();
+        gateway.prime_hints();
         Ok(gateway)
     }
 

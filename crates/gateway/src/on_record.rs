@@ -16,7 +16,7 @@ use crate::request::{Arguments, CallRequest, ToolName};
 const LONG_CALL: Duration = Duration::from_millis(100);
 
 /// The code on record when the tool itself reports an error.
-const TOOL_ERROR: &str = "TOOL_ERROR";
+pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
 impl Gateway {
     /// What is known of a call before anything is checked: refusals have it on record as well.

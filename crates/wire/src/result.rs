@@ -40,13 +40,9 @@ impl CallResult {
         let fields = json.fields()?;
         let is_error = fields.get("isError").is_some_and(|raw| raw.get() == "true");
         let is_empty = fields.iter().next().is_none();
-        let start = json.text().as_ptr() as usize;
-        let meta = fields.get("_meta").map(|raw| {
-            let offset = raw.get().as_ptr() as usize - start;
-            Meta {
-                span: offset..offset + raw.get().len(),
-                shape: MetaShape::of(raw.get()),
-            }
+        let meta = fields.get("_meta").map(|raw| Meta {
+            span: span(json.text(), raw),
+            shape: MetaShape::of(raw.get()),
         });
         drop(fields);
         Some(Self {
@@ -79,23 +75,8 @@ impl CallResult {
     /// of the two counts.
     #[must_use]
     pub fn with_structured(&self, structured: &Json) -> Self {
-        let Some(fields) = self.json.fields() else {
-            return self.clone();
-        };
-        let own = fields
-            .iter()
-            .filter(|(name, _)| *name == "structuredContent");
-        let spans: Vec<Range<usize>> = own.map(|(_, raw)| self.span(raw)).collect();
-        let text = self.json.text();
-        let mut changed = String::with_capacity(text.len() + structured.text().len());
-        let mut at = 0;
-        for span in spans {
-            changed.push_str(&text[at..span.start]);
-            changed.push_str(structured.text());
-            at = span.end;
-        }
-        changed.push_str(&text[at..]);
-        self.rewritten(changed)
+        Self::parse(with_member(&self.json, "structuredContent", structured))
+            .unwrap_or_else(|| self.clone())
     }
 
     /// The same result with one more text block at the end of its content. A content that is no
@@ -120,14 +101,8 @@ impl CallResult {
             return self.clone();
         };
         let comma = if inside.trim().is_empty() { "" } else { "," };
-        let end = self.span(content).end - 1;
+        let end = span(text, content).end - 1;
         self.rewritten([&text[..end], comma, &block, &text[end..]].concat())
-    }
-
-    /// Where a part of the text stands in it.
-    fn span(&self, part: &RawValue) -> Range<usize> {
-        let start = part.get().as_ptr() as usize - self.json.text().as_ptr() as usize;
-        start..start + part.get().len()
     }
 
     /// What became of the text. It is a result as before, since only whole values were put in
@@ -157,6 +132,32 @@ impl CallResult {
             MetaShape::Rewritten => [before, "{", &without_ours(inner, &ours), "}", after].concat(),
         }
     }
+}
+
+/// An object with another value in every place where it has a member of this name. All else keeps
+/// its bytes; what is no object or has no such member stays as it is.
+pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
+    let text = object.text();
+    let fields = object.fields().unwrap_or_default();
+    let mut changed = String::with_capacity(text.len() + value.text().len());
+    let mut at = 0;
+    for (_, raw) in fields.iter().filter(|(own, _)| *own == name) {
+        let span = span(text, raw);
+        changed.push_str(&text[at..span.start]);
+        changed.push_str(value.text());
+        at = span.end;
+    }
+    if at == 0 {
+        return object.clone();
+    }
+    changed.push_str(&text[at..]);
+    Json::parse(changed).unwrap_or_else(|_| object.clone())
+}
+
+/// Where a part of a text stands in it.
+fn span(text: &str, part: &RawValue) -> Range<usize> {
+    let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.get().len()
 }
 
 impl MetaShape {

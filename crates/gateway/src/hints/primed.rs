@@ -1,0 +1,111 @@
+//! What was observed before the start, read back from the activity log.
+
+use jiff::{SignedDuration, Timestamp};
+use mcpproxy_activity::{Archive, Filter, Kind, Record, Status};
+use uuid::Uuid;
+
+use super::observed::{Call, Observed};
+use super::{Hints, says_something_of_the_tool};
+use crate::on_record::TOOL_ERROR;
+use crate::{Gateway, Wanted};
+
+/// How many of the newest calls are read: more than the counts of any one tool remember.
+const MOST_RECORDS: usize = 4_000;
+
+/// How many are read at once; records may be large, and nobody waits for these.
+const PAGE: usize = 200;
+
+/// What is needed of a record.
+struct Past {
+    caller: Option<String>,
+    tool: String,
+    succeeded: bool,
+    began: Timestamp,
+    took: std::time::Duration,
+}
+
+impl Gateway {
+    /// Reads the newest calls of the log, beside everything else. A command that makes a single
+    /// call has no use for it.
+    pub(crate) fn prime_hints(&self) {
+        if !matches!(self.wanted, Wanted::All) {
+            return;
+        }
+        let archive = self.archive().clone();
+        let hints = std::sync::Arc::clone(&self.hints);
+        let stopping = self.stopping.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = prime(&archive, &hints) => {}
+            }
+        });
+    }
+}
+
+async fn prime(archive: &Archive, hints: &Hints) {
+    let filter = Filter {
+        kind: Some(Kind::ToolCall),
+        // What is called from now on is seen as it happens.
+        to: Some(Timestamp::now()),
+        ..Filter::default()
+    };
+    let mut calls: Vec<Past> = Vec::new();
+    let mut before: Option<Uuid> = None;
+    let mut read = 0;
+    while read < MOST_RECORDS {
+        let page = match archive.page(&filter, before, PAGE).await {
+            Ok(page) => page,
+            Err(error) => {
+                tracing::debug!(%error, "what was called before cannot be read, hints start without it");
+                break;
+            }
+        };
+        read += page.records.len();
+        calls.extend(page.records.into_iter().filter_map(past));
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    hints.prime(observed(&calls));
+}
+
+/// Calls, newest first, as if they had been seen.
+fn observed(calls: &[Past]) -> Observed {
+    let mut observed = Observed::default();
+    for past in calls.iter().rev() {
+        let took = SignedDuration::try_from(past.took).unwrap_or_default();
+        observed.learn(&Call {
+            caller: past.caller.as_deref(),
+            tool: &past.tool,
+            succeeded: past.succeeded,
+            took: past.took,
+            at: past.began.checked_add(took).unwrap_or(past.began),
+        });
+    }
+    observed
+}
+
+/// What is to be learned from a record; nothing, if nobody knows how its tool did.
+fn past(record: Record) -> Option<Past> {
+    let succeeded = match record.status {
+        Status::Success => true,
+        Status::Error => {
+            let code = record.error.as_ref()?.code.as_str();
+            if code != TOOL_ERROR && !says_something_of_the_tool(code) {
+                return None;
+            }
+            false
+        }
+        Status::Blocked | Status::InDoubt => return None,
+    };
+    let microseconds = u64::try_from(record.duration_us?).ok()?;
+    Some(Past {
+        caller: record.session_id.or(record.agent),
+        tool: format!("{}:{}", record.server_name?, record.tool_name?),
+        succeeded,
+        began: record.timestamp,
+        took: std::time::Duration::from_micros(microseconds),
+    })
+}

@@ -1,0 +1,252 @@
+//! Hints for tools whose servers give none, made from what was observed.
+//!
+//! Pure: an observation and a catalog go in, hints come out. What is suggested exists and can be
+//! called, every confidence is calculated from counts, and the reasoning says what was counted.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use mcpproxy_catalog::Snapshot;
+use mcpproxy_contract::hints::{
+    ActionCategory, AgentHints, Directory, Evidence, Priority, RiskFactor, RiskType, Severity,
+    Share, SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness, matched,
+};
+use mcpproxy_policy::Effect;
+
+use super::observed::{Follower, Observation};
+use super::vetting;
+
+/// The most suggestions: with more, none of them is one.
+const MOST_SUGGESTIONS: usize = 3;
+
+/// How many observations are as good as any number of them.
+const ENOUGH_OBSERVATIONS: u64 = 30;
+
+/// Below this many observations nothing is known of a tool, and nothing is suggested.
+const FEW_OBSERVATIONS: u64 = 5;
+
+/// How long observations are good: servers and habits change within weeks.
+const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
+
+/// A tool that fails more often than one time in ten is worth a warning.
+const RELIABLE_PERCENT: u64 = 90;
+
+/// A tool whose slow calls take this long keeps a person waiting.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// What waiting for a slow call costs is full at this time, the default deadline of a call.
+const SLOWEST: Duration = Duration::from_secs(30);
+
+/// What follows at least this often is the usual next step.
+const USUAL_PERCENT: u64 = 60;
+
+/// What follows at least this often is one of a few usual steps.
+const COMMON_PERCENT: u64 = 25;
+
+/// A follower that worked less often than one time in three did not follow with success.
+const WORKS_PERCENT: u64 = 34;
+
+/// How a call ended that hints are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The tool did what was asked.
+    Well,
+    /// The tool reported an error.
+    Badly,
+}
+
+/// Which actions exist: those of a catalog that can be called.
+pub(crate) struct Callable<'a>(pub(crate) &'a Snapshot);
+
+impl Directory for Callable<'_> {
+    fn knows(&self, action: &str) -> bool {
+        vetting::callable(self.0, action).is_some()
+    }
+}
+
+/// Hints for a call of a tool, from what is known of it.
+pub(crate) fn hints(
+    observation: &Observation,
+    catalog: &Snapshot,
+    ended: Ended,
+    now: Timestamp,
+) -> AgentHints {
+    let evidence = evidence(observation, ended, now);
+    let mut hints = AgentHints::new(&evidence, ValidityPeriod::Short)
+        .because(summary(observation, ended))
+        .needs("What the call is for: the gateway sees calls, not goals");
+    for suggestion in suggestions(observation, catalog, ended) {
+        hints = hints.suggest(suggestion);
+    }
+    if hints.suggestions().is_empty() {
+        let seen = observation.continued.min(FEW_OBSERVATIONS);
+        hints = hints.needs(format!(
+            "More calls after this one: {seen} of at least {FEW_OBSERVATIONS} were seen"
+        ));
+    } else {
+        hints = hints.assumes("What followed this tool before is what is wanted now");
+    }
+    risks(observation).into_iter().fold(hints, AgentHints::risk)
+}
+
+/// How reliable the tool is, from how many calls that is known, and how old that is.
+fn evidence(observation: &Observation, ended: Ended, now: Timestamp) -> Evidence {
+    let age = observation
+        .called_before
+        .map_or(Duration::ZERO, |at| now.duration_since(at).unsigned_abs());
+    let known = Evidence::new(
+        quality(observation.calls),
+        agreement(observation.successes, observation.calls),
+    )
+    .and(coverage(observation.calls, ENOUGH_OBSERVATIONS))
+    .and(freshness(age, GOOD_FOR));
+    like_this_one(known, observation, ended)
+}
+
+/// After a failure counts, besides, how many of the observed calls failed as well: what is known
+/// from those that worked says little then.
+fn like_this_one(known: Evidence, observation: &Observation, ended: Ended) -> Evidence {
+    match ended {
+        Ended::Well => known,
+        Ended::Badly => known.and(matched(failures(observation), observation.calls)),
+    }
+}
+
+/// What was seen is not what somebody answers for, and a few observations are none.
+fn quality(observations: u64) -> SourceQuality {
+    if observations < FEW_OBSERVATIONS {
+        SourceQuality::Unknown
+    } else {
+        SourceQuality::Medium
+    }
+}
+
+fn suggestions(observation: &Observation, catalog: &Snapshot, ended: Ended) -> Vec<Suggestion> {
+    if observation.continued < FEW_OBSERVATIONS {
+        return Vec::new();
+    }
+    observation
+        .followers
+        .iter()
+        .filter(|follower| follower.succeeded > 0)
+        .filter(|follower| is_at_least(follower.succeeded, WORKS_PERCENT, follower.followed))
+        .filter_map(|follower| suggestion(follower, observation, catalog, ended))
+        .take(MOST_SUGGESTIONS)
+        .collect()
+}
+
+fn suggestion(
+    follower: &Follower,
+    observation: &Observation,
+    catalog: &Snapshot,
+    ended: Ended,
+) -> Option<Suggestion> {
+    let found = Suggestion::found_in(&Callable(catalog), &follower.tool)?;
+    let effect = vetting::callable(catalog, &follower.tool)?.effect();
+    let evidence = Evidence::new(
+        quality(follower.followed),
+        agreement(follower.succeeded, follower.followed),
+    )
+    .and(coverage(follower.followed, ENOUGH_OBSERVATIONS))
+    .and(matched(follower.followed, observation.continued));
+    let confidence = like_this_one(evidence, observation, ended).confidence();
+    let suggestion = found
+        .priority(priority(follower, observation.continued, effect))
+        .described(format!(
+            "Was the next call {} of {} times, and worked {} of these",
+            follower.followed, observation.continued, follower.succeeded
+        ))
+        .confident(confidence);
+    let suggestion = match effect {
+        Effect::Read => suggestion.category(ActionCategory::Exploration),
+        Effect::Destructive => suggestion.reversible(false),
+        Effect::Write | Effect::Unknown { .. } => suggestion,
+    };
+    Some(match follower.median {
+        Some(median) => suggestion.takes(median),
+        None => suggestion,
+    })
+}
+
+/// By how often it follows. That something was destroyed before is no reason to do it again, so
+/// such a call is never more than possible.
+fn priority(follower: &Follower, continued: u64, effect: Effect) -> Priority {
+    if effect == Effect::Destructive {
+        Priority::Low
+    } else if is_at_least(follower.followed, USUAL_PERCENT, continued) {
+        Priority::High
+    } else if is_at_least(follower.followed, COMMON_PERCENT, continued) {
+        Priority::Medium
+    } else {
+        Priority::Low
+    }
+}
+
+fn risks(observation: &Observation) -> Vec<RiskFactor> {
+    let mut risks = Vec::new();
+    let Observation {
+        calls, successes, ..
+    } = *observation;
+    if calls >= FEW_OBSERVATIONS && !is_at_least(successes, RELIABLE_PERCENT, calls) {
+        let failures = failures(observation);
+        let severity = if is_at_least(failures, 50, calls) {
+            Severity::High
+        } else {
+            Severity::Medium
+        };
+        let risk = RiskFactor::new(
+            RiskType::UserExperience,
+            severity,
+            format!("The tool failed {failures} of {calls} times"),
+            Share::of(failures, calls),
+            // A call that fails gives nothing at all.
+            Share::ALL,
+        );
+        risks.push(risk.mitigated_by("Read the tool's error before calling it again"));
+    }
+    if let Some(slow) = observation.slow.filter(|slow| *slow >= SLOW) {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        risks.push(RiskFactor::new(
+            RiskType::Performance,
+            Severity::Medium,
+            format!(
+                "One call in twenty takes {} ms or longer",
+                milliseconds(slow)
+            ),
+            Share::percent(5),
+            Share::of(milliseconds(slow), milliseconds(SLOWEST)),
+        ));
+    }
+    risks
+}
+
+/// What was counted, in words.
+fn summary(observation: &Observation, ended: Ended) -> String {
+    let Observation {
+        calls,
+        successes,
+        continued,
+        ..
+    } = observation;
+    let failed = match ended {
+        Ended::Well => "",
+        Ended::Badly => "This call failed, so what usually follows may not be what helps now. ",
+    };
+    let time = observation.median.map_or_else(String::new, |median| {
+        format!(", half of them within {} ms", median.as_millis().max(1))
+    });
+    format!(
+        "{failed}Observed by the gateway, not said by the tool: {successes} of {calls} calls worked{time}; another tool followed {continued} times"
+    )
+}
+
+fn failures(observation: &Observation) -> u64 {
+    observation.calls.saturating_sub(observation.successes)
+}
+
+fn is_at_least(part: u64, percent: u64, whole: u64) -> bool {
+    part.saturating_mul(100) >= percent.saturating_mul(whole)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Resources that a call named: in the content of its result, or as its `uri`.
+
+use mcpproxy_contract::hints::{RelatedResource, Share};
+use mcpproxy_wire::CallResult;
+use mcpproxy_wire::json::Fields;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The most resources that are named: those of a listing belong into the result itself.
+const MOST_RESOURCES: usize = 10;
+
+/// Results larger than this are not looked through: it would take longer than the hint is worth.
+const LARGEST_RESULT: usize = 64 * 1024;
+
+/// The longest address and label that are passed on, in characters.
+const LONGEST_TEXT: usize = 1_000;
+
+/// What every block that names a resource has in it.
+const MARK: &[u8] = b"\"resource";
+
+/// The address that a call was given, if it was given one.
+pub(super) fn asked_for(arguments: &Value) -> Option<String> {
+    let address = arguments.get("uri")?.as_str()?;
+    is_address(address).then(|| address.to_owned())
+}
+
+/// The resources a call has to do with, each as JSON; those of its result first.
+pub(super) fn named(result: &CallResult, asked_for: Option<&str>) -> Vec<String> {
+    let mut found = of_content(result);
+    if let Some(address) = asked_for {
+        found.push((address.to_owned(), None));
+    }
+    let mut told: Vec<&str> = Vec::new();
+    let mut resources = Vec::new();
+    for (address, label) in &found {
+        if told.contains(&address.as_str()) || resources.len() == MOST_RESOURCES {
+            continue;
+        }
+        told.push(address);
+        let label = label.as_ref().unwrap_or(address);
+        let resource = RelatedResource::new("resource", address, label, Share::ALL);
+        resources.extend(serde_json::to_string(&resource));
+    }
+    resources
+}
+
+/// Addresses and labels in the resource blocks and resource links of the content.
+fn of_content(result: &CallResult) -> Vec<(String, Option<String>)> {
+    let text = result.json().text().as_bytes();
+    if text.len() > LARGEST_RESULT || memchr::memmem::find(text, MARK).is_none() {
+        return Vec::new();
+    }
+    let fields = result.json().fields().unwrap_or_default();
+    let blocks = fields
+        .given("content")
+        .and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok())
+        .unwrap_or_default();
+    blocks.into_iter().filter_map(of_block).collect()
+}
+
+fn of_block(block: &RawValue) -> Option<(String, Option<String>)> {
+    let fields: Fields<'_> = serde_json::from_str(block.get()).ok()?;
+    match text(&fields, "type")?.as_str() {
+        "resource_link" => address_and_label(&fields),
+        "resource" => {
+            address_and_label(&serde_json::from_str(fields.given("resource")?.get()).ok()?)
+        }
+        _ => None,
+    }
+}
+
+fn address_and_label(fields: &Fields<'_>) -> Option<(String, Option<String>)> {
+    let address = text(fields, "uri").filter(|address| is_address(address))?;
+    let label = text(fields, "title").or_else(|| text(fields, "name"));
+    let label = label.filter(|label| !label.is_empty() && is_short(label));
+    Some((address, label))
+}
+
+fn text(fields: &Fields<'_>, name: &str) -> Option<String> {
+    serde_json::from_str(fields.given(name)?.get()).ok()
+}
+
+/// Whether a text is an address at all: it has a scheme.
+fn is_address(text: &str) -> bool {
+    is_short(text)
+        && text
+            .split_once(':')
+            .is_some_and(|(scheme, _)| !scheme.is_empty())
+}
+
+fn is_short(text: &str) -> bool {
+    text.len() <= LONGEST_TEXT || text.chars().count() <= LONGEST_TEXT
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::Json;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(result: &Value, asked_for: Option<&str>, expected: &[(&str, &str)]) {
+        let result = CallResult::parse(Json::of(result)).unwrap();
+        let found: Vec<Value> = named(&result, asked_for)
+            .iter()
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect();
+        let expected: Vec<Value> = expected
+            .iter()
+            .map(|(id, label)| {
+                json!({ "type": "resource", "id": id, "label": label, "relevance": 1.0 })
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn links_and_embedded_resources_are_named_once() {
+        let content = json!([
+            { "type": "text", "text": "\"resource\" file:///not-this" },
+            { "type": "resource_link", "uri": "file:///a", "name": "a", "title": "The A" },
+            { "type": "resource", "resource": { "uri": "file:///b", "text": "…" } },
+            { "type": "resource_link", "uri": "file:///a", "name": "again" },
+            { "type": "resource_link", "uri": "no address", "name": "x" },
+            { "type": "resource_link", "name": "x" },
+            { "type": "resource" },
+            7,
+        ]);
+        check(
+            &json!({ "content": content }),
+            Some("file:///c"),
+            &[
+                ("file:///a", "The A"),
+                ("file:///b", "file:///b"),
+                ("file:///c", "file:///c"),
+            ],
+        );
+        check(&json!({ "content": "resource" }), None, &[]);
+        check(&json!({}), Some("file:///c"), &[("file:///c", "file:///c")]);
+    }
+
+    #[test]
+    fn a_listing_is_not_repeated() {
+        let link = |number: usize| json!({ "type": "resource_link", "uri": format!("x:{number}"), "name": "n" });
+        let content: Vec<Value> = (0..MOST_RESOURCES + 5).map(link).collect();
+        let result = CallResult::parse(Json::of(&json!({ "content": content }))).unwrap();
+        assert_eq!(named(&result, Some("x:y")).len(), MOST_RESOURCES);
+        let large =
+            json!({ "content": [link(1), { "type": "text", "text": "x".repeat(LARGEST_RESULT) }] });
+        check(&large, None, &[]);
+    }
+
+    #[test]
+    fn the_address_a_call_was_given_is_a_resource() {
+        let table = [
+            (json!({ "uri": "file:///a" }), Some("file:///a")),
+            (json!({ "uri": "a" }), None),
+            (json!({ "uri": 7 }), None),
+            (json!({ "path": "file:///a" }), None),
+            (
+                json!({ "uri": format!("x:{}", "y".repeat(LONGEST_TEXT)) }),
+                None,
+            ),
+        ];
+        for (arguments, expected) in table {
+            assert_eq!(asked_for(&arguments).as_deref(), expected, "{arguments}");
+        }
+    }
+}

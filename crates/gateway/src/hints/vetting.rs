@@ -1,0 +1,110 @@
+//! Hints that an upstream gives, before an agent sees them.
+//!
+//! [`mcpproxy_policy::hints`] decides; here the names are looked up in the catalog, and the
+//! decision is put into the result without touching any other byte of it.
+
+use std::sync::Arc;
+
+use mcpproxy_catalog::{Availability, Entry, Snapshot};
+use mcpproxy_policy::Warning;
+use mcpproxy_policy::hints::{Resolution, Vetted, vet};
+use mcpproxy_wire::json::{Fields, decode_for_display, parse_strict};
+use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::{CallResult, Json};
+use serde_json::Value;
+
+/// Where the hints stand in `structuredContent`.
+const HINTS: &str = "agentHints";
+
+/// The members of hints that name actions.
+const NAMING: [&str; 3] = [
+    "suggestedNextActions",
+    "dependencies",
+    "preferenceAlignment",
+];
+
+/// The result of a tool of `server` with its hints vetted, and what the agent is told about that.
+/// A result without hints stays as it is.
+pub(crate) fn vetted(
+    result: CallResult,
+    server: &str,
+    catalog: &Snapshot,
+) -> (CallResult, Option<Warning>) {
+    let Some((structured, given)) = hints_of(&result) else {
+        return (result, None);
+    };
+    let Value::Object(decoded) = given.to_value() else {
+        return (result, None);
+    };
+    let vetted = vet(decoded, &|action| resolve(catalog, server, action));
+    let warning = vetted.warning();
+    let structured = with_member(&structured, HINTS, &written(&given, vetted));
+    (result.with_structured(&structured), warning)
+}
+
+/// What an action stands for that a tool of `server` names: a tool of its own server, or one that is
+/// named in full.
+pub(crate) fn resolve(catalog: &Snapshot, server: &str, action: &str) -> Resolution {
+    let own = catalog.find(server, action);
+    match own.or_else(|| qualified(catalog, action)) {
+        Some(entry) if entry.availability() == Availability::Callable => Resolution::Callable {
+            name: entry.qualified().to_owned(),
+            call_with: entry.call_with(),
+        },
+        Some(_) => Resolution::Withheld,
+        None => Resolution::Unknown,
+    }
+}
+
+/// The tool of the name `server:tool`, if it can be called.
+pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<Entry>> {
+    qualified(catalog, name).filter(|entry| entry.availability() == Availability::Callable)
+}
+
+fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<Entry>> {
+    let (server, tool) = name.split_once(':')?;
+    catalog.find(server, tool)
+}
+
+/// The structured content of a result and the hints in it, if they are an object.
+fn hints_of(result: &CallResult) -> Option<(Json, Json)> {
+    let structured = result.structured()?;
+    let fields = structured.fields()?;
+    let hints = structured.part(fields.get(HINTS)?);
+    drop(fields);
+    hints.is_object().then_some((structured, hints))
+}
+
+/// The vetted hints as text, in which every member that was not changed has the bytes it came in.
+fn written(given: &Json, vetted: Vetted) -> Json {
+    let given = given.fields().unwrap_or_default();
+    let mut text = String::from("{");
+    for (name, value) in &vetted.hints {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(name.as_str()).to_string());
+        text.push(':');
+        match unchanged(&given, name, value) {
+            Some(own) => text.push_str(own),
+            None => text.push_str(&value.to_string()),
+        }
+    }
+    text.push('}');
+    Json::parse(text).unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints)))
+}
+
+/// The bytes of a member that means what it meant. Where actions are named, a key that is given
+/// twice would let another reader see what we did not vet, so such bytes are not kept.
+fn unchanged<'a>(given: &Fields<'a>, name: &str, value: &Value) -> Option<&'a str> {
+    let own = given.get(name)?.get();
+    let read = if NAMING.contains(&name) {
+        parse_strict(own).ok()?
+    } else {
+        decode_for_display(own)
+    };
+    (read == *value).then_some(own)
+}
+
+#[cfg(test)]
+mod tests;
