@@ -82,20 +82,11 @@ pub fn changed(evidence: &Evidence, resource: RelatedResource) -> AgentHints {
 
 /// Something was removed. It is named in the warning and not as a resource: there is nothing left
 /// to go to.
-pub fn deleted(evidence: &Evidence, resource: &RelatedResource) -> AgentHints {
+pub fn deleted(evidence: &Evidence, resource: RelatedResource) -> AgentHints {
     let name = resource.name();
     AgentHints::new(evidence, ValidityPeriod::Indefinite)
         .because(format!("Deleted {name}"))
         .constrained(format!("Calls that name {} will fail", resource.id))
-        .warn(
-            HintWarning::new(
-                WarningType::Conflict,
-                Severity::Medium,
-                format!("{name} is gone; whatever refers to it refers to nothing"),
-            )
-            .about([resource.id.as_str()])
-            .auto_fixable(false),
-        )
         .risk(
             RiskFactor::new(
                 RiskType::Accuracy,
@@ -105,6 +96,15 @@ pub fn deleted(evidence: &Evidence, resource: &RelatedResource) -> AgentHints {
                 resource.relevance,
             )
             .mitigated_by("Forget what was read of it"),
+        )
+        .warn(
+            HintWarning::new(
+                WarningType::Conflict,
+                Severity::Medium,
+                format!("{name} is gone; whatever refers to it refers to nothing"),
+            )
+            .about([resource.id])
+            .auto_fixable(false),
         )
 }
 

@@ -1,6 +1,9 @@
 //! One set of hints from two, for tools that are composed of others.
 
-use super::{AgentHints, Dependency, Impact, Priority, Share, Suggestion};
+use super::{
+    AgentHints, Alignment, Alternative, Dependency, Impact, Priority, RelatedResource, RiskFactor,
+    Share, Suggestion,
+};
 
 impl AgentHints {
     /// These hints and others as one, as careful as the more careful of the two.
@@ -31,49 +34,26 @@ impl AgentHints {
         unite(
             &mut self.resources,
             other.resources,
-            |one, two| one.kind == two.kind && one.id == two.id,
-            |known, new| {
-                if new.relevance > known.relevance {
-                    *known = new;
-                }
-            },
+            same_resource,
+            more_relevant,
         );
-        unite(
-            &mut self.risks,
-            other.risks,
-            |one, two| one.kind == two.kind && one.description == two.description,
-            |known, new| {
-                let is_worse = new.severity < known.severity
-                    || (new.severity == known.severity && new.probability > known.probability);
-                if is_worse {
-                    *known = new;
-                }
-            },
-        );
+        unite(&mut self.risks, other.risks, same_risk, worse);
         unite(
             &mut self.alignments,
             other.alignments,
-            |one, two| one.action == two.action && one.preference == two.preference,
-            |known, new| {
-                if new.score < known.score {
-                    *known = new;
-                }
-            },
+            same_alignment,
+            lower_score,
         );
         unite(
             &mut self.alternatives,
             other.alternatives,
-            |one, two| one.approach == two.approach,
-            |known, new| {
-                if new.confidence.value() < known.confidence.value() {
-                    *known = new;
-                }
-            },
+            same_approach,
+            less_sure,
         );
         unite(
             &mut self.dependencies,
             other.dependencies,
-            |one, two| one.action == two.action && one.kind == two.kind,
+            same_dependent,
             wait_for_both,
         );
         unite_equal(&mut self.context_needed, other.context_needed);
@@ -81,7 +61,7 @@ impl AgentHints {
         unite_equal(&mut self.reasons, other.reasons);
         unite_equal(&mut self.warnings, other.warnings);
         unite_equal(&mut self.constraints, other.constraints);
-        self.model_version = merged_version(self.model_version, other.model_version);
+        unite_equal(&mut self.model_versions, other.model_versions);
         self.stamp = None;
         self
     }
@@ -129,16 +109,54 @@ fn urgency(suggestions: &[Suggestion], action: &str) -> Option<Priority> {
         .min()
 }
 
-fn wait_for_both(known: &mut Dependency, new: Dependency) {
-    unite_equal(&mut known.depends_on, new.depends_on);
+fn same_resource(one: &RelatedResource, two: &RelatedResource) -> bool {
+    one.kind == two.kind && one.id == two.id
 }
 
-/// The versions of both models, without repetition.
-fn merged_version(one: Option<String>, two: Option<String>) -> Option<String> {
-    match (one, two) {
-        (Some(one), Some(two)) if one != two => Some(format!("{one}, {two}")),
-        (one, two) => one.or(two),
+fn more_relevant(known: &mut RelatedResource, new: RelatedResource) {
+    if new.relevance > known.relevance {
+        *known = new;
     }
+}
+
+fn same_risk(one: &RiskFactor, two: &RiskFactor) -> bool {
+    one.kind == two.kind && one.description == two.description
+}
+
+fn worse(known: &mut RiskFactor, new: RiskFactor) {
+    // The worst comes first in the order of severities.
+    let is_likelier = new.severity == known.severity && new.probability > known.probability;
+    if new.severity < known.severity || is_likelier {
+        *known = new;
+    }
+}
+
+fn same_alignment(one: &Alignment, two: &Alignment) -> bool {
+    one.action == two.action && one.preference == two.preference
+}
+
+fn lower_score(known: &mut Alignment, new: Alignment) {
+    if new.score < known.score {
+        *known = new;
+    }
+}
+
+fn same_approach(one: &Alternative, two: &Alternative) -> bool {
+    one.approach == two.approach
+}
+
+fn less_sure(known: &mut Alternative, new: Alternative) {
+    if new.confidence.value() < known.confidence.value() {
+        *known = new;
+    }
+}
+
+fn same_dependent(one: &Dependency, two: &Dependency) -> bool {
+    one.action == two.action && one.kind == two.kind
+}
+
+fn wait_for_both(known: &mut Dependency, new: Dependency) {
+    unite_equal(&mut known.depends_on, new.depends_on);
 }
 
 /// Adds what is not there yet.

@@ -24,6 +24,8 @@ mod notes;
 mod parts;
 mod share;
 mod suggestion;
+#[cfg(test)]
+mod tests;
 mod wire;
 mod words;
 
@@ -63,7 +65,8 @@ pub struct AgentHints {
     warnings: Vec<HintWarning>,
     alternatives: Vec<Alternative>,
     constraints: Vec<String>,
-    model_version: Option<String>,
+    /// Usually none or one; merged hints may come from several models.
+    model_versions: Vec<String>,
     stamp: Option<Stamp>,
 }
 
@@ -96,7 +99,7 @@ impl AgentHints {
             warnings: Vec::new(),
             alternatives: Vec::new(),
             constraints: Vec::new(),
-            model_version: None,
+            model_versions: Vec::new(),
             stamp: None,
         }
     }
@@ -190,7 +193,7 @@ impl AgentHints {
     /// the pipeline adds.
     #[must_use]
     pub fn modeled(mut self, version: impl Into<String>) -> Self {
-        self.model_version = Some(version.into());
+        self.model_versions = vec![version.into()];
         self
     }
 

@@ -25,7 +25,8 @@ pub struct Alignment {
     /// The preference.
     pub(super) preference: String,
     /// How it fits, as a word.
-    alignment: AlignmentWord,
+    #[serde(rename = "alignment")]
+    word: AlignmentWord,
     /// How it fits, as a number.
     pub(super) score: Score,
     /// Why.
@@ -87,7 +88,7 @@ impl Alignment {
         Self {
             action: T::NAME,
             preference: preference.into(),
-            alignment: word_for(score),
+            word: word_for(score),
             score,
             explanation: None,
         }
@@ -102,7 +103,7 @@ impl Alignment {
 
     /// How it fits, as a word.
     pub fn word(&self) -> AlignmentWord {
-        self.alignment
+        self.word
     }
 }
 

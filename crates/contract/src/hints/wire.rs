@@ -94,7 +94,7 @@ struct HintsMetadata<'a> {
     generated_by: &'a str,
     /// The model that made them, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    model_version: Option<&'a str>,
+    model_version: Option<String>,
     /// How long that took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -142,7 +142,8 @@ impl<'a> From<&'a AgentHints> for Wire<'a> {
             metadata: hints.stamp.as_ref().map(|stamp| HintsMetadata {
                 generated_at: stamp.generated_at,
                 generated_by: &stamp.generated_by,
-                model_version: hints.model_version.as_deref(),
+                model_version: unless_empty(&hints.model_versions)
+                    .map(|versions| versions.join(", ")),
                 processing_time: Some(stamp.processing_time_ms),
             }),
         }

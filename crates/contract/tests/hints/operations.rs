@@ -1,0 +1,165 @@
+//! The hints that the usual operations start from.
+
+use std::time::Duration;
+
+use mcpproxy_contract::ErrorCategory;
+use mcpproxy_contract::prelude::*;
+
+use super::wire;
+
+#[test]
+fn the_usual_operations_have_hints_to_start_from() {
+    let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
+    let deck = || RelatedResource::new("deck", "deck_456", "Math Deck", Share::ALL);
+    for (hints, validity, reason, related) in [
+        (
+            generators::found(&evidence, "card card_1"),
+            "medium",
+            "Found card card_1.",
+            0,
+        ),
+        (
+            generators::created(&evidence, deck()),
+            "medium",
+            "Created deck 'Math Deck' (deck_456).",
+            1,
+        ),
+        (
+            generators::changed(&evidence, deck()),
+            "short",
+            "Changed deck 'Math Deck' (deck_456).",
+            1,
+        ),
+        (
+            generators::deleted(&evidence, deck()),
+            "indefinite",
+            "Deleted deck 'Math Deck' (deck_456).",
+            0,
+        ),
+        (
+            generators::listed(&evidence, 0, 0),
+            "short",
+            "The list is empty.",
+            0,
+        ),
+        (
+            generators::listed(&evidence, 7, 7),
+            "short",
+            "Listed 7 of 7.",
+            0,
+        ),
+        // Something was added between counting and listing.
+        (
+            generators::listed(&evidence, 8, 7),
+            "short",
+            "Listed 8 of 8.",
+            0,
+        ),
+    ] {
+        let wire = wire(&hints);
+        assert_eq!(wire["validityPeriod"], validity, "{reason}");
+        assert!(hints.reasoning().starts_with(reason), "{wire}");
+        assert_eq!(
+            wire["relatedResources"].as_array().map(Vec::len),
+            Some(related),
+            "{reason}"
+        );
+    }
+    let gone = wire(&generators::deleted(&evidence, deck()));
+    assert_eq!(gone["warnings"][0]["relatedIds"], json!(["deck_456"]));
+}
+
+#[test]
+fn a_part_of_a_list_says_what_is_missing() {
+    let evidence = Evidence::new(SourceQuality::High, coverage(10, 40));
+    let hints = wire(&generators::listed(&evidence, 10, 40));
+    assert_eq!(hints["riskFactors"][0]["probability"], 0.75);
+    assert_eq!(
+        hints["contextNeeded"],
+        json!(["the 30 entries that are not in this answer"])
+    );
+    let complete = wire(&generators::listed(&evidence, 40, 40));
+    assert_eq!(complete["riskFactors"], json!([]));
+    assert_eq!(complete["contextNeeded"], json!([]));
+}
+
+#[test]
+fn the_less_is_known_of_a_failure_the_less_sure_are_its_hints() {
+    use ErrorCategory::{Business, System, Validation};
+    let wait = Some(Duration::from_millis(1500));
+    let day = Some(Duration::from_hours(24));
+    for (category, code, retryable, after, expected) in [
+        (
+            Validation,
+            "INVALID_ARGUMENTS",
+            false,
+            None,
+            (1.0, "immediate", "validation"),
+        ),
+        (
+            Business,
+            "NOT_FOUND",
+            false,
+            None,
+            (0.667, "short", "conflict"),
+        ),
+        (
+            Business,
+            "TOOL_REMOVED",
+            false,
+            None,
+            (0.667, "short", "deprecation"),
+        ),
+        (
+            Business,
+            "RATE_LIMITED",
+            true,
+            wait,
+            (1.0, "short", "performance"),
+        ),
+        (
+            Business,
+            "RATE_LIMITED",
+            true,
+            day,
+            (1.0, "long", "performance"),
+        ),
+        (
+            System,
+            "UNAVAILABLE",
+            true,
+            wait,
+            (0.75, "short", "performance"),
+        ),
+        (
+            System,
+            "UNAVAILABLE",
+            true,
+            None,
+            (0.5, "short", "performance"),
+        ),
+        (
+            System,
+            "INTERNAL",
+            false,
+            None,
+            (0.333, "short", "performance"),
+        ),
+    ] {
+        let hints = generators::failed(category, code, retryable, after);
+        let wire = wire(&hints);
+        let (confidence, validity, warning) = expected;
+        assert_eq!(wire["confidence"], confidence, "{code}");
+        assert_eq!(wire["validityPeriod"], validity, "{code}");
+        assert_eq!(wire["warnings"][0]["type"], warning, "{code}");
+        assert!(hints.reasoning().contains(code), "{code}");
+        assert_eq!(wire["riskFactors"], json!([]), "{code}");
+    }
+    let limited = wire(&generators::failed(Business, "RATE_LIMITED", true, wait));
+    assert_eq!(
+        limited["constraints"],
+        json!(["Wait 1500 ms before calling again"])
+    );
+    let unknown = wire(&generators::failed(System, "OUTCOME_UNKNOWN", false, None));
+    assert_eq!(unknown["riskFactors"][0]["severity"], "high");
+}
