@@ -274,7 +274,7 @@ fn is_verb_noun(name: &str) -> bool {
     verb_is_letters && rest.peek().is_some() && rest.all(is_word)
 }
 
-fn is_version(version: &str) -> bool {
+pub(crate) fn is_version(version: &str) -> bool {
     let core = version.split(['-', '+']).next().unwrap_or_default();
     let numbers: Vec<&str> = core.split('.').collect();
     numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u32>().is_ok())

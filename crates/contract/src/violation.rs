@@ -2,13 +2,17 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A rule of the contract. The order is that of the verification checklist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Rule {
+    /// The tool carries its definition.
+    Announced,
+    /// The definition says the same as the tool that carries it.
+    DefinitionAgrees,
     /// The name is `verb-noun` in kebab-case.
     NameForm,
     /// No other tool of the service has the name.
@@ -47,6 +51,34 @@ pub enum Rule {
     DataNotNull,
     /// The result is `data` or `error`, with hints and metadata.
     ResultStructure,
+    /// Every result has hints.
+    HintsPresent,
+    /// What hints suggest, relate and warn of has its form.
+    HintsForm,
+    /// The confidence is there, from 0 to 1.
+    HintsConfidence,
+    /// The source quality is there, one of the four.
+    HintsSourceQuality,
+    /// The validity period is there, one of the five.
+    HintsValidity,
+    /// The list of what would make the hints better is there.
+    HintsContext,
+    /// The list of what was taken for granted is there.
+    HintsAssumptions,
+    /// The list of risks is there, each complete.
+    HintsRisks,
+    /// The list of dependencies is there, each complete.
+    HintsDependencies,
+    /// The estimated impact is there with benefit, effort and roi.
+    HintsImpact,
+    /// The list of preferences met is there, each complete.
+    HintsAlignment,
+    /// The reasoning, where there is one, is a text.
+    HintsReasoning,
+    /// The metadata of a result is complete.
+    MetadataComplete,
+    /// An error says what happened, in which group, and whether to try again.
+    ErrorForm,
     /// The annotations say what the category says.
     AnnotationsFit,
     /// A deprecated tool names its replacement.
@@ -56,7 +88,7 @@ pub enum Rule {
 }
 
 /// One rule that a tool breaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// The tool.
     pub tool: String,
@@ -97,7 +129,11 @@ impl Violations {
 
 impl fmt::Display for Violations {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the tool contract is broken in {} places:", self.0.len())?;
+        write!(
+            formatter,
+            "the tool contract is broken in {} places:",
+            self.0.len()
+        )?;
         for one in &self.0 {
             write!(formatter, "\n  {}: {}", one.tool, one.message)?;
         }
