@@ -73,11 +73,13 @@ impl Gateway {
         let (activity_id, request_id) = (record.id(), record.request_id());
         record.warned(&known.warnings);
         let result = close(record, variant, result).await;
-        let made = known.made.as_ref();
+        let hints = known
+            .made
+            .and_then(|made| self.hints_after(&made, caller, &result));
         Outcome {
             activity_id,
             request_id,
-            hints: made.and_then(|made| self.hints_after(made, caller, &result)),
+            hints,
             warnings: known.warnings,
             result,
         }

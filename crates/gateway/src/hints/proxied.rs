@@ -28,6 +28,9 @@ const FEW_OBSERVATIONS: u64 = 5;
 /// How long observations are good: servers and habits change within weeks.
 const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
 
+/// Whether calls worked is what the confidence is about; all else says how well that is known.
+const OUTCOME_WEIGHT: u32 = 10;
+
 /// A tool that fails more often than one time in ten is worth a warning.
 const RELIABLE_PERCENT: u64 = 90;
 
@@ -96,7 +99,7 @@ fn evidence(observation: &Observation, ended: Ended, now: Timestamp) -> Evidence
         .map_or(Duration::ZERO, |at| now.duration_since(at).unsigned_abs());
     let known = Evidence::new(
         quality(observation.calls),
-        agreement(observation.successes, observation.calls),
+        agreement(observation.successes, observation.calls).weighing(OUTCOME_WEIGHT),
     )
     .and(coverage(observation.calls, ENOUGH_OBSERVATIONS))
     .and(freshness(age, GOOD_FOR));
@@ -145,7 +148,7 @@ fn suggestion(
     let effect = vetting::callable(catalog, &follower.tool)?.effect();
     let evidence = Evidence::new(
         quality(follower.followed),
-        agreement(follower.succeeded, follower.followed),
+        agreement(follower.succeeded, follower.followed).weighing(OUTCOME_WEIGHT),
     )
     .and(coverage(follower.followed, ENOUGH_OBSERVATIONS))
     .and(matched(follower.followed, observation.continued));

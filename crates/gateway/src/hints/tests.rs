@@ -1,1 +1,141 @@
+use mcpproxy_catalog::{Catalog, Operator, ServerListing};
+use mcpproxy_wire::{Json, Tool};
+use serde_json::json;
 
+use super::*;
+
+fn tools(names: &[&str]) -> ServerListing {
+    let tools = names.iter().map(|name| {
+        let definition =
+            json!({ "name": name, "inputSchema": {}, "annotations": { "readOnlyHint": true } });
+        Tool::parse(&Json::of(&definition)).unwrap()
+    });
+    ServerListing {
+        tools: tools.collect(),
+    }
+}
+
+fn catalog() -> Catalog {
+    let catalog = Catalog::new();
+    catalog.configure("s", Operator::default());
+    catalog.replace("s", tools(&["a", "b"]));
+    catalog
+}
+
+fn call(tool: &str, second: i64) -> Call<'_> {
+    Call {
+        caller: Some("one"),
+        tool,
+        succeeded: true,
+        took: Duration::from_millis(1),
+        at: Timestamp::from_second(1_800_000_000 + second).unwrap(),
+    }
+}
+
+fn decoded(text: &Text) -> Value {
+    serde_json::from_str(&text.with(&[])).unwrap()
+}
+
+#[test]
+fn each_suggestion_says_how_to_call_it() {
+    let catalog = catalog().snapshot();
+    let hints = Hints::default();
+    for second in 0..20 {
+        hints.learn(&call("s:a", second));
+        hints.learn(&call("s:b", second));
+    }
+    let text = hints
+        .after(&call("s:a", 20), Ended::Well, &catalog)
+        .unwrap();
+    let action = &decoded(&text)["suggestedNextActions"][0];
+    assert_eq!(action["tool"], "s:b");
+    assert_eq!(action["call_with"], "call_tool_read");
+    let with: Value =
+        serde_json::from_str(&text.with(&["{\"id\":1}".to_owned(), "2".to_owned()])).unwrap();
+    assert_eq!(with["relatedResources"], json!([{ "id": 1 }, 2]));
+    assert_eq!(with["confidence"], decoded(&text)["confidence"]);
+}
+
+#[test]
+fn a_text_is_kept_until_enough_has_changed() {
+    let catalog = catalog();
+    let snapshot = catalog.snapshot();
+    let hints = Hints::default();
+    for _ in 0..80 {
+        hints.learn(&call("s:a", 0));
+    }
+    let made = |second: i64, snapshot: &Arc<Snapshot>| {
+        hints
+            .after(&call("s:a", second), Ended::Well, snapshot)
+            .unwrap()
+    };
+    let first = made(0, &snapshot);
+    for _ in 0..10 {
+        assert!(Arc::ptr_eq(&first, &made(0, &snapshot)), "little is new");
+    }
+    let second = made(0, &snapshot);
+    assert!(!Arc::ptr_eq(&first, &second), "a part in eight is new");
+    assert!(Arc::ptr_eq(&second, &made(9, &snapshot)));
+    let third = made(10, &snapshot);
+    assert!(!Arc::ptr_eq(&second, &third), "it is old");
+    catalog.replace("s", tools(&["a"]));
+    let fourth = made(10, &catalog.snapshot());
+    assert!(!Arc::ptr_eq(&third, &fourth), "the catalog changed");
+    let failed = hints.after(&call("s:a", 10), Ended::Badly, &catalog.snapshot());
+    assert!(
+        !Arc::ptr_eq(&fourth, &failed.unwrap()),
+        "it ended otherwise"
+    );
+}
+
+#[test]
+fn a_tool_that_is_withheld_is_not_suggested_any_more() {
+    let catalog = catalog();
+    let hints = Hints::default();
+    for second in 0..50 {
+        hints.learn(&call("s:a", second));
+        hints.learn(&call("s:b", second));
+    }
+    let suggested = |catalog: &Catalog| {
+        let text = hints.after(&call("s:a", 50), Ended::Well, &catalog.snapshot());
+        let actions = decoded(&text.unwrap())["suggestedNextActions"].take();
+        actions.as_array().unwrap().len()
+    };
+    assert_eq!(suggested(&catalog), 1);
+    let quarantined = Operator {
+        quarantined: true,
+        ..Operator::default()
+    };
+    catalog.configure("s", quarantined);
+    assert_eq!(suggested(&catalog), 0);
+}
+
+#[test]
+fn texts_of_many_tools_are_bounded() {
+    let catalog = catalog().snapshot();
+    let hints = Hints::default();
+    for number in 0..MOST_TEXTS + 10 {
+        let tool = format!("s:{number}");
+        hints.after(&call(&tool, 0), Ended::Well, &catalog).unwrap();
+    }
+    assert!(hints.lock().texts.len() <= MOST_TEXTS);
+}
+
+#[test]
+fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
+    let catalog = catalog().snapshot();
+    let hints = Hints::default();
+    hints.after(&call("s:a", 1_000), Ended::Well, &catalog);
+    let mut earlier = Observed::default();
+    for second in 0..30 {
+        earlier.learn(&call("s:a", second));
+        earlier.learn(&call("s:b", second));
+    }
+    hints.prime(earlier);
+    let text = hints
+        .after(&call("s:a", 1_001), Ended::Well, &catalog)
+        .unwrap();
+    let found = decoded(&text);
+    assert_eq!(found["suggestedNextActions"][0]["tool"], "s:b");
+    assert_eq!(hints.lock().observed.of("s:a").unwrap().calls, 32);
+}

@@ -173,7 +173,7 @@ pub enum Store {
     Postgres(Secret),
 }
 
-/// Where hints for results of other servers go. Without effect in this version.
+/// Where hints go that the gateway makes for tools whose servers send none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxiedHints {
     /// Nowhere.

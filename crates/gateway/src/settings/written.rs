@@ -173,8 +173,8 @@ section! {
 section! {
     /// Hints that the gateway adds to results.
     struct Hints {
-        /// Where hints for results of other servers go: nowhere, into `_meta`, or into a text block at the end.
-        /// Checked, without effect in this version.
+        /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
+        /// into a text block at the end.
         "proxied" proxied: Choice<ProxiedHints> = Value(Choice(ProxiedHints::Meta));
     }
 }

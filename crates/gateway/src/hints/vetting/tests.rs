@@ -1,1 +1,116 @@
+use mcpproxy_catalog::{Catalog, Operator, ServerListing};
+use mcpproxy_policy::Operation;
+use mcpproxy_wire::Tool;
+use serde_json::json;
 
+use super::*;
+
+fn catalog() -> Catalog {
+    let tool = |name: &str, annotations: Value| {
+        let definition = json!({ "name": name, "inputSchema": {}, "annotations": annotations });
+        Tool::parse(&Json::of(&definition)).unwrap()
+    };
+    let reads = json!({ "readOnlyHint": true });
+    let catalog = Catalog::new();
+    catalog.configure("cards", Operator::default());
+    let tools = vec![
+        tool("get-card", reads.clone()),
+        tool("cards:odd", json!({ "destructiveHint": true })),
+    ];
+    catalog.replace("cards", ServerListing { tools });
+    catalog.configure("other", Operator::default());
+    let tools = vec![
+        tool("get-card", json!({})),
+        tool("only-here", reads.clone()),
+    ];
+    catalog.replace("other", ServerListing { tools });
+    let disabled = Operator {
+        enabled: false,
+        ..Operator::default()
+    };
+    catalog.configure("off", disabled);
+    catalog.replace(
+        "off",
+        ServerListing {
+            tools: vec![tool("get-card", reads)],
+        },
+    );
+    catalog
+}
+
+#[test]
+fn an_action_is_a_tool_of_its_server_or_one_named_in_full() {
+    let callable = |name: &str, call_with| Resolution::Callable {
+        name: name.to_owned(),
+        call_with,
+    };
+    let table = [
+        ("get-card", callable("cards:get-card", Operation::Read)),
+        (
+            "cards:get-card",
+            callable("cards:get-card", Operation::Read),
+        ),
+        (
+            "other:get-card",
+            callable("other:get-card", Operation::Write),
+        ),
+        (
+            "cards:odd",
+            callable("cards:cards:odd", Operation::Destructive),
+        ),
+        ("only-here", Resolution::Unknown),
+        ("off:get-card", Resolution::Withheld),
+        ("gone:get-card", Resolution::Unknown),
+        ("", Resolution::Unknown),
+        (":", Resolution::Unknown),
+    ];
+    let snapshot = catalog().snapshot();
+    for (action, expected) in table {
+        assert_eq!(resolve(&snapshot, "cards", action), expected, "{action}");
+    }
+}
+
+#[track_caller]
+fn check(sent: &'static str, expected: &str, is_warned: bool) {
+    let result = CallResult::parse(Json::parse(sent).unwrap()).unwrap();
+    let (result, warning) = vetted(result, "cards", &catalog().snapshot());
+    assert_eq!(result.json().text(), expected);
+    assert_eq!(warning.is_some(), is_warned);
+}
+
+#[test]
+fn only_the_hints_of_a_result_change() {
+    check(
+        r#"{ "content":[{"n":1e400}], "structuredContent": {"data":{"big":18446744073709551617, "x":1.10},"agentHints":{ "confidence": 0.90, "suggestedNextActions":[{"action":"get-card","priority":"low"},{"action":"gone","priority":"low"}],"odd":[ 1e400 , {"a":1,"a":2}], "dependencies":[ ]},"metadata":{ }} ,"isError":false}"#,
+        r#"{ "content":[{"n":1e400}], "structuredContent": {"data":{"big":18446744073709551617, "x":1.10},"agentHints":{"confidence":0.90,"suggestedNextActions":[{"action":"get-card","priority":"low","tool":"cards:get-card","call_with":"call_tool_read"}],"odd":[ 1e400 , {"a":1,"a":2}],"dependencies":[ ]},"metadata":{ }} ,"isError":false}"#,
+        true,
+    );
+    for untouched in [
+        r#"{"content":[ ]}"#,
+        r#"{"structuredContent":{"agentHints": null}}"#,
+        r#"{"structuredContent":{"agentHints":[ 1.0 ]}}"#,
+        r#"{"structuredContent":[{"agentHints":{}}]}"#,
+        r#"{"structuredContent":null}"#,
+    ] {
+        check(untouched, untouched, false);
+    }
+}
+
+#[test]
+fn a_key_given_twice_hides_nothing() {
+    check(
+        r#"{"structuredContent":{"agentHints":{"suggestedNextActions":[{"action":"gone","priority":"low"}]},"agentHints":{}}}"#,
+        r#"{"structuredContent":{"agentHints":{},"agentHints":{}}}"#,
+        false,
+    );
+    check(
+        r#"{"structuredContent":{"agentHints":{"suggestedNextActions":[{"action":"gone","priority":"low"}],"suggestedNextActions":[]}}}"#,
+        r#"{"structuredContent":{"agentHints":{"suggestedNextActions":[]}}}"#,
+        false,
+    );
+    check(
+        r#"{"structuredContent":{"agentHints":{"preferenceAlignment":[{"action":"gone","action":"get-card"}]}}}"#,
+        r#"{"structuredContent":{"agentHints":{"preferenceAlignment":[{"action":"get-card"}]}}}"#,
+        false,
+    );
+}
