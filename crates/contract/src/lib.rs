@@ -55,7 +55,10 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::json;
 
+    pub use crate::branded_id;
+    pub use crate::hints::generators::{changed, created, deleted, found, listed};
     pub use crate::hints::*;
+    pub use crate::schemas::*;
     pub use crate::{
         Analysis, Answer, Data, Definition, Deprecation, Description, Destroys, Example,
         Generation, Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext,
