@@ -30,7 +30,7 @@ pub struct Impact {
     /// What it would take.
     effort: Share,
     /// Benefit over effort, where an effort below 0.01 counts as 0.01.
-    #[schemars(range(min = 0, max = 100))]
+    #[schemars(range(min = 0))]
     roi: f64,
     /// What would change, by the names of metrics.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,9 @@
 //! The parts of hints that speak of things and actions: resources, risks, dependencies.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::wire::tidy;
@@ -40,14 +42,20 @@ struct ResourceMetadata {
     last_accessed: Option<Timestamp>,
     /// How often it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     access_count: Option<u64>,
     /// How reliable it is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Measure>")]
     quality: Option<SourceQuality>,
     /// How new it is, in words: "current".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Measure>")]
     freshness: Option<String>,
 }
+
+/// What the contract names without saying what it is: others may send a word or a number.
+struct Measure;
 
 /// Something that may go wrong when the suggestions are followed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -78,7 +86,6 @@ pub struct Dependency {
     /// The action that waits.
     pub(super) action: &'static str,
     /// What it waits for.
-    #[schemars(length(min = 1))]
     pub(super) depends_on: Vec<&'static str>,
     /// How much it depends on them.
     #[serde(rename = "type")]
@@ -157,6 +164,22 @@ impl RelatedResource {
 
     fn metadata(&mut self) -> &mut ResourceMetadata {
         self.metadata.get_or_insert_default()
+    }
+}
+
+// === impl Measure ===
+
+impl JsonSchema for Measure {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"] })
     }
 }
 

@@ -31,6 +31,7 @@ pub struct Suggestion {
     pub(crate) description: Option<String>,
     /// How long it may take, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>", range(min = 0))]
     pub(crate) estimated_time: Option<u64>,
     /// What it may cost, in the units of the service.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,8 @@ use super::{
     RelatedResource, RiskFactor, SourceQuality, Suggestion, ValidityPeriod,
 };
 
-/// The JSON schema of hints (draft 2020-12), as every result that carries them keeps it.
+/// The JSON schema of hints (draft 2020-12). What this crate sends keeps it; so must results of
+/// others, and therefore it asks for no more than the contract does.
 pub fn schema() -> Value {
     SchemaSettings::draft2020_12()
         .for_serialize()

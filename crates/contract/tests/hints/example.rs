@@ -154,7 +154,7 @@ fn the_example_as_it_is_written_in_the_contract_keeps_the_schema() {
 }
 
 /// The example with one key of one of its objects set to something else, or taken out.
-fn spoilt(object: &str, key: &str, value: Option<Value>) -> Value {
+fn altered(object: &str, key: &str, value: Option<Value>) -> Value {
     let mut hints = example();
     let object = hints
         .pointer_mut(object)
@@ -196,13 +196,13 @@ fn the_schema_refuses_what_the_contract_forbids() {
         (suggestion, "reversible", json!("yes")),
         (resource, "relevance", json!(1.5)),
         (resource, "metadata", Value::Null),
-        (resource, "metadata", json!({ "quality": "fine" })),
+        (resource, "metadata", json!({ "quality": ["high"] })),
         (resource, "metadata", json!({ "accessCount": -1 })),
         ("/riskFactors/0", "type", json!("boredom")),
         ("/riskFactors/0", "severity", json!("deadly")),
         ("/riskFactors/0", "probability", json!(1.5)),
         ("/riskFactors/0", "impact", json!(-0.1)),
-        ("/dependencies/0", "dependsOn", json!([])),
+        ("/dependencies/0", "dependsOn", json!("review-card")),
         ("/dependencies/0", "type", json!("mandatory")),
         ("/estimatedImpact", "roi", json!(-1)),
         ("/estimatedImpact", "benefit", json!(1.1)),
@@ -211,10 +211,33 @@ fn the_schema_refuses_what_the_contract_forbids() {
         ("/warnings/0", "type", json!("rumour")),
         ("/warnings/0", "severity", json!("mild")),
     ] {
-        let hints = spoilt(object, key, Some(value.clone()));
+        let hints = altered(object, key, Some(value.clone()));
         assert!(
             !validator().is_valid(&hints),
             "{object}/{key} may be {value}"
+        );
+    }
+}
+
+#[test]
+fn the_schema_leaves_open_what_the_contract_leaves_open() {
+    for (object, key, value) in [
+        ("", "somethingNew", json!(true)),
+        ("", "suggestedNextActions", json!([])),
+        ("/suggestedNextActions/0", "estimatedTime", json!(12.5)),
+        ("/relatedResources/0", "metadata", json!({})),
+        (
+            "/relatedResources/0",
+            "metadata",
+            json!({ "quality": 0.9, "freshness": 12, "accessCount": 3 }),
+        ),
+        ("/dependencies/0", "dependsOn", json!([])),
+        ("/estimatedImpact", "roi", json!(850)),
+    ] {
+        let hints = altered(object, key, Some(value.clone()));
+        assert!(
+            validator().is_valid(&hints),
+            "{object}/{key} may not be {value}"
         );
     }
 }
@@ -238,7 +261,7 @@ fn the_schema_asks_for_what_each_part_must_have() {
         ("/warnings/0", &["type", "severity", "message"]),
     ] {
         for key in keys {
-            let hints = spoilt(object, key, None);
+            let hints = altered(object, key, None);
             assert!(
                 !validator().is_valid(&hints),
                 "{object}/{key} may be missing"
