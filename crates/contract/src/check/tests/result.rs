@@ -24,6 +24,7 @@ fn hints_of_this_crate_have_nothing_wrong_with_them() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is one table")]
 fn every_rule_of_a_result_is_checked() {
     let wrong = json!("wrong");
     let hints: Vec<(&str, Option<Value>, Rule, &str)> = vec![
