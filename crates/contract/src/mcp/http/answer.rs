@@ -96,16 +96,14 @@ impl Front {
     /// Whatever comes, there is an answer, and the server goes on.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Answer {
         let answering = AssertUnwindSafe(self.admit(request)).catch_unwind();
-        match answering.await {
-            Ok(Ok(answer) | Err(answer)) => answer,
-            Err(_) => {
-                tracing::error!("answering a request panicked");
-                plain(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "The request failed inside",
-                )
-            }
+        if let Ok(Ok(answer) | Err(answer)) = answering.await {
+            return answer;
         }
+        tracing::error!("answering a request panicked");
+        plain(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The request failed inside",
+        )
     }
 
     /// Path, caller, session, message; then rmcp.
@@ -135,7 +133,9 @@ impl Front {
                 begin_session(&mut answer, &message.params.client_info);
             }
             "notifications/cancelled" if answer.status() == StatusCode::ACCEPTED => {
-                meant.iter().for_each(|meant| self.running.cancel(meant));
+                if let Some(meant) = meant {
+                    self.running.cancel(&meant);
+                }
             }
             _ => {}
         }

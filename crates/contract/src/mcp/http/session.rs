@@ -72,7 +72,10 @@ impl Known {
 }
 
 fn to_hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    text.bytes().fold(String::new(), |mut digits, byte| {
+        digits.push_str(&format!("{byte:02x}"));
+        digits
+    })
 }
 
 fn from_hex(digits: &str) -> Option<String> {
