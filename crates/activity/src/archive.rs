@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::filter::Filter;
+use crate::filter::{Filter, moment_of};
 use crate::heads::Heads;
 use crate::record::Record;
 use crate::store::{Page, Store, StoreError};
-use crate::summary::Summary;
+use crate::summary::{Summary, Tally};
 use crate::tail::{Position, Tail};
 use crate::verify::{self, Verdict};
 use crate::{postgres, sqlite};
@@ -77,6 +78,21 @@ impl Archive {
     /// Counts by server, tool, intent and status.
     pub async fn summary(&self, filter: &Filter) -> Result<Summary, StoreError> {
         Ok(Summary::of(&self.store.tally(filter).await?))
+    }
+
+    /// How many records agree in server, tool, intent and status, for each such combination.
+    pub async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
+        self.store.tally(filter).await
+    }
+
+    /// When the oldest record that is still there was made; nothing of an empty log.
+    pub async fn began(&self) -> Result<Option<Timestamp>, StoreError> {
+        let newer = self.store.count(&Filter::default()).await?;
+        let oldest = match newer.checked_sub(1) {
+            Some(newer) => self.store.nth_newest(newer).await?,
+            None => None,
+        };
+        Ok(oldest.and_then(moment_of))
     }
 
     /// Checks every chain. `progress` is told how many links of how many were checked.

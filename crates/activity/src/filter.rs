@@ -183,6 +183,13 @@ pub fn first_id_at(moment: Timestamp) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
+/// The moment that an id of a record begins with.
+pub(crate) fn moment_of(id: Uuid) -> Option<Timestamp> {
+    let mut bytes = [0; 8];
+    bytes[2..].copy_from_slice(&id.as_bytes()[..6]);
+    Timestamp::from_millisecond(i64::from_be_bytes(bytes)).ok()
+}
+
 fn word<T: Copy>(
     name: &str,
     value: &str,
@@ -351,6 +358,7 @@ mod tests {
         let moment = Timestamp::from_millisecond(1_700_000_000_123).unwrap();
         let id = first_id_at(moment);
         assert_eq!(id.as_bytes()[..6], 1_700_000_000_123_u64.to_be_bytes()[2..]);
+        assert_eq!(moment_of(id), Some(moment));
         let later = moment + jiff::SignedDuration::from_nanos(1);
         assert!(first_id_at(later) > id);
         assert_eq!(

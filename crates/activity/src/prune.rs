@@ -29,9 +29,19 @@ impl Log {
     /// Removes records that are older than the settings keep, or more than they keep. Tells how
     /// many it removed.
     pub async fn prune(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let Some(cutoff) = self.cutoff(now).await? else {
-            return Ok(0);
-        };
+        match self.cutoff(now).await? {
+            Some(cutoff) => self.remove_before(cutoff).await,
+            None => Ok(0),
+        }
+    }
+
+    /// Removes records from before a moment, however long the settings keep them. Tells how many
+    /// it removed.
+    pub async fn prune_before(&self, moment: Timestamp) -> Result<u64, StoreError> {
+        self.remove_before(first_id_at(moment)).await
+    }
+
+    async fn remove_before(&self, cutoff: Uuid) -> Result<u64, StoreError> {
         let (cuts, is_news) = self.cuts(cutoff).await?;
         if !is_news {
             return Ok(0);

@@ -40,6 +40,31 @@ async fn old_records_are_removed_and_what_is_left_is_still_proven() {
 }
 
 #[tokio::test]
+async fn whoever_asks_for_it_removes_what_is_older_than_a_moment_and_no_more() {
+    for place in Place::all().await {
+        let log = place.log();
+        assert_eq!(place.archive().began().await.unwrap(), None);
+        for _ in 0..5 {
+            call(&log, Operation::Write).await;
+        }
+        let kept = call(&log, Operation::Write).await;
+        let first_kept = place.archive().find(kept).await.unwrap().unwrap();
+        let began = place.archive().began().await.unwrap().unwrap();
+        assert!(began <= first_kept.timestamp, "{began}");
+        // Well within the retention, and yet they go. Records of the same millisecond stay.
+        let removed = log.prune_before(first_kept.timestamp).await.unwrap();
+        assert!(removed <= 5, "{removed}");
+        assert!(place.archive().find(kept).await.unwrap().is_some());
+        let counted = place.archive().count(&Filter::default()).await.unwrap();
+        let checkpoint = u64::from(removed > 0);
+        assert_eq!(counted, 6 - removed + checkpoint);
+        log.stop().await;
+        let verdict = place.archive().verify(|_, _| {}).await.unwrap();
+        assert!(verdict.ok, "{verdict:?}");
+    }
+}
+
+#[tokio::test]
 async fn only_so_many_records_are_kept() {
     for place in Place::all().await {
         let log = place.log();
