@@ -4,6 +4,7 @@
 //! to. It knows no HTTP. Start reading at [`call`], the straight line.
 
 pub mod call;
+mod contract_server;
 pub mod demo;
 pub mod discover;
 pub mod failure;
@@ -17,6 +18,7 @@ pub mod records;
 pub mod redaction;
 mod reload;
 pub mod request;
+mod restart;
 mod servers;
 pub mod settings;
 mod status;
@@ -34,11 +36,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use call::Outcome;
+pub use contract_server::ContractServer;
 pub use failure::{Code, Failure};
 pub use mcpproxy_activity::{Caller, Role as LogRole};
 pub use request::CallRequest;
 use servers::Servers;
 pub use servers::Wanted;
+pub use status::ServerStatus;
 use settings::Settings;
 
 /// Everything one call needs, shared by all faces.
@@ -58,6 +62,8 @@ pub struct Gateway {
     problem: Mutex<Option<String>>,
     reconciling: Mutex<()>,
     tasks: TaskTracker,
+    /// Where everything runs that outlives the call it is for.
+    general: tokio::runtime::Handle,
     /// Ends what runs beside the calls.
     stopping: CancellationToken,
     started: Instant,
@@ -106,6 +112,7 @@ impl Gateway {
             problem: Mutex::default(),
             reconciling: Mutex::default(),
             tasks: TaskTracker::new(),
+            general: tokio::runtime::Handle::current(),
             stopping: CancellationToken::new(),
             started: Instant::now(),
             settings: ArcSwap::from_pointee(settings),

@@ -173,6 +173,27 @@ impl Gateway {
         }
     }
 
+    /// A server that somebody had started anew.
+    pub(crate) fn note_restarted(&self, server: &str) {
+        let restarted = note(Kind::ServerChange, Some(server), action("restarted"));
+        self.log.note(restarted);
+    }
+
+    /// Removes records from before a moment; tells how many. What was begun is brought to its end
+    /// even if nobody waits for it any more.
+    pub async fn prune_before(&self, moment: jiff::Timestamp) -> Result<u64, StoreError> {
+        let log = self.log.clone();
+        let stopping = self.stopping.clone();
+        let pruning = async move {
+            tokio::select! {
+                removed = log.prune_before(moment) => removed,
+                () = stopping.cancelled() => Err(stopped()),
+            }
+        };
+        let pruning = self.tasks.spawn_on(pruning, &self.general);
+        pruning.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
     /// Removes old records from time to time, for as long as the gateway runs.
     pub(crate) fn keep_pruned(&self) {
         if self.role != Role::Daemon {
@@ -223,6 +244,10 @@ fn differences(
     let mut details = action("tools changed");
     details.extend(named);
     details
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("the gateway stops".to_owned())
 }
 
 fn action(word: &str) -> Map<String, Value> {

@@ -7,7 +7,7 @@ mod csv;
 mod export;
 mod query;
 
-use mcpproxy_activity::{Archive, Kind, Record, StoreError};
+use mcpproxy_activity::{Archive, Kind, Page, Record, StoreError};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -26,15 +26,21 @@ pub fn open(settings: &Settings) -> Result<Archive, Failure> {
 
 /// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
 pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
+    let (_, page) = page(archive, pairs).await?;
+    Ok(to_json(&List {
+        activities: &page.records,
+        next_cursor: page.next,
+    }))
+}
+
+/// The same before it becomes text, with what was asked for.
+pub(crate) async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(Query, Page), Failure> {
     let query = Query::parse(pairs)?;
     let page = archive
         .page(&query.filter, query.cursor, query.limit)
         .await
         .map_err(|error| unreadable(&error))?;
-    Ok(to_json(&List {
-        activities: &page.records,
-        next_cursor: page.next,
-    }))
+    Ok((query, page))
 }
 
 /// One record.

@@ -15,7 +15,7 @@ use crate::request::{ToolName, cut};
 use crate::settings::{ServerSettings, Settings, Transport};
 
 /// How long a server may take to end by itself.
-const STOP_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// One configured server.
 #[derive(Clone)]
@@ -128,7 +128,7 @@ impl Gateway {
             .collect()
     }
 
-    fn start_server(&self, server: &ServerSettings) -> Running {
+    pub(crate) fn start_server(&self, server: &ServerSettings) -> Running {
         if let Some(problem) = &server.problem {
             tracing::warn!(server = %server.name, problem, "server cannot be started");
             return Running::Broken(problem.clone());
@@ -301,16 +301,21 @@ pub(crate) fn needs_restart(running: &ServerSettings, wanted: &ServerSettings) -
 /// A server whose settings cannot be used. Agents are not told of files of the host; those are
 /// in the log and in `status`.
 fn broken(server: &str, problem: &str) -> Failure {
-    let why = if problem.contains(['/', '\\']) {
-        "a person finds the reason with `mcpproxy status`"
-    } else {
-        problem
-    };
+    let why = for_agents(problem);
     Failure::new(
         Code::UpstreamUnavailable,
         format!("Server '{server}' cannot be started: {why}. The call was not sent."),
     )
     .not_retryable()
+}
+
+/// Why a server does not run, without files of the host.
+pub(crate) fn for_agents(problem: &str) -> &str {
+    if problem.contains(['/', '\\']) {
+        "a person finds the reason with `mcpproxy status`"
+    } else {
+        problem
+    }
 }
 
 /// The tools of a server are not known, so nothing can be said about one of them.

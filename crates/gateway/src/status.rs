@@ -1,5 +1,6 @@
 //! What a person is told about the running gateway.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use mcpproxy_activity::{Filter, Status};
@@ -7,6 +8,21 @@ use mcpproxy_upstream::State;
 
 use crate::Gateway;
 use crate::servers::Running;
+
+/// How a server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// One word for it.
+    pub state: &'static str,
+    /// Why it is not ready, for people: it may name files of the host.
+    pub reason: Option<String>,
+    /// The last lines that it wrote for people, if it failed.
+    pub stderr: Vec<String>,
+    /// How many tools it has.
+    pub tools: usize,
+}
 
 impl Gateway {
     /// Whether every server that should run has answered once or failed.
@@ -72,7 +88,8 @@ impl Gateway {
         health
     }
 
-    fn servers_status(&self) -> Vec<Value> {
+    /// How every server is, by name.
+    pub fn servers_status(&self) -> Vec<ServerStatus> {
         let servers = self.servers.load();
         let snapshot = self.catalog.snapshot();
         let mut names: Vec<_> = servers.keys().collect();
@@ -82,13 +99,15 @@ impl Gateway {
             .filter_map(|name| servers.get(name).map(|server| (name, server)))
             .map(|(name, server)| {
                 let (state, reason) = describe(&server.running);
-                json!({
-                    "name": name,
-                    "state": state,
-                    "reason": reason.map(|reason| self.mask.load().apply(&reason).into_owned()),
-                    "stderr": stderr(&server.running),
-                    "tools": snapshot.server(name).map_or(0, |server| server.entries().count()),
-                })
+                ServerStatus {
+                    name: name.to_string(),
+                    state,
+                    reason: reason.map(|reason| self.mask.load().apply(&reason).into_owned()),
+                    stderr: stderr(&server.running),
+                    tools: snapshot
+                        .server(name)
+                        .map_or(0, |server| server.entries().count()),
+                }
             })
             .collect()
     }

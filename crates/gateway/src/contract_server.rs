@@ -1,0 +1,149 @@
+//! A service of the tool contract as a server inside this program.
+//!
+//! It makes no decisions: the pipeline of the contract answers, and what a caller may do is told by
+//! whoever offers the service. It never changes data or hints that a tool gave.
+
+use std::pin::Pin;
+
+use mcpproxy_contract::{Grants, Service, ToolContext, wire};
+use mcpproxy_upstream::{BuiltIn, Origin};
+use mcpproxy_wire::Json;
+use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
+use serde_json::Value;
+
+/// Who calls, where a client did not say.
+const UNNAMED: &str = "unknown";
+
+/// The tools of a service, offered like those of any upstream.
+pub struct ContractServer {
+    service: Service,
+    /// As `tools/list` gives them; made once, because they never change.
+    tools: Vec<Json>,
+    grants: fn(&Origin<'_>) -> Grants,
+    remedy: Option<&'static str>,
+}
+
+impl ContractServer {
+    /// Offers the tools of a service; `grants` tells what a caller may do.
+    pub fn new(service: Service, grants: fn(&Origin<'_>) -> Grants) -> Self {
+        let tools = service.registry().get_all();
+        Self {
+            tools: tools.map(|tool| Json::of(&wire::tool(tool))).collect(),
+            service,
+            grants,
+            remedy: None,
+        }
+    }
+
+    /// The same, telling whoever lacks a permission how to get it.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = Some(remedy);
+        self
+    }
+
+    async fn answer(
+        &self,
+        tool: &str,
+        arguments: &str,
+        origin: Origin<'_>,
+    ) -> Result<Json, RpcError> {
+        let arguments = serde_json::from_str(arguments)
+            .map_err(|error| RpcError::new(INVALID_PARAMS, error.to_string()))?;
+        let context = context(&origin, (self.grants)(&origin));
+        let result = self.service.call(tool, arguments, &context).await;
+        let mut answer = wire::call_result(&result);
+        if let Some(remedy) = self.remedy
+            && result
+                .error()
+                .is_some_and(|error| error.code == "FORBIDDEN")
+        {
+            tell_remedy(&mut answer, remedy);
+        }
+        Ok(Json::of(&answer))
+    }
+}
+
+impl BuiltIn for ContractServer {
+    fn tools(&self) -> Vec<Json> {
+        self.tools.clone()
+    }
+
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a str,
+        origin: Origin<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
+        Box::pin(self.answer(tool, arguments, origin))
+    }
+}
+
+impl std::fmt::Debug for ContractServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ContractServer")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a tool gets to know of the call it serves.
+fn context(origin: &Origin<'_>, grants: Grants) -> ToolContext {
+    let mut context = ToolContext::new(
+        origin.client_name.unwrap_or(UNNAMED),
+        origin.client_version.unwrap_or(UNNAMED),
+        grants,
+    );
+    if let Some(session_id) = origin.session_id {
+        context = context.in_session(session_id);
+    }
+    if let Some(trace_id) = origin.trace_id {
+        trace_id.clone_into(&mut context.trace_id);
+    }
+    if let Some(request_id) = origin.request_id {
+        context.correlation_id = request_id;
+    }
+    context
+}
+
+/// Adds to the message of an error what to do about it, for programs and in the text.
+fn tell_remedy(answer: &mut Value, remedy: &str) {
+    let message = &mut answer["structuredContent"]["error"]["message"];
+    let Some(before) = message.as_str().map(str::to_owned) else {
+        return;
+    };
+    let told = format!("{before}; {remedy}");
+    *message = Value::from(told.as_str());
+    let text = &mut answer["content"][0]["text"];
+    if let Some(shown) = text.as_str() {
+        *text = Value::from(shown.replacen(&before, &told, 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_tool_knows_who_calls_it_and_as_part_of_what() {
+        let request_id = Uuid::now_v7();
+        let origin = Origin {
+            client_name: Some("agent"),
+            client_version: Some("2.1"),
+            session_id: Some("session"),
+            trace_id: Some("0af7651916cd43dd8448eb211c80319c"),
+            request_id: Some(request_id),
+            is_administrator: false,
+        };
+        let known = context(&origin, Grants::Everything);
+        assert_eq!((&*known.agent_id, &*known.agent_version), ("agent", "2.1"));
+        assert_eq!(known.session_id.as_deref(), Some("session"));
+        assert_eq!(known.trace_id, "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(known.correlation_id, request_id);
+        let unknown = context(&Origin::default(), Grants::Everything);
+        assert_eq!((&*unknown.agent_id, unknown.session_id), ("unknown", None));
+        assert_eq!(unknown.trace_id.len(), 32);
+    }
+}
