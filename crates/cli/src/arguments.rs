@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// Show what agents did
     #[command(subcommand)]
     Activity(Box<Activity>),
+    /// Check tools against the tool contract
+    #[command(subcommand)]
+    Contract(Contract),
     /// Show and check the configuration
     #[command(subcommand)]
     Config(Config),
@@ -162,6 +165,34 @@ pub(crate) enum Tools {
         tool: String,
     },
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Contract {
+    /// Report the checklist of the contract, line by line, for every tool
+    #[command(after_help = CHECK_HELP)]
+    Check {
+        /// A configured server, or a JSON file with a `tools/list` result or a list of tools
+        #[arg(value_name = "SERVER|FILE")]
+        target: String,
+        /// Call no tool; what only a call shows is not checked then
+        #[arg(long)]
+        no_calls: bool,
+    },
+}
+
+const CHECK_HELP: &str = "\
+What exists as a file or ends in .json is a file; everything else is the name of a server.
+
+The tools of a server are asked for through the gateway. Those that announce the contract and are \
+of class read are called with their own examples, at most 10 each, as `call tool-read` would, \
+and recorded. Tools that write or destroy are never called.
+
+Exit codes: 0 nothing is violated, 1 something is, 2 the file cannot be used
+
+Examples:
+  mcpproxy contract check cards
+  mcpproxy contract check cards --no-calls -o json
+  mcpproxy contract check ./tools.json";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{CallRequest, Caller, Failure, Gateway, LogRole, Options, Wanted};
 use mcpproxy_policy::Operation;
+use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -114,6 +115,28 @@ impl Backend {
                 settle(gateway).await;
                 local(gateway.show_tool(&format!("{server}:{tool}")))
             }
+        }
+    }
+
+    /// Every configured server as `status` shows it, once this one has answered or failed.
+    pub(crate) async fn servers(&self, wanted: &str) -> Result<Vec<Value>, Failed> {
+        let deadline = tokio::time::Instant::now() + SETTLE_TIME;
+        loop {
+            let mut status = match self {
+                Self::Daemon(daemon) => {
+                    decode_for_display(&answered(daemon.get("/api/v1/status").await)?)
+                }
+                Self::Own(gateway) => gateway.status().await,
+            };
+            let servers = match status["servers"].take() {
+                Value::Array(servers) => servers,
+                _ => Vec::new(),
+            };
+            let starts = |server: &Value| server["name"] == wanted && server["state"] == "starting";
+            if !servers.iter().any(starts) || tokio::time::Instant::now() >= deadline {
+                return Ok(servers);
+            }
+            tokio::time::sleep(SETTLE_STEP).await;
         }
     }
 

@@ -71,6 +71,27 @@ impl Failed {
         Self::of_gateway(failure.to_json(request_id))
     }
 
+    /// There is neither a server nor a file of that name.
+    pub(crate) fn unknown_server(name: &str, servers: &[String]) -> Self {
+        let configured = match servers {
+            [] => "No server is configured".to_owned(),
+            _ => format!("Configured servers: {}", servers.join(", ")),
+        };
+        Self::of_gateway(json!({
+            "code": "UNKNOWN_SERVER",
+            "message": format!("There is no server '{name}' and no file of that name. {configured}"),
+            "category": "validation",
+            "retryable": false,
+            "details": { "server": name, "servers": servers },
+            "request_id": Uuid::now_v7(),
+        }))
+    }
+
+    /// The error object.
+    pub(crate) fn error(&self) -> &Value {
+        &self.error
+    }
+
     fn new(kind: Kind, code: &str, message: &str) -> Self {
         let category = match kind {
             Kind::Usage | Kind::Configuration => "validation",

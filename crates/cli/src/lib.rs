@@ -55,6 +55,7 @@ fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
             Command::Call(call) => commands::call::run(common, call, output).await,
             Command::Tools(tools) => commands::tools::run(common, tools, output).await,
             Command::Activity(activity) => commands::activity::run(common, *activity, output).await,
+            Command::Contract(contract) => commands::contract::run(common, contract, output).await,
             Command::Config(config) => commands::config::run(common, config, output).await,
             Command::Status => commands::status::run(common, output).await,
         }

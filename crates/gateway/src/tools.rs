@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Availability, Entry, Query, present};
+use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
 use crate::Gateway;
@@ -53,6 +54,12 @@ impl Gateway {
             _ => self.known_tool(&name.server, &name.tool)?,
         };
         let mut tool = json!(present::described(&entry));
+        if entry.annotations().map(Json::text) != entry.tool().annotations.as_ref().map(Json::text)
+        {
+            // The operator has the last word on calls; what the server itself says is still to be seen.
+            let own = entry.tool().annotations.as_ref();
+            tool["server_annotations"] = own.map_or_else(|| json!({}), Json::to_value);
+        }
         tool["class"] = json!(entry.effect().as_str());
         tool["status"] = json!(status_word(entry.availability()));
         Ok(tool)

@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod call;
 pub(crate) mod config;
+pub(crate) mod contract;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stdio;

@@ -302,7 +302,12 @@ pub(crate) struct Tool {
     input_schema: BTreeMap<String, Value>,
     /// What the server or the operator says about it.
     annotations: Option<BTreeMap<String, Value>>,
+    /// What the server says where the operator says something else.
+    server_annotations: Option<BTreeMap<String, Value>>,
     call_with: Variant,
+    /// The tool's own, such as its definition.
+    #[schema(rename = "_meta")]
+    meta: Option<BTreeMap<String, Value>>,
     class: Class,
     /// Whether it can be called.
     status: String,

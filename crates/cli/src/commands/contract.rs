@@ -1,0 +1,236 @@
+//! `mcpproxy contract check SERVER|FILE`
+
+mod file;
+mod page;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use mcpproxy_contract::check::checklist::{self, Report};
+use mcpproxy_contract::check::{self};
+use mcpproxy_contract::wire::DEFINITION_KEY;
+use mcpproxy_contract::{Rule, Violation};
+use mcpproxy_gateway::Wanted;
+use mcpproxy_policy::Operation;
+use mcpproxy_wire::json::decode_for_display;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{Common, Contract};
+use crate::backend::Backend;
+use crate::failed::Failed;
+use crate::output::{Output, note, printable};
+use crate::progress::Progress;
+
+/// The most examples of a tool that are called.
+const CALLED_EXAMPLES: usize = 10;
+
+pub(crate) async fn run(
+    common: &Common,
+    contract: Contract,
+    output: Output,
+) -> Result<ExitCode, Failed> {
+    let Contract::Check { target, no_calls } = contract;
+    let report = if is_file(&target) {
+        checklist::report(&file::tools(&target)?, &[])
+    } else {
+        of_server(common, &target, !no_calls).await?
+    };
+    output.result(&json!(report).to_string(), |_| page::of(&report));
+    Ok(ExitCode::from(u8::from(!report.conforms())))
+}
+
+/// What exists as a file or is called like one.
+fn is_file(target: &str) -> bool {
+    let path = Path::new(target);
+    let is_json = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    path.is_file() || is_json
+}
+
+async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Report, Failed> {
+    let backend = Backend::find(&common.sources(), Wanted::Only(server.to_owned())).await?;
+    let progress = Progress::start("checking");
+    let report = gather(&backend, server, with_calls, &progress).await;
+    progress.end();
+    backend.finish().await;
+    report
+}
+
+/// One tool as the gateway shows it.
+struct Offered {
+    /// The tool as `tools/list` has it.
+    published: Value,
+    /// Whether the gateway lets it be called as a read.
+    is_readable: bool,
+}
+
+async fn gather(
+    backend: &Backend,
+    server: &str,
+    with_calls: bool,
+    progress: &Progress,
+) -> Result<Report, Failed> {
+    let offered = offered(backend, server, progress).await?;
+    let mut seen = Seen::default();
+    if with_calls {
+        let calls: Vec<(&str, usize, &Value)> = offered.iter().flat_map(calls).collect();
+        for (done, (tool, number, params)) in calls.iter().enumerate() {
+            progress.at(done as u64, calls.len() as u64);
+            seen.call(backend, server, tool, *number, params).await;
+        }
+    }
+    let tools: Vec<Value> = offered.into_iter().map(|one| one.published).collect();
+    Ok(checklist::report_with(
+        &tools,
+        &seen.results,
+        &seen.violations,
+    ))
+}
+
+/// Every tool of a server that is there and offers some.
+async fn offered(
+    backend: &Backend,
+    server: &str,
+    progress: &Progress,
+) -> Result<Vec<Offered>, Failed> {
+    let servers = backend.servers(server).await?;
+    let Some(state) = servers.iter().find(|one| one["name"] == server) else {
+        let names = servers.iter().filter_map(|one| one["name"].as_str());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        return Err(Failed::unknown_server(server, &names));
+    };
+    let listed = decode_for_display(&backend.tools(None, Some(server)).await?);
+    let rows = listed["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    if rows.is_empty() {
+        return Err(nothing_to_check(server, state));
+    }
+    let mut offered = Vec::with_capacity(rows.len());
+    for (done, row) in rows.iter().enumerate() {
+        progress.at(done as u64, rows.len() as u64);
+        let qualified = row["name"].as_str().unwrap_or_default();
+        let name = qualified
+            .strip_prefix(&format!("{server}:"))
+            .unwrap_or(qualified);
+        let shown = decode_for_display(&backend.tool(server, name).await?);
+        offered.push(Offered::new(name, shown));
+    }
+    Ok(offered)
+}
+
+fn nothing_to_check(server: &str, state: &Value) -> Failed {
+    let word = state["state"].as_str().unwrap_or("unknown");
+    let reason = state["reason"].as_str();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    Failed::refused(format!(
+        "Server '{server}' offers no tools to check; its state is {word}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
+    ))
+}
+
+/// The calls to be made: the examples of a tool that announces the contract, and that both its
+/// category and the gateway take for one that changes nothing.
+fn calls(offered: &Offered) -> impl Iterator<Item = (&str, usize, &Value)> {
+    let tool = &offered.published;
+    let definition = &tool["_meta"][DEFINITION_KEY];
+    let is_called =
+        check::announces(tool) && offered.is_readable && definition["category"] != "mutation";
+    let examples = definition["examples"].as_array().filter(|_| is_called);
+    let name = tool["name"].as_str().unwrap_or_default();
+    examples
+        .into_iter()
+        .flatten()
+        .take(CALLED_EXAMPLES)
+        .enumerate()
+        .filter(|(_, example)| example["params"].is_object())
+        .map(move |(index, example)| (name, index + 1, &example["params"]))
+}
+
+/// What calls showed.
+#[derive(Default)]
+struct Seen {
+    results: Vec<(String, Value)>,
+    /// What the gateway found in results that it did not pass on.
+    violations: Vec<Violation>,
+}
+
+/// A violation as the gateway tells of it.
+#[derive(Deserialize)]
+struct Told {
+    rule: Rule,
+    message: String,
+}
+
+impl Seen {
+    async fn call(
+        &mut self,
+        backend: &Backend,
+        server: &str,
+        tool: &str,
+        number: usize,
+        params: &Value,
+    ) {
+        let request = json!({
+            "name": format!("{server}:{tool}"),
+            "args": params,
+            "intent": { "operation_type": "read", "reason": "contract check" },
+        });
+        match backend.call(Operation::Read, request).await {
+            Ok(result) => {
+                let mut result = decode_for_display(&result);
+                self.results
+                    .push((tool.to_owned(), result["structuredContent"].take()));
+            }
+            Err(failed) => {
+                let told = &failed.error()["details"]["contract_violations"];
+                let told: Vec<Told> = Deserialize::deserialize(told).unwrap_or_default();
+                if told.is_empty() {
+                    let message = failed.error()["message"].as_str().unwrap_or_default();
+                    note(&printable(&format!(
+                        "example {number} of '{tool}' gave no result: {message}"
+                    )));
+                }
+                self.violations
+                    .extend(told.into_iter().map(|one| Violation {
+                        tool: tool.to_owned(),
+                        rule: one.rule,
+                        message: one.message,
+                    }));
+            }
+        }
+    }
+}
+
+// === impl Offered ===
+
+impl Offered {
+    /// The tool under its own name and with its own annotations.
+    fn new(name: &str, mut shown: Value) -> Self {
+        let is_readable = shown["class"] == "read" && shown["status"] == "callable";
+        let own = shown.get_mut("server_annotations").map(Value::take);
+        let mut published = Map::new();
+        published.insert("name".to_owned(), json!(name));
+        for key in [
+            "title",
+            "description",
+            "inputSchema",
+            "outputSchema",
+            "annotations",
+            "_meta",
+        ] {
+            if let Some(value) = shown.get_mut(key) {
+                published.insert(key.to_owned(), value.take());
+            }
+        }
+        if let Some(own) = own {
+            published.insert("annotations".to_owned(), own);
+        }
+        Self {
+            published: Value::Object(published),
+            is_readable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

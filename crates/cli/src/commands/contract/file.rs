@@ -1,0 +1,57 @@
+//! Tools from a file.
+
+use std::fs::File;
+use std::io::Read;
+
+use serde_json::Value;
+
+use crate::failed::Failed;
+use crate::output::note;
+
+/// The largest file that is read.
+const FILE_LIMIT: u64 = 64 * 1024 * 1024;
+
+/// What a file should hold.
+const EXPECTED: &str =
+    "it must hold the JSON of a tools/list result, {\"tools\": […]}, or a list of tools";
+
+/// The tools in a file.
+pub(super) fn tools(path: &str) -> Result<Vec<Value>, Failed> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_LIMIT).read_to_string(&mut text))
+        .map_err(|error| {
+            Failed::usage(format!(
+                "the file {path} cannot be read: {error}; {EXPECTED}"
+            ))
+        })?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        Failed::usage(format!("the file {path} is not JSON: {error}; {EXPECTED}"))
+    })?;
+    if is_a_part(&value) {
+        note("the file holds one page of several; only its tools are checked");
+    }
+    listed(value)
+        .ok_or_else(|| Failed::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
+}
+
+/// The list in one of its forms: alone, in a result of `tools/list`, or in a whole response.
+pub(super) fn listed(mut value: Value) -> Option<Vec<Value>> {
+    let list = match &mut value {
+        Value::Array(_) => value,
+        Value::Object(fields) => match fields.get_mut("result") {
+            Some(result) => result.get_mut("tools")?.take(),
+            None => fields.get_mut("tools")?.take(),
+        },
+        _ => return None,
+    };
+    match list {
+        Value::Array(tools) => Some(tools),
+        _ => None,
+    }
+}
+
+/// Whether more pages follow.
+fn is_a_part(value: &Value) -> bool {
+    value["nextCursor"].is_string() || value["result"]["nextCursor"].is_string()
+}
