@@ -80,7 +80,7 @@ pub async fn serve_stdio(service: impl Into<Arc<Service>>) -> Result<(), ServeEr
 
 /// Serves over Streamable HTTP under `/mcp` until ctrl-c or SIGTERM, for callers on this machine.
 ///
-/// An address that others can reach is refused; see [`http`] for how to serve there.
+/// An address that others can reach is refused; see [`http()`] for how to serve there.
 pub async fn serve_http(
     service: impl Into<Arc<Service>>,
     address: impl ToSocketAddrs,

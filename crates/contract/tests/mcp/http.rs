@@ -29,9 +29,9 @@ async fn a_session_begins_lists_and_calls() {
     assert_eq!(result["protocolVersion"], "2025-11-25");
     assert_eq!(result["serverInfo"]["name"], "cards");
     let session = [("mcp-session-id", begun.header("mcp-session-id"))];
-    let began = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(
-        server.post(&session, &began).await.status,
+        server.post(&session, &ready).await.status,
         StatusCode::ACCEPTED
     );
 

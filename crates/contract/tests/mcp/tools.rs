@@ -44,14 +44,18 @@ pub(crate) struct Nothing {}
 /// A parameter whose rule breaks.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 pub(crate) struct Fragile {
-    /// Anything but "x" breaks the rule.
+    /// Only "x" is right, and "y" breaks the rule itself.
     #[garde(length(chars, max = 10), custom(breaks))]
     value: String,
 }
 
-fn breaks(value: &str, (): &()) -> garde::Result {
-    assert_eq!(value, "x", "a secret of the rule");
-    Ok(())
+fn breaks<C>(value: &str, _: &C) -> garde::Result {
+    assert_ne!(value, "y", "a secret of the rule");
+    if value == "x" {
+        Ok(())
+    } else {
+        Err(garde::Error::new("must be x"))
+    }
 }
 
 pub(crate) struct GetCard;
