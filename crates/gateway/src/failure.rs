@@ -303,7 +303,8 @@ impl Failure {
         })
     }
 
-    fn masked(mut self, mask: &Mask) -> Self {
+    /// The same without secrets of the configuration.
+    pub(crate) fn masked(mut self, mask: &Mask) -> Self {
         self.message = mask.apply(&self.message).into_owned();
         self.details = mask_map(self.details, mask);
         self
@@ -344,7 +345,7 @@ impl From<Denial> for Failure {
 }
 
 /// Whether a call that got no answer may have done something.
-fn effect_of(sent: bool, operation: Operation) -> &'static str {
+pub(crate) fn effect_of(sent: bool, operation: Operation) -> &'static str {
     match (sent, operation) {
         (false, _) => "The call was not sent.",
         (true, Operation::Read) => "The call was sent; as a read it is safe to repeat.",

@@ -4,6 +4,7 @@
 //! to. It knows no HTTP. Start reading at [`call`], the straight line.
 
 pub mod call;
+mod contract_check;
 mod contract_server;
 pub mod demo;
 pub mod discover;

@@ -12,6 +12,7 @@ use mcpproxy_wire::Tool;
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
+use crate::contract_check::tell_of_definitions;
 use crate::redaction;
 use crate::servers::{Servers, needs_restart};
 use crate::settings::{Durability, Settings, Store};
@@ -59,6 +60,7 @@ impl Observer for Observing {
     fn listed(&self, server: &str, tools: Vec<Tool>) {
         let before = self.definitions(server);
         self.catalog.replace(server, ServerListing { tools });
+        tell_of_definitions(server, &self.catalog.snapshot());
         let (Some(log), Some(before)) = (&self.log, before) else {
             return;
         };

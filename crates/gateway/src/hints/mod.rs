@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use mcpproxy_activity::Caller;
 use mcpproxy_catalog::{Entry, Snapshot};
 use mcpproxy_contract::hints::AgentHints;
-use mcpproxy_policy::Warning;
+use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_policy::hints::vet;
 use mcpproxy_wire::CallResult;
 use serde_json::Value;
@@ -134,20 +134,19 @@ fn says_something_of_the_tool(code: &str) -> bool {
 
 impl Gateway {
     /// What a server answered, as it may be passed on. From one that announces the tool contract
-    /// the hints are vetted; the answers of all others stay as they are.
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "this is the place where an answer that breaks the contract is refused"
-    )]
+    /// the answer is held to the contract and its hints are vetted; the answers of all others stay
+    /// as they are.
     pub(crate) fn answer_of(
         &self,
         entry: &Entry,
+        variant: Operation,
         result: CallResult,
         warnings: &mut Vec<Warning>,
     ) -> Result<CallResult, Failure> {
         if !entry.announces_contract() {
             return Ok(result);
         }
+        self.hold_to_contract(entry, variant, &result, warnings)?;
         let catalog = self.catalog.snapshot();
         let (result, warning) = vetting::vetted(result, entry.server(), &catalog);
         warnings.extend(warning);
