@@ -41,6 +41,10 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
 
+/// Makes everything kept so far old when it is dropped: a call that is given up is dropped too.
+#[derive(Debug)]
+pub(crate) struct Outdating<'a>(&'a Cache);
+
 #[derive(Debug, Default)]
 struct Kept {
     results: HashMap<Key, Result>,
@@ -68,9 +72,9 @@ impl Cache {
         Epoch(self.epoch.load(Ordering::SeqCst))
     }
 
-    /// Something was changed: nothing kept so far is given out again.
-    pub(crate) fn outdate(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
+    /// While this lives, something may be changed; afterwards nothing kept so far is given out.
+    pub(crate) fn outdating(&self) -> Outdating<'_> {
+        Outdating(self)
     }
 
     /// The kept result, if it is still good.
@@ -105,6 +109,14 @@ impl Cache {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(key, result);
         kept.shrink();
+    }
+}
+
+// === impl Outdating ===
+
+impl Drop for Outdating<'_> {
+    fn drop(&mut self) {
+        self.0.epoch.fetch_add(1, Ordering::SeqCst);
     }
 }
 

@@ -103,6 +103,29 @@ pub(crate) fn unknown_suggestions(tool: &Registered, removed: &[String]) {
     );
 }
 
+/// A call that has begun. One that is dropped before its end was given up by its caller.
+pub(crate) struct UnderWay {
+    is_ended: bool,
+}
+
+impl UnderWay {
+    pub(crate) fn begin() -> Self {
+        Self { is_ended: false }
+    }
+
+    pub(crate) fn ended(mut self) {
+        self.is_ended = true;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            tracing::warn!("tool call was given up by its caller before it ended");
+        }
+    }
+}
+
 /// What came back, in a few words and without its content.
 fn summary(data: &Value) -> String {
     match data {

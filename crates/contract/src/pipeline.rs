@@ -62,7 +62,12 @@ impl Service {
         let span = observe::span(name, context);
         async {
             observe::start(tool, &arguments);
-            let attempt = self.attempt(index, tool, arguments, context).await;
+            let under_way = observe::UnderWay::begin();
+            let attempt = self.attempt(index, tool, arguments, context);
+            // A rule on a parameter is the author's code as well as the handler is.
+            let attempt = AssertUnwindSafe(attempt).catch_unwind().await;
+            let attempt = attempt.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            under_way.ended();
             self.finish(index, tool, attempt, context, started)
         }
         .instrument(span)
@@ -93,11 +98,10 @@ impl Service {
             });
         }
         let epoch = self.cache.epoch();
+        // Dropped after the handler ran, failed, or was given up: it may have taken effect.
+        let outdating = (!tool.definition.effect.is_read()).then(|| self.cache.outdating());
         let ran = run(tool, &params, context).await;
-        if !tool.definition.effect.is_read() {
-            // It may have taken effect even if it failed.
-            self.cache.outdate();
-        }
+        drop(outdating);
         let (data, hints) = self.check_result(index, tool, ran?)?;
         if let (Some(key), Some(ttl)) = (key, tool.definition.cache_ttl) {
             let ttl = Duration::from_secs(u64::from(ttl));
@@ -324,14 +328,18 @@ async fn guarded(
     context: &ToolContext,
 ) -> Result<(Value, AgentHints), ToolError> {
     let calling = AssertUnwindSafe(async { tool.tool.call(params, context).await });
-    calling.catch_unwind().await.unwrap_or_else(|panic| {
-        let said = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
-        Err(ToolError::internal(format!("the handler panicked: {said}")))
-    })
+    let called = calling.catch_unwind().await;
+    called.unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
+/// A panic as an error: what it said goes to the log.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    ToolError::internal(format!("the tool panicked: {said}"))
 }
 
 fn may_repeat(tool: &Registered) -> bool {

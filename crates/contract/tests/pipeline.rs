@@ -365,6 +365,69 @@ async fn a_timeout_of_a_mutation_is_an_unknown_outcome() {
     assert!(set.error().unwrap().retryable, "it can be repeated safely");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_given_up_makes_kept_results_old_as_well() {
+    let mut registry = Registry::new("cards", Version::new(1, 0, 0));
+    let runs = Runs::default();
+    let read = GetCard {
+        runs: runs.clone(),
+        work: fine,
+    };
+    registry.register(read).unwrap();
+    registry.register(WriteForever).unwrap();
+    let service = registry.into_service().unwrap();
+    call(&service, "get-card").await;
+    let given_up = call(&service, "write-forever");
+    let a_moment = Duration::from_millis(10);
+    assert!(tokio::time::timeout(a_moment, given_up).await.is_err());
+    assert!(!call(&service, "get-card").await.metadata().cached);
+}
+
+mod panicking_rule {
+    use super::*;
+
+    #[derive(Serialize, Deserialize, JsonSchema, Validate)]
+    pub(crate) struct Text {
+        /// The text.
+        #[garde(custom(with_a_bug), length(chars, max = 5))]
+        text: String,
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form garde asks for")]
+    fn with_a_bug(text: &str, _: &()) -> garde::Result {
+        assert_ne!(text, "boom", "a rule with a bug");
+        Ok(())
+    }
+
+    pub(crate) struct CheckText;
+
+    impl Tool for CheckText {
+        const NAME: &'static str = "check-text";
+        type Category = Query;
+        type Params = Text;
+        type Output = Card;
+        fn definition() -> Definition<Self> {
+            let mut definition = definition::<Self>(None, true);
+            definition.examples[0].params = json!({ "text": "fine" });
+            definition
+        }
+        async fn call(&self, _: &Text, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+            Ok(answer(1))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_panics_costs_one_call() {
+    let service = service_of(panicking_rule::CheckText);
+    let boom = json!({ "text": "boom" });
+    let result = service.call("check-text", boom, &agent()).await;
+    assert_eq!(code(&result), "INTERNAL");
+    let fine = json!({ "text": "fine" });
+    let result = service.call("check-text", fine, &agent()).await;
+    assert!(result.error().is_none());
+}
+
 mod old {
     use super::*;
     use jiff::civil::date;

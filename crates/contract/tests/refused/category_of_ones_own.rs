@@ -1,0 +1,16 @@
+//! There are four categories and no fifth.
+//~ sealed::Sealed` is not satisfied
+#[path = "shared.rs"]
+mod shared;
+use mcpproxy_contract::{Category, CategoryName, Effect};
+use shared::*;
+
+enum Guess {}
+
+impl Category for Guess {
+    type Cache = Option<Ttl>;
+    const NAME: CategoryName = CategoryName::Mutation;
+    const EFFECT: Effect = Effect::Reads;
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+//! Every required field of a definition: none can be left out.
+//~ missing fields `cache`, `examples`, `idempotent` and 4 other fields
+#[path = "shared.rs"]
+mod shared;
+use shared::*;
+
+struct GetCard;
+
+impl Tool for GetCard {
+    const NAME: &'static str = "get-card";
+    type Category = Query;
+    type Params = CardParams;
+    type Output = Card;
+
+    fn definition() -> Definition<Self> {
+        Definition {
+            description: description(),
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+        Ok(Answer::new(card(), hints()))
+    }
+}
+
+fn main() {}
