@@ -159,10 +159,11 @@ fn tool_report(
     let lines = LINES.iter().enumerate().map(|(index, line)| LineReport {
         line: index + 1,
         text: line.text,
-        verdict: verdict(line, announces, &found, results),
+        verdict: verdict(line, &found, results),
     });
     let lines = lines.collect();
-    let has_line = |rule: Rule| LINES.iter().any(|line| line.rules.contains(&rule));
+    let has_line =
+        |rule: Rule| rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule));
     let besides = found
         .into_iter()
         .filter(|violation| !has_line(violation.rule))
@@ -176,12 +177,14 @@ fn tool_report(
     }
 }
 
-fn verdict(line: &Line, announces: bool, found: &[Violation], results: &Results<'_>) -> Verdict {
+fn verdict(line: &Line, found: &[Violation], results: &Results<'_>) -> Verdict {
     match line.decided {
-        Decided::ByDefinition if !announces => {
-            Verdict::of(vec!["the tool does not announce the contract".to_owned()])
+        Decided::ByTool => Verdict::of(messages(found, line.rules)),
+        Decided::ByDefinition => {
+            // Without a definition there is nothing that these rules could have been checked on.
+            let silent = messages(found, &[Rule::Announced]);
+            Verdict::of([silent, messages(found, line.rules)].concat())
         }
-        Decided::ByTool | Decided::ByDefinition => Verdict::of(messages(found, line.rules)),
         Decided::ByResults => by_results(line, results),
         Decided::ByConfidence => match by_results(line, results) {
             Verdict::Holds => by_confidence(&results.structured),

@@ -1,6 +1,6 @@
 //! The report as people read it.
 
-use mcpproxy_contract::check::checklist::{Report, ToolReport, Verdict};
+use mcpproxy_contract::check::checklist::{LineReport, Report, ToolReport, Verdict};
 
 use crate::output::{printable, table};
 
@@ -48,12 +48,15 @@ fn row(tool: &ToolReport) -> Vec<String> {
 /// Every violated line of a tool with what is wrong; nothing if nothing is.
 fn violations(tool: &ToolReport) -> String {
     let mut shown = String::new();
-    for line in &tool.lines {
-        if let Verdict::Violated { messages } = &line.verdict {
-            shown.push_str(&format!("  ✗ {:>2}  {}\n", line.line, line.text));
-            for message in messages {
-                shown.push_str(&format!("        {}\n", on_one_line(message)));
-            }
+    let mut lines = tool.lines.iter().filter_map(violated).peekable();
+    while let Some((line, messages)) = lines.next() {
+        shown.push_str(&format!("  ✗ {:>2}  {}\n", line.line, line.text));
+        // What several lines have in common is said once, below the last of them.
+        if lines.peek().is_some_and(|(_, next)| *next == messages) {
+            continue;
+        }
+        for message in messages {
+            shown.push_str(&format!("        {}\n", on_one_line(message)));
         }
     }
     for violation in &tool.besides {
@@ -63,6 +66,13 @@ fn violations(tool: &ToolReport) -> String {
         return shown;
     }
     format!("\n{}\n{shown}", on_one_line(&tool.tool))
+}
+
+fn violated(line: &LineReport) -> Option<(&LineReport, &[String])> {
+    match &line.verdict {
+        Verdict::Violated { messages } => Some((line, messages)),
+        _ => None,
+    }
 }
 
 fn legend(report: &Report) -> String {
