@@ -144,7 +144,7 @@ mod tests {
     fn a_clock_that_goes_back_is_no_time_at_all() {
         let now = Timestamp::from_second(1_000).unwrap();
         let earlier = Timestamp::from_second(400).unwrap();
-        assert_eq!(between(earlier, now), Duration::from_secs(600));
+        assert_eq!(between(earlier, now), Duration::from_mins(10));
         assert_eq!(between(now, earlier), Duration::ZERO);
         assert_eq!(due_after(Timestamp::MAX, DAY), Timestamp::MAX);
     }

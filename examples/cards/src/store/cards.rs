@@ -122,6 +122,19 @@ impl Reading<'_> {
         Ok(twins.collect::<Result<_, _>>()?)
     }
 
+    /// The card of a deck, or of all, that has been due for longest.
+    pub(crate) fn next_due(
+        &self,
+        deck: Option<&DeckId>,
+        now: Timestamp,
+    ) -> Result<Option<Card>, StoreError> {
+        let sql = "SELECT * FROM cards WHERE (:deck IS NULL OR deck = :deck) AND due_at <= :now
+            ORDER BY due_at, number LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let values = named_params! { ":deck": deck.map(deck_number), ":now": milliseconds(now) };
+        Ok(statement.query_row(values, card_of).optional()?)
+    }
+
     /// When each card of a deck, or of all, is due; the next one first.
     pub(crate) fn due_times(&self, deck: Option<&DeckId>) -> Result<Vec<Timestamp>, StoreError> {
         let sql = "SELECT due_at FROM cards WHERE ?1 IS NULL OR deck = ?1 ORDER BY due_at";
@@ -242,6 +255,19 @@ impl Writing<'_> {
             },
         )?;
         Ok(())
+    }
+}
+
+// === impl CardChanges ===
+
+impl CardChanges {
+    /// Whether there is anything to change.
+    pub(crate) fn any(&self) -> bool {
+        self.front.is_some()
+            || self.back.is_some()
+            || self.explanation.is_some()
+            || self.tags.is_some()
+            || self.difficulty.is_some()
     }
 }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 use super::{Grading, NewCard, NewDeck, StoreError, Writing};
 use crate::model::{Difficulty, Grade};
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
+
+/// The decks are older than the first review.
+const DAYS_BEFORE: u32 = 14;
 
 struct SeedDeck {
     name: &'static str,
@@ -145,7 +148,7 @@ const DECKS: &[SeedDeck] = &[
 /// Makes the first decks and cards, with reviews of the days before.
 pub(super) fn plant(writing: &Writing<'_>) -> Result<(), StoreError> {
     for seed in DECKS {
-        let deck = writing.create_deck(&NewDeck {
+        let deck = on_day(writing, DAYS_BEFORE).create_deck(&NewDeck {
             name: seed.name.to_owned(),
             description: seed.description.map(str::to_owned),
             by: None,
@@ -172,11 +175,10 @@ fn plant_card(
     new: &NewCard,
     reviews: &[(u32, Grade, u32)],
 ) -> Result<(), StoreError> {
-    let on_day = |ago: u32| Writing::new(writing.connection, before(writing, ago));
     let first = reviews.first().map_or(1, |(ago, ..)| ago + 1);
-    let card = on_day(first).create_card(new)?;
+    let card = on_day(writing, first).create_card(new)?;
     for (ago, grade, answer_time_ms) in reviews {
-        on_day(*ago).record(&Grading {
+        on_day(writing, *ago).record(&Grading {
             card_id: card.card_id.clone(),
             grade: *grade,
             answer_time_ms: Some(*answer_time_ms),
@@ -186,7 +188,8 @@ fn plant_card(
     Ok(())
 }
 
-fn before(writing: &Writing<'_>, days: u32) -> jiff::Timestamp {
-    let earlier = writing.now.saturating_sub(DAY * days);
-    earlier.unwrap_or(jiff::Timestamp::MIN)
+/// The same some days before.
+fn on_day<'a>(writing: &Writing<'a>, days_ago: u32) -> Writing<'a> {
+    let earlier = writing.now.saturating_sub(DAY * days_ago);
+    Writing::new(writing.connection, earlier.unwrap_or(jiff::Timestamp::MIN))
 }

@@ -130,9 +130,7 @@ async fn work_that_fails_or_panics_half_way_has_changed_nothing() {
     let panicked = store
         .write(noon(), |writing| {
             writing.create_card(&new_card(1, "Unfinished"))?;
-            if writing.count_cards(None)? > 0 {
-                panic!("on purpose");
-            }
+            assert_eq!(writing.count_cards(None)?, 0, "on purpose");
             Ok(())
         })
         .await;
