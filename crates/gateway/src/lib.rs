@@ -14,6 +14,7 @@ pub mod menu;
 mod nearest;
 mod noted;
 mod on_record;
+pub mod own;
 mod rate;
 pub mod records;
 pub mod redaction;
@@ -25,7 +26,7 @@ pub mod settings;
 mod status;
 pub mod tools;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -57,7 +58,7 @@ pub struct Gateway {
     rates: rate::RateLimits,
     hints: Arc<hints::Hints>,
     runtime: Runtime,
-    built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
+    built_ins: Vec<NamedBuiltIn>,
     wanted: Wanted,
     /// Why the file on disk is not what runs, after a change that could not be used.
     problem: Mutex<Option<String>>,
@@ -70,6 +71,9 @@ pub struct Gateway {
     started: Instant,
 }
 
+/// A server inside this program, with its name.
+pub type NamedBuiltIn = (Arc<str>, Arc<dyn BuiltIn>);
+
 /// How a gateway is put together.
 #[derive(Default)]
 pub struct Options {
@@ -78,7 +82,7 @@ pub struct Options {
     /// Which of the configured servers to start.
     pub wanted: Wanted,
     /// Servers inside this program, by their names.
-    pub built_ins: Vec<(Arc<str>, Arc<dyn BuiltIn>)>,
+    pub built_ins: Vec<NamedBuiltIn>,
     /// Who writes the log: a daemon, or a command with a gateway of its own.
     pub role: Role,
 }
@@ -99,7 +103,7 @@ impl Gateway {
         if settings.demo {
             built_ins.push((demo::NAME.into(), Arc::new(demo::Cards::default())));
         }
-        let gateway = Arc::new(Self {
+        let gateway = Arc::new_cyclic(|gateway: &Weak<Self>| Self {
             mask: ArcSwap::from_pointee(Mask::new(settings.secrets())),
             catalog,
             servers: ArcSwap::default(),
@@ -108,7 +112,7 @@ impl Gateway {
             rates: rate::RateLimits::default(),
             hints: Arc::default(),
             runtime,
-            built_ins,
+            built_ins: with_own(built_ins, gateway),
             wanted: options.wanted,
             problem: Mutex::default(),
             reconciling: Mutex::default(),
@@ -139,4 +143,13 @@ impl Gateway {
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
     }
+}
+
+/// The built-in servers, and our own tools first of all: nobody can take their name.
+fn with_own(others: Vec<NamedBuiltIn>, gateway: &Weak<Gateway>) -> Vec<NamedBuiltIn> {
+    let own: Arc<dyn BuiltIn> = Arc::new(own::server(Weak::clone(gateway)));
+    let others = others.into_iter().filter(|(name, _)| **name != *own::NAME);
+    std::iter::once((own::NAME.into(), own))
+        .chain(others)
+        .collect()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcpproxy_gateway::settings::{Environment, Sources, load};
 use mcpproxy_gateway::{CallRequest, Caller, Code, Gateway, Options};
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::BuiltIn;
+use mcpproxy_upstream::{BuiltIn, Origin};
 use mcpproxy_wire::{Json, RpcError};
 
 struct Fragile;
@@ -29,6 +29,7 @@ impl BuiltIn for Fragile {
         &'a self,
         tool: &'a str,
         _arguments: &'a str,
+        _: Origin<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             assert_ne!(tool, "break", "a secret cause");

@@ -9,15 +9,16 @@ use serde_json::json;
 use super::problem::shown;
 use super::shape::{Kind, Reader, Shape, join};
 use super::written::Server;
+use crate::own;
 
 /// Names longer than this make tool names that clients refuse.
 const NAME_LIMIT: usize = 64;
 
 const NAME_ALLOWED: &str =
-    "1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__'";
+    "1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'";
 
 /// The same as a pattern, for the JSON Schema.
-pub(super) const NAME_PATTERN: &str = "^(?!.*__)[A-Za-z0-9_.-]{1,64}$";
+pub(super) const NAME_PATTERN: &str = "^(?!.*__)(?!mcpproxy$)[A-Za-z0-9_.-]{1,64}$";
 
 /// The servers in the order written, with checked names.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -139,7 +140,12 @@ fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
         && name.len() <= NAME_LIMIT
         && name.chars().all(is_allowed)
         && !name.contains("__");
-    if !is_valid {
+    if name == own::NAME {
+        let message = format!(
+            "server name '{name}' is taken by the tools of the gateway itself, allowed: any other name"
+        );
+        reader.report_at(offset, message);
+    } else if !is_valid {
         let name = shown(name);
         reader.report_at(
             offset,

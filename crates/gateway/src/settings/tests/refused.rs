@@ -27,7 +27,7 @@ fn check_server(server: &str, expected: &str) {
 #[track_caller]
 fn check_name(name: &str) {
     let refused = format!(
-        "server name '{name}' is not allowed, allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__'"
+        "server name '{name}' is not allowed, allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'"
     );
     let server = "{ \"command\": \"x\" }";
     check(
@@ -270,7 +270,7 @@ fn servers() {
     check(
         "{ \"mcpServers\": [{ \"command\": \"x\" }] }",
         &[
-            "1:18: missing key 'name' in mcpServers[0], allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__'",
+            "1:18: missing key 'name' in mcpServers[0], allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'",
         ],
     );
     check_server(
@@ -306,6 +306,19 @@ fn server_names() {
     let longest = "x".repeat(64);
     let config = format!("{{ \"mcpServers\": {{ \"{longest}\": {{ \"command\": \"x\" }} }} }}");
     assert_eq!(&*Scene::with(&config).settings().servers[0].name, longest);
+}
+
+#[test]
+fn the_name_of_our_own_server_is_taken() {
+    let refused = "server name 'mcpproxy' is taken by the tools of the gateway itself, allowed: any other name";
+    check(
+        "{ \"mcpServers\": {\n\"mcpproxy\": { \"command\": \"x\" } } }",
+        &[&format!("2:1: {refused}")],
+    );
+    check(
+        "{ \"mcpServers\": [{ \"name\": \"mcpproxy\", \"command\": \"x\" }] }",
+        &[&format!("1:28: {refused}")],
+    );
 }
 
 #[test]
@@ -361,7 +374,7 @@ fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
             &format!("2:1: unknown key 'x' at the top level. Allowed: {TOP_KEYS}"),
             "3:11: listen: found \"y\", allowed: an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"",
             "5:6: mcpServers.a: found neither 'command' nor 'url', allowed: exactly one of them",
-            "6:1: server name 'b c' is not allowed, allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__'",
+            "6:1: server name 'b c' is not allowed, allowed: 1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'",
             "6:8: mcpServers.b c: found neither 'command' nor 'url', allowed: exactly one of them",
             "6:33: mcpServers.b c.timeout: found \"z\", allowed: a duration from 1ms to 1h such as \"30s\"",
             "8:10: hints: found a number, allowed: an object",

@@ -1,0 +1,254 @@
+//! `check-servers`: whether each server is well, and what to do if it is not.
+
+use jiff::{SignedDuration, Timestamp};
+use mcpproxy_activity::{Filter, Kind, Record, Status as Ended};
+use mcpproxy_contract::prelude::*;
+
+use super::filters::{Filters, Status};
+use super::health::{ServerHealth, assess};
+use super::list_activity::{ListActivity, ListActivityParams};
+use super::list_servers::{ListServers, MOST_SERVERS, State};
+use super::restart_server::{RestartServer, RestartServerParams};
+use super::{Own, READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, failed, may};
+use crate::{Gateway, records};
+
+/// How many of the newest calls are looked at, of all servers together.
+const MOST_CALLS: usize = 1_000;
+
+/// How many are read at once.
+const PAGE: usize = 250;
+
+/// How many of the newest losses of connection are looked at.
+const MOST_LOSSES: usize = 100;
+
+/// How far back is looked where nothing else is asked for.
+const DEFAULT_HOURS: u32 = 24;
+
+/// Tells how servers are.
+pub(crate) struct CheckServers(pub(super) Own);
+
+/// Which servers, and how far back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CheckServersParams {
+    /// The server to check; all of them if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 100))]
+    server: Option<String>,
+    /// How many hours back calls are looked at, 1 to 168.
+    #[serde(default = "default_hours")]
+    #[garde(range(min = 1, max = 168))]
+    hours: u32,
+}
+
+/// How the servers are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CheckedServers {
+    /// Each server.
+    servers: Vec<ServerHealth>,
+    /// How many of them have a problem.
+    unwell: u64,
+    /// How many calls were looked at, the newest ones.
+    calls_examined: u64,
+    /// How many calls there were in the time that was asked about.
+    calls: u64,
+}
+
+impl Data for CheckedServers {}
+
+impl CheckServersParams {
+    /// One server, as far back as usual.
+    pub(super) fn of(server: &str) -> Self {
+        Self {
+            server: Some(server.to_owned()),
+            hours: DEFAULT_HOURS,
+        }
+    }
+}
+
+impl Tool for CheckServers {
+    const NAME: &'static str = "check-servers";
+    type Category = Analysis;
+    type Params = CheckServersParams;
+    type Output = CheckedServers;
+
+    fn definition() -> Definition<Self> {
+        Definition {
+            version: Version::new(1, 0, 0),
+            description: Description {
+                what: "Checks how well the MCP servers behind the gateway are: state, newest error, \
+                       failed calls and response times, with a remedy for each problem",
+                when: "calls to a server fail or are slow, or tools are missing",
+                returns: "for each server whether it can be reached, what is wrong and what to do about it",
+                uses: &[
+                    "is the github server healthy",
+                    "why do calls fail since this morning",
+                ],
+            },
+            permissions: &[READ_SERVERS, READ_ACTIVITY],
+            response_time: ResponseTime::Medium,
+            cache: None,
+            idempotent: true,
+            examples: vec![Example {
+                description: "One server that failed",
+                params: json!({ "server": "github", "hours": 1 }),
+                expected_result: json!({
+                    "servers": [{
+                        "name": "github",
+                        "state": "failed",
+                        "is_reachable": false,
+                        "tools": 0,
+                        "problem": "it could not be started or reached: the connection was refused",
+                        "remedy": "restart it with restart-server",
+                        "calls": 0,
+                        "failed": 0,
+                        "error_rate": 0.0,
+                    }],
+                    "unwell": 1,
+                    "calls_examined": 0,
+                    "calls": 0,
+                }),
+            }],
+            tags: &["servers", "health", "diagnosis", "errors"],
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &CheckServersParams,
+        context: &ToolContext,
+    ) -> Result<Answer<CheckedServers>, ToolError> {
+        let gateway = self.0.gateway()?;
+        if let Some(server) = &params.server {
+            gateway
+                .known_server(server)
+                .map_err(|failure| failed(failure).suggest(Suggestion::to::<ListServers>()))?;
+        }
+        let since = SignedDuration::from_hours(params.hours.into());
+        let filter = Filter {
+            server: params.server.clone(),
+            from: Timestamp::now().checked_sub(since).ok(),
+            ..Filter::default()
+        };
+        let (calls, counted) = newest_calls(&gateway, &filter).await?;
+        let losses = newest_losses(&gateway, &filter).await?;
+        let is_asked_for =
+            |name: &str| params.server.as_deref().is_none_or(|server| server == name);
+        let servers: Vec<ServerHealth> = gateway
+            .servers_status()
+            .iter()
+            .filter(|server| is_asked_for(&server.name))
+            .take(MOST_SERVERS)
+            .map(|server| assess(server, &calls, &losses))
+            .collect();
+        let evidence = Evidence::new(
+            gateway.log_quality(),
+            completeness(settled(&servers), servers.len() as u64),
+        )
+        .and(coverage(calls.len() as u64, counted));
+        let hints = AgentHints::new(&evidence, ValidityPeriod::Short).because(format!(
+            "Looked at {} servers and the newest {} of {counted} calls",
+            servers.len(),
+            calls.len()
+        ));
+        let hints = suggested(gateway.warned_of_log(hints), &servers, context);
+        let checked = CheckedServers {
+            unwell: unwell(&servers).count() as u64,
+            calls_examined: calls.len() as u64,
+            calls: counted,
+            servers,
+        };
+        Ok(Answer::new(checked, hints))
+    }
+}
+
+/// The newest calls that were made, newest first, and how many there are in all.
+async fn newest_calls(gateway: &Gateway, filter: &Filter) -> Result<(Vec<Record>, u64), ToolError> {
+    let filter = Filter {
+        kind: Some(Kind::ToolCall),
+        ..filter.clone()
+    };
+    let unreadable = |error| failed(records::unreadable(&error));
+    let counted = gateway.archive().count(&filter).await.map_err(unreadable)?;
+    let mut calls = Vec::new();
+    let mut before = None;
+    while calls.len() < MOST_CALLS {
+        let page = gateway.archive().page(&filter, before, PAGE).await;
+        let page = page.map_err(unreadable)?;
+        calls.extend(page.records.into_iter().map(without_payloads));
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    // What was called in between is new, and not among those that were counted.
+    let counted = counted.max(calls.len() as u64);
+    Ok((calls, counted))
+}
+
+/// The newest moments at which a server could not be reached, newest first.
+async fn newest_losses(gateway: &Gateway, filter: &Filter) -> Result<Vec<Record>, ToolError> {
+    let filter = Filter {
+        kind: Some(Kind::ServerChange),
+        status: Some(Ended::Error),
+        ..filter.clone()
+    };
+    let page = gateway.archive().page(&filter, None, MOST_LOSSES).await;
+    let page = page.map_err(|error| failed(records::unreadable(&error)))?;
+    Ok(page.records)
+}
+
+/// Payloads can be large, and nobody looks at them here.
+fn without_payloads(mut record: Record) -> Record {
+    record.arguments = None;
+    record.response = None;
+    record
+}
+
+/// How many servers have come to a state that lasts.
+fn settled(servers: &[ServerHealth]) -> u64 {
+    let settled = servers
+        .iter()
+        .filter(|server| server.state != State::Starting);
+    settled.count() as u64
+}
+
+fn unwell(servers: &[ServerHealth]) -> impl Iterator<Item = &ServerHealth> {
+    servers.iter().filter(|server| server.problem.is_some())
+}
+
+/// Restarts what failed, if the caller may; else reads why calls fail.
+fn suggested(mut hints: AgentHints, servers: &[ServerHealth], context: &ToolContext) -> AgentHints {
+    let failed = servers.iter().find(|server| server.state == State::Failed);
+    if let Some(server) = failed
+        && may(context, RESTART_SERVERS)
+    {
+        hints = hints.suggest(
+            Suggestion::with::<RestartServer>(&RestartServerParams::of(&server.name))
+                .priority(Priority::High)
+                .described(format!("Start '{}' anew", server.name))
+                .category(ActionCategory::Correction)
+                .expecting("The server answers, or tells why it cannot"),
+        );
+    }
+    let failing = servers.iter().filter(|server| server.failed > 0);
+    if let Some(server) = failing.max_by_key(|server| server.failed) {
+        let filters = Filters {
+            server: Some(server.name.clone()),
+            status: Some(Status::Error),
+            ..Filters::default()
+        };
+        hints = hints.suggest(
+            Suggestion::with::<ListActivity>(&ListActivityParams::of(filters))
+                .described(format!("Read why calls to '{}' failed", server.name))
+                .category(ActionCategory::Exploration),
+        );
+    }
+    hints
+}
+
+fn default_hours() -> u32 {
+    DEFAULT_HOURS
+}

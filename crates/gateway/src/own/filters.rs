@@ -1,0 +1,158 @@
+//! Which records a tool is asked about: the filters of the REST interface, as parameters.
+
+use mcpproxy_contract::prelude::*;
+use uuid::Uuid;
+
+use crate::records::Pair;
+
+/// Which records are asked for; what is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Filters {
+    /// Only what is about this server, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 100))]
+    pub(super) server: Option<String>,
+    /// Only what is about this tool, by its name without the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 200))]
+    pub(super) tool: Option<String>,
+    /// Only what this client asked for, by the name it gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 100))]
+    pub(super) agent: Option<String>,
+    /// Only what ended like this; `blocked` was refused, of `in_doubt` nobody saw the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    pub(super) status: Option<Status>,
+    /// Only calls that declared this operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    pub(super) intent_type: Option<Operation>,
+    /// Only this kind of record; calls are `tool_call`, refused ones `policy_decision`.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    pub(super) kind: Option<Kind>,
+    /// Only what was done for this request, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    pub(super) request_id: Option<Uuid>,
+    /// Not before this: a time, a date (UTC), or so long ago, such as 15m, 24h or 7d.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 64))]
+    pub(super) from: Option<String>,
+    /// Before this, written like `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 64))]
+    pub(super) to: Option<String>,
+    /// Words that stand in server, tool, reason, error or arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 200))]
+    pub(super) text: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    Success,
+    Error,
+    Blocked,
+    InDoubt,
+}
+
+/// The operation of a call.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Operation {
+    Read,
+    Write,
+    Destructive,
+}
+
+/// What kind of thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    ToolCall,
+    PolicyDecision,
+    Discovery,
+    ServerChange,
+    ToolChange,
+    TokenChange,
+    ConfigChange,
+    System,
+}
+
+impl Filters {
+    /// The same as parameters of the REST interface, whose readers check them.
+    pub(super) fn to_pairs(&self) -> Vec<Pair> {
+        let given = [
+            ("server", self.server.clone()),
+            ("tool", self.tool.clone()),
+            ("agent", self.agent.clone()),
+            ("status", self.status.as_ref().and_then(word)),
+            ("intent_type", self.intent_type.as_ref().and_then(word)),
+            ("type", self.kind.as_ref().and_then(word)),
+            ("request_id", self.request_id.map(|id| id.to_string())),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
+            ("text", self.text.clone()),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+}
+
+/// The word an enum is written as.
+fn word(value: &impl Serialize) -> Option<String> {
+    let value = serde_json::to_value(value).ok()?;
+    value.as_str().map(str::to_owned)
+}
+
+/// Reads an enum from its word.
+pub(super) fn of_word<T: serde::de::DeserializeOwned>(word: &str) -> Option<T> {
+    serde_json::from_value(word.into()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_the_log_is_known_here() {
+        for status in mcpproxy_activity::Status::ALL {
+            let own: Status = of_word(status.as_str()).unwrap();
+            assert_eq!(word(&own).as_deref(), Some(status.as_str()));
+        }
+        for kind in mcpproxy_activity::Kind::ALL {
+            let own: Kind = of_word(kind.as_str()).unwrap();
+            assert_eq!(word(&own).as_deref(), Some(kind.as_str()));
+        }
+        for operation in mcpproxy_policy::Operation::ALL {
+            let own: Operation = of_word(operation.as_str()).unwrap();
+            assert_eq!(word(&own).as_deref(), Some(operation.as_str()));
+        }
+    }
+
+    #[test]
+    fn what_is_given_reaches_the_filter_of_the_log() {
+        let filters = Filters {
+            server: Some("files".to_owned()),
+            status: Some(Status::InDoubt),
+            intent_type: Some(Operation::Destructive),
+            kind: Some(Kind::PolicyDecision),
+            from: Some("24h".to_owned()),
+            ..Filters::default()
+        };
+        let filter = crate::records::parse_filter(&filters.to_pairs()).unwrap();
+        assert_eq!(filter.server.as_deref(), Some("files"));
+        assert_eq!(filter.status, Some(mcpproxy_activity::Status::InDoubt));
+        assert_eq!(filter.kind, Some(mcpproxy_activity::Kind::PolicyDecision));
+        assert!(filter.intent_type.is_some() && filter.from.is_some() && filter.to.is_none());
+    }
+}

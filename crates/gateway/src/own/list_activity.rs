@@ -1,0 +1,239 @@
+//! `list-activity`: records of the log, without what was sent and what came back.
+
+use mcpproxy_activity::Record;
+use mcpproxy_contract::prelude::*;
+use mcpproxy_contract::schemas::{Cursor, DEFAULT_LIMIT, LARGEST_LIMIT, Page};
+use serde_json::{Map, Value};
+
+use super::check_servers::{CheckServers, CheckServersParams};
+use super::filters::{Filters, Kind, Operation, Status};
+use super::summarize_activity::SummarizeActivity;
+use super::{Own, READ_ACTIVITY, failed};
+use crate::records;
+
+/// Lists records.
+pub(crate) struct ListActivity(pub(super) Own);
+
+/// Which records, and how many of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListActivityParams {
+    #[serde(flatten)]
+    #[garde(dive)]
+    pub(super) filters: Filters,
+    /// The most records to return, 1 to 100.
+    #[serde(default = "default_limit")]
+    #[garde(range(min = 1, max = LARGEST_LIMIT))]
+    pub(super) limit: u32,
+    /// nextCursor of the previous page, unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(dive)]
+    pub(super) cursor: Option<Cursor>,
+}
+
+/// A record, its fields named as everywhere else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ListedRecord {
+    /// The id of the record.
+    id: String,
+    /// The id of the request it answers.
+    request_id: String,
+    /// When it began.
+    timestamp: String,
+    /// What kind of thing happened.
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// What came of it.
+    status: Status,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<f64>,
+    /// The server it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server_name: Option<String>,
+    /// The tool it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_name: Option<String>,
+    /// The operation of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    intent_type: Option<Operation>,
+    /// The intent as it was declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    intent: Option<Map<String, Value>>,
+    /// Who asked, by the name the client gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// The session the request came in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// Why it did not work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<Fault>,
+    /// What the caller was warned about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Value>,
+}
+
+/// Why something did not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Fault {
+    /// What programs match on.
+    pub(super) code: String,
+    /// What happened.
+    pub(super) message: String,
+}
+
+impl Data for ListedRecord {}
+
+impl Tool for ListActivity {
+    const NAME: &'static str = "list-activity";
+    type Category = Query;
+    type Params = ListActivityParams;
+    type Output = Page<ListedRecord>;
+
+    fn definition() -> Definition<Self> {
+        Definition {
+            version: Version::new(1, 0, 0),
+            description: Description {
+                what: "Lists what happened at the gateway, newest first: calls of tools, refusals, \
+                       searches, and changes of servers and configuration",
+                when: "you need to know what was called, by whom, how it ended, or why a call was \
+                       refused or failed",
+                returns: "a page of activity records without arguments and responses, and a cursor \
+                          for the next page",
+                uses: &[
+                    "show the calls that failed today",
+                    "what did this agent do with the files server",
+                ],
+            },
+            permissions: &[READ_ACTIVITY],
+            response_time: ResponseTime::Medium,
+            cache: None,
+            idempotent: true,
+            examples: vec![Example {
+                description: "The newest call that failed in the last day",
+                params: json!({ "status": "error", "from": "24h", "limit": 1 }),
+                expected_result: json!({
+                    "items": [{
+                        "id": "01993b1e-8c00-7c4a-9d1e-3f5a6b7c8d9e",
+                        "request_id": "01993b1e-8c00-7c4a-9d1e-3f5a6b7c8d9f",
+                        "timestamp": "2026-01-31T12:00:00.000Z",
+                        "type": "tool_call",
+                        "status": "error",
+                        "duration_ms": 12.5,
+                        "server_name": "files",
+                        "tool_name": "read_file",
+                        "intent_type": "read",
+                        "agent": "claude-code",
+                        "error": { "code": "TOOL_ERROR", "message": "The tool reported an error" },
+                    }],
+                    "total": 1,
+                    "hasMore": false,
+                }),
+            }],
+            tags: &["activity", "log", "audit", "history"],
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &ListActivityParams,
+        _: &ToolContext,
+    ) -> Result<Answer<Page<ListedRecord>>, ToolError> {
+        let gateway = self.0.gateway()?;
+        let mut pairs = params.filters.to_pairs();
+        pairs.push(("limit".to_owned(), params.limit.to_string()));
+        if let Some(cursor) = &params.cursor {
+            pairs.push(("cursor".to_owned(), cursor.as_str().to_owned()));
+        }
+        let archive = gateway.archive();
+        let (query, found) = records::page(archive, &pairs).await.map_err(failed)?;
+        let total = archive.count(&query.filter).await;
+        let total = total.map_err(|error| failed(records::unreadable(&error)))?;
+
+        let next = found.next.map(|id| Cursor::opaque(id.to_string()));
+        let items = found.records.into_iter().map(listed);
+        let items: Vec<ListedRecord> = items.collect::<Result<_, _>>()?;
+        let evidence = Evidence::new(
+            gateway.log_quality(),
+            completeness(with_outcome(&items), items.len() as u64),
+        )
+        .and(coverage(items.len() as u64, total));
+        let hints = generators::listed(&evidence, items.len() as u64, total);
+        let hints = suggested(gateway.warned_of_log(hints), params, &items, next.as_ref());
+        let page = match next {
+            Some(next) => Page::continued(items, next),
+            None => Page::last(items),
+        };
+        Ok(Answer::new(page.out_of(total), hints))
+    }
+}
+
+impl ListActivityParams {
+    /// The first page of these records.
+    pub(super) fn of(filters: Filters) -> Self {
+        Self {
+            filters,
+            limit: DEFAULT_LIMIT,
+            cursor: None,
+        }
+    }
+}
+
+/// A record as every face shows it, without its payloads.
+fn listed(mut record: Record) -> Result<ListedRecord, ToolError> {
+    record.arguments = None;
+    record.response = None;
+    Ok(serde_json::from_value(serde_json::to_value(&record)?)?)
+}
+
+fn with_outcome(items: &[ListedRecord]) -> u64 {
+    let known = items.iter().filter(|item| item.status != Status::InDoubt);
+    known.count() as u64
+}
+
+/// What to do with a page: turn to the next, or look into what failed.
+fn suggested(
+    mut hints: AgentHints,
+    params: &ListActivityParams,
+    items: &[ListedRecord],
+    next: Option<&Cursor>,
+) -> AgentHints {
+    if let Some(next) = next {
+        let params = ListActivityParams {
+            cursor: Some(next.clone()),
+            ..params.clone()
+        };
+        hints = hints.suggest(
+            Suggestion::with::<ListActivity>(&params)
+                .described("Read the next page")
+                .category(ActionCategory::Exploration),
+        );
+    }
+    let broken = items.iter().find(|item| item.status == Status::Error);
+    if let Some(server) = broken.and_then(|item| item.server_name.clone()) {
+        let params = CheckServersParams::of(&server);
+        hints = hints.suggest(
+            Suggestion::with::<CheckServers>(&params)
+                .priority(Priority::High)
+                .described(format!(
+                    "See whether '{server}' is well, calls to it failed"
+                ))
+                .category(ActionCategory::Correction),
+        );
+    }
+    if items.len() > 1 {
+        hints = hints.suggest(
+            Suggestion::with::<SummarizeActivity>(&params.filters)
+                .priority(Priority::Low)
+                .described("Count the same records instead of reading them"),
+        );
+    }
+    hints
+}
+
+fn default_limit() -> u32 {
+    DEFAULT_LIMIT
+}

@@ -1,0 +1,174 @@
+//! `list-servers`: the servers behind the gateway and how they are.
+
+use mcpproxy_contract::prelude::*;
+
+use super::check_servers::{CheckServers, CheckServersParams};
+use super::{Own, READ_SERVERS};
+use crate::ServerStatus;
+use crate::servers::for_agents;
+
+/// The most servers an answer has; who has more asks for one of them by name.
+pub(super) const MOST_SERVERS: usize = 200;
+
+/// Lists servers.
+pub(crate) struct ListServers(pub(super) Own);
+
+/// Which servers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListServersParams {
+    /// Only servers in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(skip)]
+    state: Option<State>,
+}
+
+/// The state of a server in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Ready,
+    Idle,
+    Starting,
+    Failed,
+    Disabled,
+    Quarantined,
+    NotStarted,
+    Stopped,
+}
+
+/// The servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ServerList {
+    /// By name.
+    servers: Vec<ListedServer>,
+    /// How many there are in all, also those that are not listed.
+    total: u64,
+}
+
+/// A server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ListedServer {
+    /// Its name.
+    name: String,
+    /// Its state.
+    state: State,
+    /// How many tools it has.
+    tools: u64,
+    /// Why it is not ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl Data for ServerList {}
+
+impl Tool for ListServers {
+    const NAME: &'static str = "list-servers";
+    type Category = Query;
+    type Params = ListServersParams;
+    type Output = ServerList;
+
+    fn definition() -> Definition<Self> {
+        Definition {
+            version: Version::new(1, 0, 0),
+            description: Description {
+                what: "Lists the MCP servers behind the gateway with their state and their number of tools",
+                when: "you want to know which servers there are, or why the tools of a server cannot be found",
+                returns: "each server with its state, how many tools it has, and why it is not ready",
+                uses: &[
+                    "which servers are connected",
+                    "why are there no github tools",
+                ],
+            },
+            permissions: &[READ_SERVERS],
+            response_time: ResponseTime::Fast,
+            cache: None,
+            idempotent: true,
+            examples: vec![Example {
+                description: "The servers that failed",
+                params: json!({ "state": "failed" }),
+                expected_result: json!({
+                    "servers": [{
+                        "name": "github",
+                        "state": "failed",
+                        "tools": 0,
+                        "reason": "the server closed the connection",
+                    }],
+                    "total": 3,
+                }),
+            }],
+            tags: &["servers", "status", "connections"],
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &ListServersParams,
+        _: &ToolContext,
+    ) -> Result<Answer<ServerList>, ToolError> {
+        let gateway = self.0.gateway()?;
+        let all = gateway.servers_status();
+        let matching = all
+            .iter()
+            .map(listed)
+            .filter(|server| params.state.is_none_or(|state| state == server.state));
+        let mut servers: Vec<ListedServer> = matching.collect();
+        let found = servers.len() as u64;
+        servers.truncate(MOST_SERVERS);
+
+        // A server that is starting has not said yet what it has.
+        let told = all
+            .iter()
+            .filter(|server| server.state != "starting")
+            .count();
+        let evidence = Evidence::new(
+            SourceQuality::High,
+            completeness(told as u64, all.len() as u64),
+        );
+        let mut hints = generators::listed(&evidence, servers.len() as u64, found)
+            .because("The state of each server was read from the running gateway");
+        if let Some(unwell) = servers.iter().find(|server| server.state == State::Failed) {
+            hints = hints.suggest(
+                Suggestion::with::<CheckServers>(&CheckServersParams::of(&unwell.name))
+                    .priority(Priority::High)
+                    .described(format!("See what is wrong with '{}'", unwell.name))
+                    .category(ActionCategory::Correction),
+            );
+        }
+        let list = ServerList {
+            servers,
+            total: all.len() as u64,
+        };
+        Ok(Answer::new(list, hints))
+    }
+}
+
+fn listed(server: &ServerStatus) -> ListedServer {
+    ListedServer {
+        name: server.name.clone(),
+        state: State::of(server),
+        tools: server.tools as u64,
+        reason: server
+            .reason
+            .as_deref()
+            .map(|why| for_agents(why).to_owned()),
+    }
+}
+
+impl State {
+    /// The state of a server as the gateway tells it.
+    pub(super) fn of(server: &ServerStatus) -> Self {
+        match server.state {
+            "ready" => Self::Ready,
+            "idle" => Self::Idle,
+            "starting" => Self::Starting,
+            "disabled" => Self::Disabled,
+            "quarantined" => Self::Quarantined,
+            "not started" => Self::NotStarted,
+            "stopped" => Self::Stopped,
+            _ => Self::Failed,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The gateway's own tools, offered as the built-in server `mcpproxy`: what happened, how the
+//! servers are, and the few things an administrator may change about either.
+//!
+//! They are tools of the contract like anybody else's. They read the log through
+//! [`records`](crate::records) and change things through [`Gateway`], never past it, and they hold
+//! no more than a weak link to it: a tool never keeps a stopped gateway alive.
+
+mod check_servers;
+mod filters;
+mod health;
+mod list_activity;
+mod list_servers;
+mod period;
+mod proposal;
+mod propose_permissions;
+mod prune_activity;
+mod restart_server;
+mod summarize_activity;
+
+use std::sync::{Arc, Weak};
+
+use mcpproxy_contract::hints::{AgentHints, HintWarning, Severity, SourceQuality, WarningType};
+use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version, Violations};
+use mcpproxy_upstream::Origin;
+
+use crate::failure::{Category, Code, Failure};
+use crate::{ContractServer, Gateway};
+
+/// The name of the server.
+pub const NAME: &str = "mcpproxy";
+
+/// What each tool asks for, as `resource:action`.
+const READ_ACTIVITY: &str = "activity:read";
+const READ_SERVERS: &str = "servers:read";
+const RESTART_SERVERS: &str = "servers:restart";
+const PRUNE_ACTIVITY: &str = "activity:prune";
+
+/// How to become an administrator.
+const REMEDY: &str = "only an administrator has it: send the key of the gateway as X-API-Key or \
+                      Authorization: Bearer, or have a person run it with `mcpproxy call`";
+
+/// The server, for a gateway that is about to be.
+pub(crate) fn server(gateway: Weak<Gateway>) -> ContractServer {
+    let service = registry(&Own(gateway))
+        .and_then(Registry::into_service)
+        .expect("every tool here keeps the contract, and a test registers them all");
+    ContractServer::new(service, grants).with_remedy(REMEDY)
+}
+
+fn registry(own: &Own) -> Result<Registry, Violations> {
+    let mut registry = Registry::new(NAME, Version::new(1, 0, 0));
+    registry.register(list_activity::ListActivity(own.clone()))?;
+    registry.register(list_servers::ListServers(own.clone()))?;
+    registry.register(summarize_activity::SummarizeActivity(own.clone()))?;
+    registry.register(check_servers::CheckServers(own.clone()))?;
+    registry.register(propose_permissions::ProposePermissions(own.clone()))?;
+    registry.register(restart_server::RestartServer(own.clone()))?;
+    registry.register(prune_activity::PruneActivity(own.clone()))?;
+    Ok(registry)
+}
+
+/// Whoever may call tools may look; only an administrator may change something.
+fn grants(origin: &Origin<'_>) -> Grants {
+    if origin.is_administrator {
+        return Grants::Everything;
+    }
+    Grants::only([READ_ACTIVITY, READ_SERVERS])
+}
+
+/// The way to the gateway that a tool belongs to.
+#[derive(Debug, Clone)]
+struct Own(Weak<Gateway>);
+
+impl Own {
+    fn gateway(&self) -> Result<Arc<Gateway>, ToolError> {
+        let gateway = self.0.upgrade();
+        gateway.ok_or_else(|| ToolError::unavailable("The gateway", "it is stopping"))
+    }
+}
+
+impl Gateway {
+    /// How reliable what the log says is: records wait while it cannot be written.
+    fn log_quality(&self) -> SourceQuality {
+        match self.log.health().problem {
+            None => SourceQuality::High,
+            Some(_) => SourceQuality::Medium,
+        }
+    }
+
+    /// Hints from the log, with a warning while it cannot be written.
+    fn warned_of_log(&self, hints: AgentHints) -> AgentHints {
+        if self.log.health().problem.is_none() {
+            return hints;
+        }
+        let warning = HintWarning::new(
+            WarningType::Validation,
+            Severity::High,
+            "The activity log cannot be written now, the newest records are missing",
+        );
+        hints.warn(warning.fixed_by("a person finds the reason with `mcpproxy status`"))
+    }
+}
+
+/// Whether the caller may do what needs this permission; else it is not suggested.
+fn may(context: &ToolContext, permission: &str) -> bool {
+    context.grants.missing(&[permission.to_owned()]).is_empty()
+}
+
+/// A failure of the gateway as an error of a tool.
+fn failed(failure: Failure) -> ToolError {
+    let parameter = failure
+        .details
+        .get("parameter")
+        .and_then(|one| one.as_str());
+    match (failure.code, failure.code.category()) {
+        (Code::InvalidArguments, _) => {
+            let path = parameter.map(|name| format!("/{name}")).unwrap_or_default();
+            ToolError::invalid_parameter(&path, failure.message)
+        }
+        (Code::StoreUnavailable, _) => ToolError::unavailable("The activity log", failure.message),
+        (_, Category::System) if failure.code == Code::Internal => {
+            ToolError::internal(failure.message)
+        }
+        (code, _) => {
+            let mut error = ToolError::rule(code.as_str(), failure.message);
+            for (name, value) in failure.details {
+                error = error.with(&name, value);
+            }
+            error
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcpproxy_contract::{CategoryName, Effect};
+
+    #[test]
+    fn every_tool_keeps_the_contract_and_all_categories_are_there() {
+        let registry = registry(&Own(Weak::new())).unwrap();
+        for category in [
+            CategoryName::Query,
+            CategoryName::Analysis,
+            CategoryName::Generation,
+            CategoryName::Mutation,
+        ] {
+            assert!(registry.get_by_category(category).next().is_some());
+        }
+        assert!(registry.into_service().is_ok());
+    }
+
+    #[test]
+    fn who_is_no_administrator_may_call_what_reads_and_nothing_else() {
+        let agent = grants(&Origin::default());
+        let administrator = grants(&Origin {
+            is_administrator: true,
+            ..Origin::default()
+        });
+        for tool in registry(&Own(Weak::new())).unwrap().get_all() {
+            let definition = tool.definition();
+            let missing = agent.missing(&definition.permissions);
+            let reads = definition.effect == Effect::Reads;
+            assert_eq!(missing.is_empty(), reads, "{}", definition.name);
+            assert!(!definition.permissions.is_empty(), "{}", definition.name);
+            assert!(administrator.missing(&definition.permissions).is_empty());
+        }
+    }
+}

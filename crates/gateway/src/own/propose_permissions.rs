@@ -1,0 +1,211 @@
+//! `propose-permissions`: the smallest set of permissions that recorded calls needed.
+
+use std::collections::BTreeMap;
+
+use mcpproxy_contract::prelude::*;
+
+use super::filters::{Filters, Operation};
+use super::period::Period;
+use super::proposal::{Drawn, TriedTool, Unused, UsedTool, draw};
+use super::summarize_activity::SummarizeActivity;
+use super::{Own, READ_ACTIVITY, READ_SERVERS, failed};
+use crate::{Gateway, records};
+
+/// How far back is looked where nothing else is asked for: a month has most of what is ever done.
+const DEFAULT_FROM: &str = "30d";
+
+/// Proposes permissions.
+pub(crate) struct ProposePermissions(pub(super) Own);
+
+/// Whose calls, and from when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProposePermissionsParams {
+    /// The client to propose for, by the name it gives itself; all of them if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 100))]
+    agent: Option<String>,
+    /// The begin of the period: a time, a date (UTC), or so long ago, such as 24h or 7d.
+    #[serde(default = "default_from")]
+    #[garde(length(chars, min = 1, max = 64))]
+    from: String,
+    /// The end of the period, written like `from`; now if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 64))]
+    to: Option<String>,
+}
+
+/// A proposal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Proposal {
+    /// The client it is for; absent if it is for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// The begin of the period it is drawn from.
+    from: String,
+    /// Its end.
+    to: String,
+    /// How many calls it is drawn from, refused ones included.
+    calls: u64,
+    /// How many of them it allows: those that worked.
+    covered: u64,
+    /// What to allow: by server, then by operation, the tools.
+    servers: BTreeMap<String, BTreeMap<Operation, Vec<UsedTool>>>,
+    /// What was called without success and is not allowed.
+    not_covered: Vec<TriedTool>,
+    /// What exists and need not be allowed.
+    unused: Unused,
+    /// How many tools are left out, because more were used than fit; the least used ones.
+    left_out: u64,
+}
+
+impl Data for Proposal {}
+
+impl Tool for ProposePermissions {
+    const NAME: &'static str = "propose-permissions";
+    type Category = Generation;
+    type Params = ProposePermissionsParams;
+    type Output = Proposal;
+
+    fn definition() -> Definition<Self> {
+        Definition {
+            version: Version::new(1, 0, 0),
+            description: Description {
+                what: "Proposes the smallest set of permissions that recorded calls needed: which \
+                       servers, operations and tools were really used with success",
+                when: "somebody wants to restrict what an agent may do to what it needs, or to find \
+                       servers and tools that nobody uses",
+                returns: "servers with their operations and tools, what was tried without success, \
+                          what was never used, and the records it is drawn from; nothing is changed",
+                uses: &[
+                    "which permissions does this agent need",
+                    "which tools were not used this month",
+                ],
+            },
+            permissions: &[READ_ACTIVITY, READ_SERVERS],
+            response_time: ResponseTime::Medium,
+            cache: None,
+            idempotent: true,
+            examples: vec![Example {
+                description: "What one agent needed in a week",
+                params: json!({ "agent": "claude-code", "from": "7d" }),
+                expected_result: json!({
+                    "agent": "claude-code",
+                    "from": "2026-01-24T12:00:00Z",
+                    "to": "2026-01-31T12:00:00Z",
+                    "calls": 13,
+                    "covered": 12,
+                    "servers": { "files": { "read": [{ "tool": "read_file", "calls": 12 }] } },
+                    "not_covered": [{
+                        "name": "files:delete_file",
+                        "operation": "destructive",
+                        "failed": 0,
+                        "refused": 1,
+                        "in_doubt": 0,
+                    }],
+                    "unused": {
+                        "servers": ["github"],
+                        "tools": ["files:delete_file", "files:write_file"],
+                        "more_tools": 0,
+                    },
+                    "left_out": 0,
+                }),
+            }],
+            tags: &["permissions", "security", "activity", "least-privilege"],
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &ProposePermissionsParams,
+        _: &ToolContext,
+    ) -> Result<Answer<Proposal>, ToolError> {
+        let gateway = self.0.gateway()?;
+        let filters = Filters {
+            agent: params.agent.clone(),
+            from: Some(params.from.clone()),
+            to: params.to.clone(),
+            ..Filters::default()
+        };
+        let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
+        let tallies = gateway.archive().tally(&filter).await;
+        let tallies = tallies.map_err(|error| failed(records::unreadable(&error)))?;
+        let period = Period::of(&gateway, filter.from, filter.to).await?;
+        let drawn = draw(&tallies, &known(&gateway));
+        let hints = gateway.warned_of_log(hints(&gateway, &drawn, &period, &filters));
+        Ok(Answer::new(proposal(params, &period, drawn), hints))
+    }
+}
+
+fn proposal(params: &ProposePermissionsParams, period: &Period, drawn: Drawn) -> Proposal {
+    Proposal {
+        agent: params.agent.clone(),
+        from: format!("{:.3}", period.from),
+        to: format!("{:.3}", period.to),
+        calls: drawn.calls,
+        covered: drawn.covered,
+        servers: drawn.allowed,
+        not_covered: drawn.tried,
+        unused: drawn.unused,
+        left_out: drawn.left_out,
+    }
+}
+
+/// Every tool there is by server, also of servers that have told of none.
+fn known(gateway: &Gateway) -> BTreeMap<String, Vec<String>> {
+    let snapshot = gateway.catalog.snapshot();
+    let servers = gateway.servers.load();
+    let servers = servers.keys().map(|name| {
+        let state = snapshot.server(name);
+        let tools = state.map(|state| state.entries().map(|one| one.name().to_string()).collect());
+        (name.to_string(), tools.unwrap_or_default())
+    });
+    servers.collect()
+}
+
+/// How sure it is follows from how much of the period the log covers, and how many of the calls
+/// were needed; from no calls at all nothing follows.
+fn hints(gateway: &Gateway, drawn: &Drawn, period: &Period, filters: &Filters) -> AgentHints {
+    let evidence = Evidence::new(gateway.log_quality(), period.coverage())
+        .and(agreement(drawn.covered, drawn.calls));
+    let mut hints = AgentHints::new(&evidence, ValidityPeriod::Long)
+        .because(format!(
+            "Drawn from {} calls between {:.0} and {:.0}, of which {} worked",
+            drawn.calls, period.from, period.to, drawn.covered
+        ))
+        .assumes("What the agent will do is what it did in this period")
+        .assumes("Clients tell their true names")
+        .suggest(
+            Suggestion::with::<SummarizeActivity>(filters)
+                .priority(Priority::Low)
+                .described("See how often each tool was used")
+                .category(ActionCategory::Exploration),
+        );
+    let share = Share::of(drawn.calls - drawn.covered, drawn.calls);
+    if !drawn.tried.is_empty() {
+        hints = hints.risk(
+            RiskFactor::new(
+                RiskType::UserExperience,
+                Severity::Medium,
+                "A tool that never worked in this period is not allowed, although it may be needed",
+                share,
+                share,
+            )
+            .mitigated_by("Look at not_covered before the proposal is put into force"),
+        );
+    }
+    if drawn.calls == 0 {
+        hints = hints
+            .needs("a period in which tools were called")
+            .constrained(
+                "Nothing was called in this period: this is no ground to forbid everything",
+            );
+    }
+    hints
+}
+
+fn default_from() -> String {
+    DEFAULT_FROM.to_owned()
+}

@@ -1,0 +1,223 @@
+//! `summarize-activity`: how many records there are, by what people ask for.
+
+use mcpproxy_activity::summary::{Counted, Summary};
+use mcpproxy_contract::prelude::*;
+
+use super::check_servers::{CheckServers, CheckServersParams};
+use super::filters::{Filters, Status};
+use super::list_activity::{ListActivity, ListActivityParams};
+use super::period::Period;
+use super::{Own, READ_ACTIVITY, failed};
+use crate::records;
+
+/// The most entries of a list; more would be read by nobody.
+const MOST_ENTRIES: usize = 25;
+
+/// Counts records.
+pub(crate) struct SummarizeActivity(pub(super) Own);
+
+/// Counts of records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ActivitySummary {
+    /// How many records there are.
+    total: u64,
+    /// The share of calls that failed, among those that were made and answered.
+    error_rate: f64,
+    /// By what came of it.
+    by_status: Vec<Count>,
+    /// By operation.
+    by_intent: Vec<Count>,
+    /// By what kind of thing happened.
+    by_type: Vec<Count>,
+    /// By server, those with most records first.
+    by_server: Vec<Count>,
+    /// By tool, as server:tool, those with most records first.
+    by_tool: Vec<Count>,
+    /// How many servers and tools are left out, because they have fewer records than those listed.
+    left_out: u64,
+}
+
+/// How often something occurs, and how it went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Count {
+    /// What is counted.
+    name: String,
+    /// How many records.
+    count: u64,
+    /// How many of them worked.
+    success: u64,
+    /// How many failed.
+    error: u64,
+    /// How many were refused.
+    blocked: u64,
+    /// Of how many nobody saw the outcome.
+    in_doubt: u64,
+    /// The share that failed, among those that were made and answered.
+    error_rate: f64,
+}
+
+impl Data for ActivitySummary {}
+
+impl Tool for SummarizeActivity {
+    const NAME: &'static str = "summarize-activity";
+    type Category = Analysis;
+    type Params = Filters;
+    type Output = ActivitySummary;
+
+    fn definition() -> Definition<Self> {
+        let count = |name: &str| {
+            json!({
+                "name": name, "count": 4, "success": 3, "error": 1, "blocked": 0, "in_doubt": 0,
+                "error_rate": 0.25,
+            })
+        };
+        Definition {
+            version: Version::new(1, 0, 0),
+            description: Description {
+                what: "Counts what happened at the gateway by server, tool, operation, kind and \
+                       outcome, with error rates",
+                when: "you want to know how much was called, what fails or is refused most, or how \
+                       a server or an agent did over a time",
+                returns: "counts and error rates, the most frequent first",
+                uses: &[
+                    "which tools fail most this week",
+                    "how many calls were refused today",
+                ],
+            },
+            permissions: &[READ_ACTIVITY],
+            response_time: ResponseTime::Medium,
+            cache: None,
+            idempotent: true,
+            examples: vec![Example {
+                description: "One week of one server",
+                params: json!({ "server": "files", "from": "7d" }),
+                expected_result: json!({
+                    "total": 4,
+                    "error_rate": 0.25,
+                    "by_status": [],
+                    "by_intent": [count("read")],
+                    "by_type": [count("tool_call")],
+                    "by_server": [count("files")],
+                    "by_tool": [count("files:read_file")],
+                    "left_out": 0,
+                }),
+            }],
+            tags: &["activity", "log", "statistics", "errors"],
+            rate_limit: None,
+            deprecated: None,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &Filters,
+        _: &ToolContext,
+    ) -> Result<Answer<ActivitySummary>, ToolError> {
+        let gateway = self.0.gateway()?;
+        let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
+        let summary = gateway.archive().summary(&filter).await;
+        let summary = summary.map_err(|error| failed(records::unreadable(&error)))?;
+        let (known, total) = (summary.total - in_doubt(&summary), summary.total);
+        let period = Period::of(&gateway, filter.from, filter.to).await?;
+        let evidence =
+            Evidence::new(gateway.log_quality(), completeness(known, total)).and(period.coverage());
+        let summary = shown(&summary);
+        let hints = AgentHints::new(&evidence, ValidityPeriod::Short)
+            .because(format!("Counted {total} records"))
+            .assumes("Every call went through this gateway");
+        let hints = suggested(gateway.warned_of_log(hints), params, &summary);
+        Ok(Answer::new(summary, hints))
+    }
+}
+
+fn in_doubt(summary: &Summary) -> u64 {
+    summary.by_status.iter().map(|one| one.in_doubt).sum()
+}
+
+fn shown(summary: &Summary) -> ActivitySummary {
+    let list = |counted: &[Counted]| counted.iter().take(MOST_ENTRIES).map(count).collect();
+    let beyond = |counted: &[Counted]| counted.len().saturating_sub(MOST_ENTRIES) as u64;
+    // Only calls can fail at a server; each has an operation.
+    let sum = |of: fn(&Counted) -> u64| summary.by_intent.iter().map(of).sum();
+    ActivitySummary {
+        total: summary.total,
+        error_rate: error_rate(sum(|one| one.success), sum(|one| one.error)),
+        by_status: list(&summary.by_status),
+        by_intent: list(&summary.by_intent),
+        by_type: list(&summary.by_type),
+        by_server: list(&summary.by_server),
+        by_tool: list(&summary.by_tool),
+        left_out: beyond(&summary.by_server) + beyond(&summary.by_tool),
+    }
+}
+
+fn count(counted: &Counted) -> Count {
+    Count {
+        name: counted.name.clone(),
+        count: counted.count,
+        success: counted.success,
+        error: counted.error,
+        blocked: counted.blocked,
+        in_doubt: counted.in_doubt,
+        error_rate: error_rate(counted.success, counted.error),
+    }
+}
+
+/// In thousandths; none where nothing was answered.
+pub(super) fn error_rate(success: u64, error: u64) -> f64 {
+    let answered = success.saturating_add(error);
+    if answered == 0 {
+        return 0.0;
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "it is rounded to thousandths right after"
+    )]
+    let rate = error as f64 / answered as f64;
+    (rate * 1_000.0).round() / 1_000.0
+}
+
+/// Looks into what fails, and into what is refused.
+fn suggested(mut hints: AgentHints, params: &Filters, summary: &ActivitySummary) -> AgentHints {
+    if summary.total == 0 {
+        return hints.needs("whether the conditions are too narrow");
+    }
+    let failing = summary.by_server.iter().filter(|one| one.error > 0);
+    if let Some(worst) = failing.max_by(|left, right| left.error_rate.total_cmp(&right.error_rate))
+    {
+        hints = hints.suggest(
+            Suggestion::with::<CheckServers>(&CheckServersParams::of(&worst.name))
+                .priority(Priority::High)
+                .described(format!(
+                    "See whether '{}' is well: {} of its calls failed",
+                    worst.name, worst.error
+                ))
+                .category(ActionCategory::Correction),
+        );
+    }
+    for (status, word) in [(Status::Error, "failed"), (Status::Blocked, "were refused")] {
+        let count: u64 = summary.by_status.iter().map(|one| of(one, status)).sum();
+        if count > 0 {
+            let filters = Filters {
+                status: Some(status),
+                ..params.clone()
+            };
+            let list = ListActivityParams::of(filters);
+            hints = hints.suggest(
+                Suggestion::with::<ListActivity>(&list)
+                    .described(format!("Read the {count} records of what {word}"))
+                    .category(ActionCategory::Exploration),
+            );
+        }
+    }
+    hints
+}
+
+fn of(count: &Count, status: Status) -> u64 {
+    match status {
+        Status::Success => count.success,
+        Status::Error => count.error,
+        Status::Blocked => count.blocked,
+        Status::InDoubt => count.in_doubt,
+    }
+}
