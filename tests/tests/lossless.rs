@@ -223,7 +223,11 @@ fn check_result(result: &str) {
         .collect();
     assert_eq!(
         names(&ours),
-        ["dev.mcpproxy/activity_id", "dev.mcpproxy/request_id"],
+        [
+            "dev.mcpproxy/activity_id",
+            "dev.mcpproxy/request_id",
+            "dev.mcpproxy/hints"
+        ],
         "{meta}"
     );
     assert!(!meta.contains("forged"), "{meta}");
