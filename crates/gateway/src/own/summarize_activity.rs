@@ -24,22 +24,22 @@ pub(crate) struct ActivitySummary {
     /// The share of calls that failed, among those that were made and answered.
     error_rate: f64,
     /// By what came of it.
-    by_status: Vec<Count>,
+    by_status: Vec<Tallied>,
     /// By operation.
-    by_intent: Vec<Count>,
+    by_intent: Vec<Tallied>,
     /// By what kind of thing happened.
-    by_type: Vec<Count>,
+    by_type: Vec<Tallied>,
     /// By server, those with most records first.
-    by_server: Vec<Count>,
+    by_server: Vec<Tallied>,
     /// By tool, as server:tool, those with most records first.
-    by_tool: Vec<Count>,
+    by_tool: Vec<Tallied>,
     /// How many servers and tools are left out, because they have fewer records than those listed.
     left_out: u64,
 }
 
 /// How often something occurs, and how it went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Count {
+pub(crate) struct Tallied {
     /// What is counted.
     name: String,
     /// How many records.
@@ -151,8 +151,8 @@ fn shown(summary: &Summary) -> ActivitySummary {
     }
 }
 
-fn count(counted: &Counted) -> Count {
-    Count {
+fn count(counted: &Counted) -> Tallied {
+    Tallied {
         name: counted.name.clone(),
         count: counted.count,
         success: counted.success,
@@ -213,7 +213,7 @@ fn suggested(mut hints: AgentHints, params: &Filters, summary: &ActivitySummary)
     hints
 }
 
-fn of(count: &Count, status: Status) -> u64 {
+fn of(count: &Tallied, status: Status) -> u64 {
     match status {
         Status::Success => count.success,
         Status::Error => count.error,
