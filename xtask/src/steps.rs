@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
         arguments: &[
             "clippy",
             "--workspace",
+            "--all-features",
             "--all-targets",
             "--",
             "-D",
@@ -46,14 +47,14 @@ const STEPS: &[Step] = &[
     // settles on are those of the test build and nothing is compiled twice.
     Step {
         name: "build",
-        arguments: &["build", "--workspace", "--bins"],
+        arguments: &["build", "--workspace", "--all-features", "--bins"],
         environment: &[],
         has_postgres: false,
         remedy: "Correct the errors above",
     },
     Step {
         name: "tests",
-        arguments: &["test", "--workspace"],
+        arguments: &["test", "--workspace", "--all-features"],
         environment: &[],
         has_postgres: true,
         remedy: "Run the failed test alone with the command cargo prints above",
@@ -62,6 +63,7 @@ const STEPS: &[Step] = &[
         name: "documentation",
         arguments: &[
             "doc",
+            "--all-features",
             "--workspace",
             "--no-deps",
             "--document-private-items",

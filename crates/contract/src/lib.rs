@@ -27,6 +27,9 @@ pub mod pipeline;
 mod redact;
 mod registry;
 pub mod schemas;
+pub mod sketch;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tool;
 mod validate;
 mod violation;
