@@ -9,7 +9,7 @@ use mcpproxy_contract::schemas::DateRange;
 use super::difficulty::{AdjustDifficulty, AdjustDifficultyParams, proposed};
 use super::evidence::{ENOUGH_REVIEWS, observed, quality, steady};
 use super::lookup::{ReviewNextCard, ReviewNextCardParams};
-use super::{caller, card_resource, deck_resource, write};
+use super::{about_card, caller, card_resource, deck_resource, write};
 use crate::model::{CardId, Deck, Grade, Review};
 use crate::store::{Grading, History, Reviewed, Store};
 
@@ -230,23 +230,25 @@ fn go_on(deck: &Deck, evidence: &Evidence) -> Suggestion {
         .confident(evidence.confidence())
 }
 
-/// To make the card count as harder or easier, by as much as its reviews say.
+/// To make the card count as harder or easier, if the grade speaks for it; else by as much as the
+/// user thinks.
 fn adjust(reviewed: &Reviewed) -> Suggestion {
     let card = &reviewed.card;
     let difficulty = proposed(card.difficulty, reviewed.review.grade);
-    let priority = if difficulty == card.difficulty {
-        Priority::Low
+    let suggestion = if difficulty == card.difficulty {
+        Suggestion::to::<AdjustDifficulty>()
+            .data(about_card(&card.card_id))
+            .priority(Priority::Low)
     } else {
-        Priority::Medium
+        Suggestion::with::<AdjustDifficulty>(&AdjustDifficultyParams {
+            card_id: card.card_id.clone(),
+            difficulty,
+        })
     };
-    Suggestion::with::<AdjustDifficulty>(&AdjustDifficultyParams {
-        card_id: card.card_id.clone(),
-        difficulty,
-    })
-    .priority(priority)
-    .category(ActionCategory::Optimization)
-    .expecting("Better calibrated difficulty")
-    .reversible(true)
+    suggestion
+        .category(ActionCategory::Optimization)
+        .expecting("Better calibrated difficulty")
+        .reversible(true)
 }
 
 fn adjust_later(reviewed: &Reviewed) -> Dependency {
