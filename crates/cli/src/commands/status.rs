@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::settings;
+use mcpproxy_gateway::{own, settings};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -50,9 +50,8 @@ fn page(status: &Value) -> String {
         ));
     }
     let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
-    if servers.is_empty() {
-        page.push_str("No servers. Add them under \"mcpServers\" in the configuration.\n");
-        return page;
+    if servers.iter().all(|server| server["name"] == own::NAME) {
+        page.push_str("No servers yet. Add them under \"mcpServers\" in the configuration.\n");
     }
     page.push('\n');
     page.push_str(&table(

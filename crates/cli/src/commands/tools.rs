@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::Wanted;
 use mcpproxy_gateway::request::ToolName;
+use mcpproxy_gateway::{Wanted, own};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -31,7 +31,14 @@ async fn list(
     let backend = Backend::find(&common.sources(), wanted(server)).await?;
     let listed = backend.tools(query, server).await;
     backend.finish().await;
-    output.result(&listed?, |value| rows(value, query.is_some()));
+    let is_all = query.is_none() && server.is_none();
+    output.result(&listed?, |value| {
+        let mut shown = rows(value, query.is_some());
+        if is_all && has_only_own(value) {
+            shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
+        }
+        shown
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,6 +79,12 @@ fn rows(value: &Value, is_search: bool) -> String {
         shown.push_str(&format!("{} of {total} shown\n", tools.len()));
     }
     shown
+}
+
+/// Whether no other server has a tool.
+fn has_only_own(value: &Value) -> bool {
+    let tools = value["tools"].as_array();
+    tools.is_some_and(|tools| tools.iter().all(|tool| tool["server"] == own::NAME))
 }
 
 fn page(tool: &Value) -> String {
