@@ -149,6 +149,23 @@ fn check_server_report(report: &Value) {
 }
 
 #[tokio::test]
+async fn the_gateways_own_tools_keep_the_contract() {
+    let home = Home::new(PROGRAMS, &json!({}));
+    let ran = home
+        .run(&["contract", "check", "mcpproxy", "-o", "json"])
+        .await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let report = ran.json();
+    let tools = report["tools"].as_array().expect("a list");
+    let was_called = |tool: &Value| tool["results"].as_u64() > Some(0);
+    assert!(tools.iter().any(was_called), "{report}");
+    assert!(
+        tools.iter().all(|tool| tool["announces"] == true),
+        "{report}"
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_is_not_there_or_offers_nothing_is_told_with_what_to_do() {
     let fixture = Fixture::new(PROGRAMS);
     let broken = Fixture::new(PROGRAMS).exit_at_start();
