@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// [`Generation`], and by nothing else.
 pub trait Category: sealed::Sealed + Send + Sync + 'static {
     /// How long results may be kept: `Option<Ttl>`, or [`Uncached`] where that must never be.
-    type Cache: Into<Option<Ttl>>;
+    type Cache: Into<Option<Ttl>> + Default;
     /// The category's name.
     const NAME: CategoryName;
     /// What a call does to the world.
@@ -46,7 +46,7 @@ pub enum Writes {}
 pub enum Destroys {}
 
 /// The cache of a mutation: there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Uncached;
 
 /// How long a result may be kept. Never zero.

@@ -45,7 +45,8 @@ pub struct Description {
     pub when: &'static str,
     /// What it returns, going on from "Returns": "the card with both sides".
     pub returns: &'static str,
-    /// Uses as an example, at least one: "show the answer of a card".
+    /// Uses as an example: "show the answer of a card". Where there are none, the descriptions of
+    /// the tool's examples are its uses.
     pub uses: &'static [&'static str],
 }
 
@@ -136,13 +137,44 @@ pub struct PublishedDefinition {
 // === impl Definition ===
 
 impl<T: Tool> Definition<T> {
+    /// The parts of the description that say nothing.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let Description {
+            what,
+            when,
+            returns,
+            ..
+        } = self.description;
+        let uses = self.uses().concat();
+        [
+            ("what", what),
+            ("when", when),
+            ("returns", returns),
+            ("uses", &uses),
+        ]
+        .into_iter()
+        .filter(|(_, text)| text.trim().is_empty())
+        .map(|(part, _)| part)
+        .collect()
+    }
+
+    /// What the tool is used for: as the description says, else as the examples say.
+    fn uses(&self) -> Vec<&'static str> {
+        if self.description.uses.is_empty() {
+            let examples = self.examples.iter();
+            return examples.map(|example| example.description).collect();
+        }
+        self.description.uses.to_vec()
+    }
+
     /// The definition as it travels.
     pub fn publish(self) -> PublishedDefinition {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let description = self.description.text_with(&self.uses());
         let ttl = self.cache.into();
         PublishedDefinition {
             name: T::NAME.to_owned(),
-            description: self.description.to_text(),
+            description,
             version: self.version,
             permissions: owned(self.permissions),
             category: T::Category::NAME,
@@ -164,6 +196,10 @@ impl<T: Tool> Definition<T> {
 impl Description {
     /// The parts as one text, in the order an agent reads them.
     pub fn to_text(&self) -> String {
+        self.text_with(self.uses)
+    }
+
+    fn text_with(&self, uses: &[&str]) -> String {
         let sentence = |text: &'static str| text.trim().trim_end_matches('.');
         let mut text = format!(
             "{}. Use when {}. Returns {}.",
@@ -171,25 +207,10 @@ impl Description {
             sentence(self.when),
             sentence(self.returns)
         );
-        if !self.uses.is_empty() {
-            text.push_str(&format!(" For example: {}.", self.uses.join("; ")));
+        if !uses.is_empty() {
+            text.push_str(&format!(" For example: {}.", uses.join("; ")));
         }
         text
-    }
-
-    /// The parts that say nothing.
-    pub(crate) fn missing(&self) -> Vec<&'static str> {
-        let uses = self.uses.iter().any(|text| !text.trim().is_empty());
-        [
-            ("what", !self.what.trim().is_empty()),
-            ("when", !self.when.trim().is_empty()),
-            ("returns", !self.returns.trim().is_empty()),
-            ("uses", uses),
-        ]
-        .into_iter()
-        .filter(|(_, is_said)| !is_said)
-        .map(|(part, _)| part)
-        .collect()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::metrics::{Finished, Metrics};
 use crate::params::nearest;
 use crate::registry::Registry;
-use crate::{CategoryName, Effect, ToolContext, ToolError, Version, observe};
+use crate::{CategoryName, Effect, Tool, ToolContext, ToolError, Version, Violations, observe};
 
 /// How long to wait before the one repetition, so that what was away has a moment to come back.
 const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
@@ -40,6 +40,14 @@ struct Answered {
 }
 
 impl Service {
+    /// A service of one tool, under the name and version of that tool; several tools make a
+    /// [`Registry`]. Tells everything that is wrong with the tool.
+    pub fn of<T: Tool>(tool: T) -> Result<Self, Violations> {
+        Registry::new(T::NAME, T::definition().version)
+            .with(tool)
+            .into_service()
+    }
+
     pub(crate) fn new(registry: Registry) -> Self {
         let definitions = registry.tools.iter().map(|tool| &tool.definition);
         Self {

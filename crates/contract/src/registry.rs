@@ -18,6 +18,8 @@ pub struct Registry {
     pub(crate) version: Version,
     pub(crate) tools: Vec<Registered>,
     pub(crate) by_name: HashMap<String, usize>,
+    /// What is wrong with tools that were not taken; told when the service is made.
+    refused: Vec<Violation>,
 }
 
 impl Registry {
@@ -28,7 +30,18 @@ impl Registry {
             version,
             tools: Vec::new(),
             by_name: HashMap::new(),
+            refused: Vec::new(),
         }
+    }
+
+    /// The same with a tool. What is wrong with it is told by [`Registry::into_service`], together
+    /// with what is wrong with the others.
+    #[must_use]
+    pub fn with<T: Tool>(mut self, tool: T) -> Self {
+        if let Err(violations) = self.register(tool) {
+            self.refused.extend(violations.iter().cloned());
+        }
+        self
     }
 
     /// Takes a tool, or tells everything that is wrong with it.
@@ -80,7 +93,8 @@ impl Registry {
                 message: format!("the replacement '{replacement}' is not registered"),
             })
         });
-        Violations::none_or(missing.collect())?;
+        let found = self.refused.iter().cloned().chain(missing).collect();
+        Violations::none_or(found)?;
         Ok(Service::new(self))
     }
 
@@ -91,7 +105,7 @@ impl Registry {
             Rule::NameUnique,
             format!("another tool is registered under the name '{}'", T::NAME),
         );
-        let missing = T::definition().description.missing();
+        let missing = T::definition().missing();
         findings.expect(
             missing.is_empty(),
             Rule::DescriptionParts,

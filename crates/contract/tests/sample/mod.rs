@@ -1,5 +1,9 @@
 //! Small tools that do what a test asks of them.
-#![allow(dead_code, reason = "each test program uses some of them")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test program uses some of them"
+)]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot be set up has failed"

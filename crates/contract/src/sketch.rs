@@ -1,0 +1,174 @@
+//! The short way to a definition: what has to be said, in the order an agent reads it.
+//!
+//! Each step is a type of its own, so that none can be left out. What is not said has the answer
+//! that can do no harm; [`Definition`] has a field for each of these.
+//!
+//! ```
+//! # use mcpproxy_contract::prelude::*;
+//! # fn short<T: Tool<Category = Query>>() -> Definition<T> {
+//! Definition::of(Version::new(1, 0, 0), ResponseTime::Fast, &["cards:read"])
+//!     .what("Reads one card")
+//!     .when("you know its id and need its text")
+//!     .returns("both sides of the card")
+//!     .example("show a card", json!({ "cardId": "card_1" }), json!("Question"))
+//!     .tagged(&["cards"])
+//! # }
+//! ```
+//!
+//! A step that is left out does not compile:
+//!
+//! ```compile_fail,E0599
+//! # use mcpproxy_contract::prelude::*;
+//! # fn short<T: Tool<Category = Query>>() -> Definition<T> {
+//! Definition::of(Version::new(1, 0, 0), ResponseTime::Fast, &["cards:read"])
+//!     .what("Reads one card")
+//!     .returns("both sides of the card")
+//!     .example("show a card", json!({ "cardId": "card_1" }), json!("Question"))
+//!     .tagged(&["cards"])
+//! # }
+//! ```
+
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use crate::{
+    Category, CategoryName, Definition, Description, Example, ResponseTime, Tool, Version,
+};
+
+/// A definition that is not complete yet; `Next` is what has to be said next.
+#[must_use]
+pub struct Sketch<T: Tool, Next> {
+    definition: Definition<T>,
+    next: PhantomData<Next>,
+}
+
+/// What can come next.
+pub mod next {
+    /// What the tool does.
+    #[derive(Debug)]
+    pub enum What {}
+    /// When to use it.
+    #[derive(Debug)]
+    pub enum When {}
+    /// What it returns.
+    #[derive(Debug)]
+    pub enum Returns {}
+    /// A call as it is meant to be made.
+    #[derive(Debug)]
+    pub enum Example {}
+    /// More such calls, or the tags, and the definition is complete.
+    #[derive(Debug)]
+    pub enum Tags {}
+}
+
+// === impl Definition ===
+
+impl<T: Tool> Definition<T> {
+    /// Begins the definition of a tool: its version, how long a call takes, and what a caller must
+    /// be allowed to do, each as `resource:action`; the list may be empty.
+    ///
+    /// Nothing is kept, there is no rate limit, and only queries and analyses count as idempotent.
+    /// Where that is not so, set the field: `Definition { rate_limit, ..Definition::of(…)… }`.
+    pub fn of(
+        version: Version,
+        response_time: ResponseTime,
+        permissions: &'static [&'static str],
+    ) -> Sketch<T, next::What> {
+        Sketch {
+            definition: Self {
+                version,
+                description: Description {
+                    what: "",
+                    when: "",
+                    returns: "",
+                    uses: &[],
+                },
+                permissions,
+                response_time,
+                cache: <T::Category as Category>::Cache::default(),
+                idempotent: matches!(
+                    T::Category::NAME,
+                    CategoryName::Query | CategoryName::Analysis
+                ),
+                examples: Vec::new(),
+                tags: &[],
+                rate_limit: None,
+                deprecated: None,
+            },
+            next: PhantomData,
+        }
+    }
+}
+
+// === impl Sketch ===
+
+impl<T: Tool> Sketch<T, next::What> {
+    /// What the tool does: "Reads one card".
+    pub fn what(mut self, text: &'static str) -> Sketch<T, next::When> {
+        self.definition.description.what = text;
+        self.then()
+    }
+}
+
+impl<T: Tool> Sketch<T, next::When> {
+    /// When to use it, going on from "Use when": "you know its id and need its text".
+    pub fn when(mut self, text: &'static str) -> Sketch<T, next::Returns> {
+        self.definition.description.when = text;
+        self.then()
+    }
+}
+
+impl<T: Tool> Sketch<T, next::Returns> {
+    /// What it returns, going on from "Returns": "both sides of the card".
+    pub fn returns(mut self, text: &'static str) -> Sketch<T, next::Example> {
+        self.definition.description.returns = text;
+        self.then()
+    }
+}
+
+impl<T: Tool> Sketch<T, next::Example> {
+    /// A call as it is meant to be made: what it is good for, what the tool is given, and the data
+    /// it answers with.
+    pub fn example(
+        self,
+        description: &'static str,
+        params: Value,
+        expected_result: Value,
+    ) -> Sketch<T, next::Tags> {
+        self.then::<next::Tags>()
+            .example(description, params, expected_result)
+    }
+}
+
+impl<T: Tool> Sketch<T, next::Tags> {
+    /// Another such call.
+    pub fn example(
+        mut self,
+        description: &'static str,
+        params: Value,
+        expected_result: Value,
+    ) -> Self {
+        self.definition.examples.push(Example {
+            description,
+            params,
+            expected_result,
+        });
+        self
+    }
+
+    /// The definition, with words to find the tool by, at least one.
+    pub fn tagged(mut self, tags: &'static [&'static str]) -> Definition<T> {
+        self.definition.tags = tags;
+        self.definition
+    }
+}
+
+impl<T: Tool, Next> Sketch<T, Next> {
+    fn then<After>(self) -> Sketch<T, After> {
+        Sketch {
+            definition: self.definition,
+            next: PhantomData,
+        }
+    }
+}
