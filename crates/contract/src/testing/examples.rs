@@ -24,20 +24,20 @@ pub async fn examples_hold(new_service: impl AsyncFn() -> Service) -> Result<(),
         };
         for (number, result) in call_examples(&service, tool).await {
             let example = &tool.definition().examples[number - 1];
-            match result.error() {
-                Some(error) => found.push(format!(
+            if let Some(error) = result.error() {
+                found.push(format!(
                     "{name}: example {number} fails: {}: {}",
                     error.code, error.message
-                )),
-                None => {
-                    let data = result.data().unwrap_or(&Value::Null);
-                    found.extend(
-                        differences(&example.expected_result, data, "data")
-                            .into_iter()
-                            .map(|one| format!("{name}: example {number}: {one}")),
-                    );
-                }
+                ));
+                continue;
             }
+            let data = result.data().unwrap_or(&Value::Null);
+            let wrong = differences(&example.expected_result, data, "data");
+            found.extend(
+                wrong
+                    .into_iter()
+                    .map(|one| format!("{name}: example {number}: {one}")),
+            );
         }
     }
     Failures::none_or(found)

@@ -136,7 +136,7 @@ fn major(facts: &Value) -> &str {
 mod tests {
     use super::*;
 
-    fn tool(version: &str, properties: Value, required: Value) -> Value {
+    fn tool(version: &str, properties: &Value, required: &Value) -> Value {
         json!({ "get-card": {
             "version": version,
             "deprecated": false,
@@ -148,19 +148,19 @@ mod tests {
     #[test]
     fn what_breaks_callers_is_told_apart_from_what_does_not() {
         let text = json!({ "type": "string" });
-        let before = tool("1.0.0", json!({ "id": text }), json!(["id"]));
+        let before = tool("1.0.0", &json!({ "id": text }), &json!(["id"]));
         let more = json!({ "id": text, "more": text });
         for (now, breaking, changed) in [
             (before.clone(), 0, 0),
-            (tool("1.0.0", more.clone(), json!(["id"])), 0, 1),
-            (tool("1.0.0", more.clone(), json!(["id", "more"])), 1, 0),
-            (tool("2.0.0", more, json!(["id", "more"])), 0, 1),
-            (tool("1.0.0", json!({}), json!([])), 1, 0),
+            (tool("1.0.0", &more, &json!(["id"])), 0, 1),
+            (tool("1.0.0", &more, &json!(["id", "more"])), 1, 0),
+            (tool("2.0.0", &more, &json!(["id", "more"])), 0, 1),
+            (tool("1.0.0", &json!({}), &json!([])), 1, 0),
             (
                 tool(
                     "1.0.0",
-                    json!({ "id": { "type": "integer" } }),
-                    json!(["id"]),
+                    &json!({ "id": { "type": "integer" } }),
+                    &json!(["id"]),
                 ),
                 1,
                 0,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_deprecated_tool_may_go() {
-        let mut before = tool("1.0.0", json!({}), json!([]));
+        let mut before = tool("1.0.0", &json!({}), &json!([]));
         before["get-card"]["deprecated"] = json!(true);
         assert_eq!(compare(&before, &json!({})), (vec![], vec![]));
     }
