@@ -104,8 +104,8 @@ fn project(cases: &BTreeMap<String, Option<String>>) -> PathBuf {
     let workspace: PathBuf = here.join("../..");
     let mut manifest = format!(
         "[package]\nname = \"refused\"\nedition = \"2024\"\npublish = false\n[workspace]\n\
-         [dependencies]\nmcpproxy-contract = {{ path = {:?} }}\n",
-        here
+         [dependencies]\nmcpproxy-contract = {{ path = '{}' }}\n",
+        here.display()
     );
     for dependency in ["garde", "schemars", "serde", "serde_json"] {
         manifest.push_str(&format!("{dependency} = {{ version = \"*\" }}\n"));
@@ -116,7 +116,8 @@ fn project(cases: &BTreeMap<String, Option<String>>) -> PathBuf {
     );
     for name in cases.keys() {
         let path = here.join(format!("tests/refused/{name}.rs"));
-        manifest.push_str(&format!("[[bin]]\nname = {name:?}\npath = {path:?}\n"));
+        let path = path.display();
+        manifest.push_str(&format!("[[bin]]\nname = '{name}'\npath = '{path}'\n"));
     }
     std::fs::write(project.join("Cargo.toml"), manifest).unwrap();
     std::fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();

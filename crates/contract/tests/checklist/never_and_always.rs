@@ -162,14 +162,16 @@ async fn always_check_permissions_before_execution() {
 
 #[tokio::test]
 async fn always_log_execution() {
-    let (lines, log) = logged();
-    let _here = tracing::subscriber::set_default(log);
+    let agent = logged_agent();
     let service = service();
     for tool in service.registry().get_all() {
-        call(&service, &tool.definition().name).await;
+        let arguments = json!({ "cardId": "card_1" });
+        let name = &tool.definition().name;
+        service.call(name, arguments, &agent).await;
     }
-    assert_eq!(lines.text().matches("tool call started").count(), 5);
-    assert_eq!(lines.text().matches("tool call ended").count(), 5);
+    let lines = logged(&agent);
+    assert_eq!(lines.matches("tool call started").count(), 5, "{lines}");
+    assert_eq!(lines.matches("tool call ended").count(), 5, "{lines}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What the tests are made of: a service, what it publishes and answers, and its log.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mcpproxy_contract::prelude::*;
 use mcpproxy_contract::{Rule, check, wire};
@@ -94,15 +94,9 @@ pub(crate) fn broken_definition(name: &str, value: &Value) -> Vec<Rule> {
     broken_by(|tool| tool["_meta"]["dev.mcpproxy/definition"][name] = value.clone())
 }
 
-/// Lines of a log.
+/// The log of this program. All tests write to it; a trace id tells whose line it is.
 #[derive(Clone, Default)]
-pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
+struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -115,14 +109,31 @@ impl std::io::Write for Lines {
     }
 }
 
-pub(crate) fn logged() -> (Lines, impl tracing::Subscriber + Send + Sync) {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let log = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    (lines, log)
+fn log() -> &'static Lines {
+    static LINES: OnceLock<Lines> = OnceLock::new();
+    LINES.get_or_init(|| {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::set_global_default(log).unwrap();
+        lines
+    })
+}
+
+/// An agent whose calls can be told from all others in the log.
+pub(crate) fn logged_agent() -> ToolContext {
+    log();
+    agent()
+}
+
+/// What the log has of this agent's calls.
+pub(crate) fn logged(agent: &ToolContext) -> String {
+    let all = String::from_utf8_lossy(&log().0.lock().unwrap()).into_owned();
+    let own = all.lines().filter(|line| line.contains(&agent.trace_id));
+    own.collect::<Vec<_>>().join("\n")
 }
 
 /// A tool that is as confident as the text it gets is long.
