@@ -356,10 +356,12 @@ fn rest_call(operation: &str) -> String {
 }
 
 /// What happened to servers, in order.
+/// What became of the servers of the configuration; the gateway's own starts with it and stays.
 async fn server_changes(product: &Product) -> Vec<String> {
     let page = product.get("/activity?type=server_change&limit=1000").await;
     let records = page["activities"].as_array().unwrap().iter().rev();
     records
+        .filter(|one| one["server_name"] != "mcpproxy")
         .map(|one| format!("{} {}", one["server_name"].as_str().unwrap(), event(one)))
         .collect()
 }
