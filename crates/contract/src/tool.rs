@@ -36,7 +36,13 @@ pub trait Tool: Send + Sync + Sized + 'static {
 /// Every type that derives the four traits has it; there is nothing to implement. A field without
 /// a `#[garde(…)]` rule does not compile.
 pub trait Params:
-    DeserializeOwned + Serialize + JsonSchema + garde::Validate<Context: Default> + Send + Sync + 'static
+    DeserializeOwned
+    + Serialize
+    + JsonSchema
+    + garde::Validate<Context: Default>
+    + Send
+    + Sync
+    + 'static
 {
 }
 

@@ -1,9 +1,4 @@
 //! The pipeline: what happens to a call, step by step, whatever the handler does.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot be set up has failed"
-)]
-
 mod sample;
 
 use std::time::Duration;

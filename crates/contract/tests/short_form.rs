@@ -1,9 +1,4 @@
 //! The short way to a definition and to a service: nothing is forgotten, and nothing is kept back.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot be set up has failed"
-)]
-
 mod sample;
 
 use std::marker::PhantomData;
