@@ -390,8 +390,11 @@ mod panicking_rule {
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form garde asks for")]
     fn with_a_bug(text: &str, _: &()) -> garde::Result {
-        assert_ne!(text, "boom", "a rule with a bug");
-        Ok(())
+        match text {
+            "boom" => panic!("a rule with a bug"),
+            "bad" => Err(garde::Error::new("is bad")),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) struct CheckText;
@@ -418,6 +421,9 @@ async fn a_rule_that_panics_costs_one_call() {
     let boom = json!({ "text": "boom" });
     let result = service.call("check-text", boom, &agent()).await;
     assert_eq!(code(&result), "INTERNAL");
+    let bad = json!({ "text": "bad" });
+    let result = service.call("check-text", bad, &agent()).await;
+    assert_eq!(code(&result), "INVALID_ARGUMENTS");
     let fine = json!({ "text": "fine" });
     let result = service.call("check-text", fine, &agent()).await;
     assert!(result.error().is_none());
