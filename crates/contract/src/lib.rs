@@ -68,3 +68,8 @@ pub mod prelude {
         ToolError, Ttl, Uncached, Version, Writes,
     };
 }
+
+/// The guide for authors: its code is compiled and run with the other tests.
+#[cfg(all(doctest, feature = "rmcp", feature = "testing"))]
+#[doc = include_str!("../../../docs/writing-a-tool.md")]
+mod guide {}

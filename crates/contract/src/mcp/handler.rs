@@ -1,9 +1,7 @@
 //! The tools of a service as rmcp asks for them.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ResultType, ServerCapabilities, ServerConfig, Tool,
@@ -79,10 +77,7 @@ impl Handler {
         context: &ToolContext,
     ) -> Result<CallToolResult, ErrorData> {
         let service = &self.parts.service;
-        let calling = AssertUnwindSafe(service.call(name, arguments, context));
-        let Ok(result) = calling.catch_unwind().await else {
-            return Err(broken(name, "a panic outside of the handler"));
-        };
+        let result = service.call(name, arguments, context).await;
         if service.registry().get(name).is_none()
             && let Some(error) = result.error()
         {

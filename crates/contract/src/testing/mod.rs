@@ -5,12 +5,12 @@
 //!
 //! ```no_run
 //! # use mcpproxy_contract::{Service, testing};
-//! # fn service() -> Service { unimplemented!() }
+//! # fn new_service() -> Service { unimplemented!() }
 //! # async fn state() -> String { String::new() }
 //! # async fn checks() -> Result<(), testing::Failures> {
-//! let service = service();
+//! let service = new_service();
 //! testing::conforms(&service).await?;
-//! testing::examples_hold(async || service()).await?;
+//! testing::examples_hold(async || new_service()).await?;
 //! testing::queries_are_pure(&service, async || state().await).await?;
 //! testing::unchanged(&service, "tests/published.json")?;
 //! # Ok(())
