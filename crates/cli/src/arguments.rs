@@ -23,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   mcpproxy serve --demo                                  try it with nothing else installed
   mcpproxy tools search 'create an issue'
-  mcpproxy call tool-read cards:get-card --args '{\"card_id\":\"card_1\"}'
+  mcpproxy call tool-read cards:get-card --args '{\"cardId\":\"card_1\"}'
   mcpproxy activity list --intent-type destructive
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no running gateway, 4 configuration";
@@ -91,7 +91,7 @@ pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Add a built-in sample server
+    /// Add the built-in sample server `cards`, kept in memory
     #[arg(long)]
     pub(crate) demo: bool,
 }

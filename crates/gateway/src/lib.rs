@@ -6,7 +6,7 @@
 pub mod call;
 mod contract_check;
 mod contract_server;
-pub mod demo;
+mod demo;
 pub mod discover;
 pub mod failure;
 mod hints;
@@ -44,8 +44,8 @@ pub use mcpproxy_activity::{Caller, Role as LogRole};
 pub use request::CallRequest;
 use servers::Servers;
 pub use servers::Wanted;
-pub use status::ServerStatus;
 use settings::Settings;
+pub use status::ServerStatus;
 
 /// Everything one call needs, shared by all faces.
 pub struct Gateway {
@@ -101,7 +101,7 @@ impl Gateway {
         let runtime = Runtime::new(options.guard, env!("CARGO_PKG_VERSION"), Arc::new(observer));
         let mut built_ins = options.built_ins;
         if settings.demo {
-            built_ins.push((demo::NAME.into(), Arc::new(demo::Cards::default())));
+            built_ins.push((demo::NAME.into(), Arc::new(demo::server()?)));
         }
         let gateway = Arc::new_cyclic(|gateway: &Weak<Self>| Self {
             mask: ArcSwap::from_pointee(Mask::new(settings.secrets())),

@@ -177,9 +177,9 @@ fn welcome(announcement: &Value) -> String {
     let demo = if announcement["demo"] == json!(true) {
         "
 Try the sample server, in another terminal:
-  mcpproxy tools search 'find a card'
-  mcpproxy call tool-read cards:search-cards
-  mcpproxy call tool-read cards:delete-card --args '{\"card_id\":\"card_1\"}'    (refused: it deletes)
+  mcpproxy tools search 'review a card'
+  mcpproxy call tool-read cards:review-next-card
+  mcpproxy call tool-read cards:delete-card --args '{\"cardId\":\"card_1\"}'    (refused: it deletes)
 "
     } else {
         ""
