@@ -126,8 +126,8 @@ impl Gateway {
         let call = turn.call(&permit, request.arguments.text(), origin, deadline);
         let sent = Instant::now();
         let answer = on_record(record, call).await.map_err(unreachable);
-        let answer = answer
-            .and_then(|result| self.answer_of(&entry, variant, result, &mut known.warnings));
+        let answer =
+            answer.and_then(|result| self.answer_of(&entry, variant, result, &mut known.warnings));
         known.made = Made::of(&entry, &request.arguments, sent.elapsed(), &answer);
         let result = answer?;
         note_result(record, &entry, &result);

@@ -20,8 +20,8 @@ use jiff::Timestamp;
 use mcpproxy_activity::Caller;
 use mcpproxy_catalog::{Entry, Snapshot};
 use mcpproxy_contract::hints::AgentHints;
-use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_policy::hints::vet;
+use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::CallResult;
 use serde_json::Value;
 
