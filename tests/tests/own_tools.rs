@@ -245,6 +245,60 @@ async fn with_the_key_a_server_is_really_restarted() {
 }
 
 #[tokio::test]
+async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggested_to_who_may() {
+    let broken = Fixture::new(PROGRAMS).exit_at_start();
+    let config = json!({ "mcpServers": { "broken": broken.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let client = product.connect().await;
+    let keyed = Keyed::of(&product, client.clone());
+    let args = json!({ "server": "broken" });
+    let restarts = |answer: &Value| {
+        let actions = &answer["structuredContent"]["agentHints"]["suggestedNextActions"];
+        let actions = actions.as_array().unwrap().iter();
+        let restart = actions.filter(|action| action["action"] == "restart-server");
+        restart
+            .map(|action| action["call_with"].clone())
+            .collect::<Vec<_>>()
+    };
+    let told = call(&client, "read", "mcpproxy:check-servers", args.clone()).await;
+    let health = &told["structuredContent"]["data"]["servers"][0];
+    assert_eq!(
+        (&health["state"], &health["is_reachable"]),
+        (&json!("failed"), &json!(false))
+    );
+    assert!(
+        health["remedy"]
+            .as_str()
+            .unwrap()
+            .contains("restart-server"),
+        "{health}"
+    );
+    assert!(restarts(&told).is_empty(), "{told}");
+    let told = call(&keyed, "read", "mcpproxy:check-servers", args.clone()).await;
+    assert_eq!(restarts(&told), [json!("call_tool_write")], "{told}");
+
+    // It fails again, which is no failure of the tool.
+    let answer = call(&keyed, "write", "mcpproxy:restart-server", args.clone()).await;
+    let data = &answer["structuredContent"]["data"];
+    assert_eq!(
+        (&data["state"], &answer["isError"]),
+        (&json!("failed"), &json!(false)),
+        "{answer}"
+    );
+    assert!(data["reason"].is_string(), "{answer}");
+
+    // Two at once end one server and start one.
+    let one = call(&keyed, "write", "mcpproxy:restart-server", args.clone());
+    let other = call(&keyed, "write", "mcpproxy:restart-server", args);
+    let (one, other) = tokio::join!(one, other);
+    for answer in [one, other] {
+        let data = &answer["structuredContent"]["data"];
+        assert_eq!(data["server"], "broken", "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn with_the_key_old_records_are_removed_and_the_rest_can_be_verified() {
     let (product, _fixture, client) = used().await;
     let keyed = Keyed::of(&product, client);
@@ -370,7 +424,8 @@ fn check_hints(answer: &Value) {
     let hints = &answer["structuredContent"]["agentHints"];
     let confidence = hints["confidence"].as_f64().unwrap_or(-1.0);
     assert!((0.0..=1.0).contains(&confidence), "{answer}");
-    for action in hints["suggestedNextActions"].as_array().unwrap() {
+    let actions = hints["suggestedNextActions"].as_array();
+    for action in actions.expect("hints always have a list of actions") {
         let name = action["tool"].as_str().unwrap_or_default();
         assert!(name.starts_with("mcpproxy:"), "{action}");
         let variant = action["call_with"].as_str().unwrap_or_default();

@@ -165,3 +165,6 @@ fn response_times(calls: &[&Record]) -> Option<ResponseTimes> {
         longest: times[last],
     })
 }
+
+#[cfg(test)]
+mod tests;
