@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Failures, call_examples, is_harmless, tester};
+use super::{Failures, call_examples, is_harmless, is_removed, tester};
 use crate::{Grants, Registered, Service, check, wire};
 
 /// Checks every tool: what it publishes, what the examples of harmless tools answer, and that
@@ -63,7 +63,7 @@ async fn refusals(service: &Service, tool: &Registered) -> Vec<String> {
     let kept_out = service.call(&definition.name, unknown, &stranger).await;
     // A tool whose time is over refuses everything, and says so.
     let code = |result: &crate::ToolResult| result.error().map(|error| error.code.clone());
-    if code(&wrong).as_deref() == Some("TOOL_REMOVED") {
+    if is_removed(&wrong) {
         return found;
     }
     if code(&wrong).as_deref() != Some("INVALID_ARGUMENTS") {

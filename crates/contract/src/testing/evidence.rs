@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Failures, call_examples, is_harmless, tester};
+use super::{Failures, call_examples, failed_example, is_harmless, tester};
 use crate::Service;
 
 /// Calls a tool twice, once where there is little to go by and once where there is much, and asks
@@ -36,7 +36,8 @@ pub async fn confidence_moves(
 }
 
 /// Calls the examples of every tool that says it reads, and compares the state before and after:
-/// `state` gives a text that is different whenever something has changed.
+/// `state` gives a text that is different whenever something has changed. An example that fails is
+/// told as well, because it shows nothing.
 pub async fn queries_are_pure(
     service: &Service,
     state: impl AsyncFn() -> String,
@@ -47,10 +48,12 @@ pub async fn queries_are_pure(
         .get_all()
         .filter(|tool| is_harmless(tool))
     {
+        let name = &tool.definition().name;
         let before = state().await;
-        call_examples(service, tool).await;
+        for (number, result) in call_examples(service, tool).await {
+            found.extend(failed_example(name, number, &result));
+        }
         if state().await != before {
-            let name = &tool.definition().name;
             found.push(format!(
                 "{name}: it says that it reads, but something has changed"
             ));

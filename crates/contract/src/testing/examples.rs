@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Failures, call_examples};
+use super::{Failures, call_examples, failed_example};
 use crate::Service;
 
 /// Calls every example of every tool, those that change something included, each tool on a new
@@ -24,14 +24,8 @@ pub async fn examples_hold(new_service: impl AsyncFn() -> Service) -> Result<(),
         };
         for (number, result) in call_examples(&service, tool).await {
             let example = &tool.definition().examples[number - 1];
-            if let Some(error) = result.error() {
-                found.push(format!(
-                    "{name}: example {number} fails: {}: {}",
-                    error.code, error.message
-                ));
-                continue;
-            }
-            let data = result.data().unwrap_or(&Value::Null);
+            found.extend(failed_example(&name, number, &result));
+            let Some(data) = result.data() else { continue };
             let wrong = differences(&example.expected_result, data, "data");
             found.extend(
                 wrong
