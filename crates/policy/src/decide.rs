@@ -62,6 +62,7 @@ pub struct Permit {
     operation: Operation,
     server: Arc<str>,
     tool: Arc<str>,
+    may_repeat: bool,
 }
 
 /// Why the call is refused. The messages are part of the product's interface.
@@ -108,6 +109,7 @@ pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision 
                 operation: variant,
                 server: Arc::clone(subject.server),
                 tool: Arc::clone(subject.tool),
+                may_repeat: subject.hints.may_repeat(),
             },
             warnings,
         )
@@ -249,6 +251,11 @@ impl Permit {
     /// The tool it may call there.
     pub fn tool(&self) -> &str {
         &self.tool
+    }
+
+    /// Whether the call can be made a second time when nobody knows what came of the first.
+    pub fn may_repeat(&self) -> bool {
+        self.may_repeat
     }
 }
 

@@ -50,6 +50,16 @@ impl Hints {
         }
     }
 
+    /// Whether a call can be repeated without doing more than one call does: it only reads, or it
+    /// is said to be idempotent. What may be lost is never tried twice.
+    pub fn may_repeat(self) -> bool {
+        match self.effect() {
+            Effect::Read => true,
+            Effect::Write => self.idempotent == Some(true),
+            Effect::Destructive | Effect::Unknown { .. } => false,
+        }
+    }
+
     /// The class these hints put a tool in.
     pub fn effect(self) -> Effect {
         match (self.destructive, self.read_only) {

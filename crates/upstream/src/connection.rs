@@ -158,6 +158,11 @@ impl Connection {
         }
     }
 
+    /// Whether one call can break off without the connection being over.
+    pub(crate) fn outlives_a_call(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
     /// Waits for an end that nobody here asked for.
     pub(crate) async fn lost(&self) -> Lost {
         match self {

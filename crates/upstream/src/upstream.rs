@@ -128,20 +128,25 @@ impl Upstream {
     /// Calls through the connection of now, or the next one if that one is gone already.
     async fn call_connected(
         &self,
-        tool: &str,
+        permit: &Permit,
         arguments: &str,
         origin: Origin<'_>,
         deadline: Instant,
     ) -> Result<Json, CallError> {
-        let board = &self.0.shared.board;
+        let (board, tool) = (&self.0.shared.board, permit.tool());
         let live = board.wait(Need::ConnectionAfter(0), deadline).await?;
-        let lost = match live
-            .connection
-            .call(tool, arguments, origin, deadline)
-            .await
-        {
+        let answer = live.connection.call(tool, arguments, origin, deadline);
+        let lost = match answer.await {
             // Nothing was sent, so repeating it cannot do anything twice.
             Err(CallError::Disconnected { sent: false, .. }) => live,
+            // The server is still there, only its answer got lost on the way. A program that died
+            // over a call is not asked the same thing again.
+            Err(CallError::Disconnected { sent: true, .. })
+                if permit.may_repeat() && live.connection.outlives_a_call() =>
+            {
+                let again = live.connection.call(tool, arguments, origin, deadline);
+                return again.await;
+            }
             answer => return answer,
         };
         let next = board
@@ -153,9 +158,8 @@ impl Upstream {
                 "the server was connected anew and its tools have changed, nothing was called: decide again",
             ));
         }
-        next.connection
-            .call(tool, arguments, origin, deadline)
-            .await
+        let again = next.connection.call(tool, arguments, origin, deadline);
+        again.await
     }
 }
 
@@ -195,7 +199,7 @@ impl Turn<'_> {
         self.may_change = permit.operation() != Operation::Read;
         let answer = self
             .upstream
-            .call_connected(permit.tool(), arguments, origin, deadline.into())
+            .call_connected(permit, arguments, origin, deadline.into())
             .await
             .map_err(|error| error.masked(&shared.mask))?;
         CallResult::parse(answer)

@@ -208,13 +208,18 @@ pub(crate) fn stdio(spec: &mut Spec) -> &mut StdioSpec {
 
 /// A permit, as only a decision gives one.
 pub(crate) fn permit(server: &str, tool: &str, operation: Operation) -> Permit {
+    permit_for(server, tool, operation, Hints::default())
+}
+
+/// Leave to call a tool of which the server says something.
+pub(crate) fn permit_for(server: &str, tool: &str, operation: Operation, hints: Hints) -> Permit {
     let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)
         .expect("the variant says it all");
     let subject = Subject {
         server: &server.into(),
         tool: &tool.into(),
         description: "",
-        hints: Hints::default(),
+        hints,
     };
     match decide(&intent, &subject, Rules::default()) {
         Decision::Allow(permit, _) => permit,

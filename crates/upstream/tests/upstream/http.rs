@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use http::Method;
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Hints, Operation};
 use mcpproxy_upstream::{CallError, HttpSpec, Spec, State, Transport, Upstream};
 use serde_json::{Value, json};
 
-use crate::common::{Fake, LONG, call, moment, permit, runtime, soon, spec};
+use crate::common::{Fake, LONG, call, moment, permit, permit_for, runtime, soon, spec};
 use crate::http_server::{Seen, Server};
 
 struct Web {
@@ -406,5 +406,36 @@ async fn many_callers_at_once_all_get_their_own_answer() {
         .collect();
     for caller in callers {
         caller.await.expect("every answer fits");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_made_again_when_its_answer_gets_lost_and_it_can_do_nothing_twice() {
+    let web = Web::start(|_| {}).await;
+    let hints = |read_only, destructive, idempotent| Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world: None,
+    };
+    for (operation, hints, is_repeated) in [
+        (Operation::Read, hints(Some(true), None, None), true),
+        (Operation::Write, hints(Some(false), None, Some(true)), true),
+        (Operation::Write, hints(Some(false), None, None), false),
+        (
+            Operation::Destructive,
+            hints(None, Some(true), Some(true)),
+            false,
+        ),
+        (Operation::Read, Hints::default(), false),
+    ] {
+        let next = web.fake.call(Operation::Read, "drop_next", "{}").await;
+        assert_eq!(next, Ok(json!("next")));
+        let before = web.server.count("tools/call");
+        let permit = permit_for("fake", "echo", operation, hints);
+        let outcome = call(&web.fake.upstream, &permit, "{}", soon()).await;
+        assert_eq!(outcome.is_ok(), is_repeated, "{hints:?}: {outcome:?}");
+        let calls = web.server.count("tools/call") - before;
+        assert_eq!(calls, if is_repeated { 2 } else { 1 }, "{hints:?}");
     }
 }
