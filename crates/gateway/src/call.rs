@@ -120,6 +120,7 @@ impl Gateway {
         check_arguments(&entry, &request.arguments)?;
         self.check_rate(&server.settings, &entry, caller)?;
 
+        let deadline = self.measured_deadline(&entry, &permit, deadline);
         let recorded = record.sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let origin = origin(caller, record);

@@ -14,14 +14,14 @@ mod vetting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use mcpproxy_activity::Caller;
 use mcpproxy_catalog::{Entry, Snapshot};
 use mcpproxy_contract::hints::AgentHints;
 use mcpproxy_policy::hints::vet;
-use mcpproxy_policy::{Operation, Warning};
+use mcpproxy_policy::{Operation, Permit, Warning};
 use mcpproxy_wire::CallResult;
 use serde_json::Value;
 
@@ -151,6 +151,23 @@ impl Gateway {
         let (result, warning) = vetting::vetted(result, entry.server(), &catalog);
         warnings.extend(warning);
         Ok(result)
+    }
+
+    /// The deadline of a call: the configured one, or an earlier one where the tool has shown how
+    /// long it takes and giving up does no harm.
+    pub(crate) fn measured_deadline(
+        &self,
+        entry: &Entry,
+        permit: &Permit,
+        configured: Instant,
+    ) -> Instant {
+        if !permit.may_repeat() {
+            return configured;
+        }
+        match self.hints.lock().observed.patience(entry.qualified()) {
+            Some(patience) => configured.min(Instant::now() + patience),
+            None => configured,
+        }
     }
 
     /// Learns from a call, and gives the hints that go with its result.

@@ -30,6 +30,12 @@ const FORGETTING_AFTER: u32 = 512;
 /// How many response times are kept of a tool: enough for the slowest in twenty.
 const TIMES_KEPT: usize = 64;
 
+/// How many times its slowest call a tool is waited for: a busy machine is no failure.
+const PATIENCE: u32 = 20;
+
+/// However fast a tool is, it is waited for so long.
+const LEAST_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Everything that was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
@@ -127,6 +133,15 @@ impl Observed {
         let name = self.remember(call);
         self.follow(call, &name);
         self.tools.get(call.tool).map_or(0, |tool| tool.revision)
+    }
+
+    /// How long to wait for a tool that has shown how long it takes: many times its slowest call.
+    /// Nothing while too few calls were seen. A call that runs into it counts as a slow one, so
+    /// that a tool which has become slower is waited for from then on.
+    pub(crate) fn patience(&self, tool: &str) -> Option<Duration> {
+        let times = &self.tools.get(tool)?.times;
+        let slowest = (times.count >= TIMES_KEPT).then(|| times.below(100))??;
+        Some((slowest * PATIENCE).max(LEAST_PATIENCE))
     }
 
     /// What is known of a tool.

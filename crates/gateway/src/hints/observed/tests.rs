@@ -180,3 +180,28 @@ fn what_was_seen_since_is_put_on_top_of_what_was_seen_before() {
     observed.learn(&call("one", "s:c", true, 301));
     assert_eq!(observed.of("s:b").unwrap().followers.len(), 2);
 }
+
+#[test]
+fn a_tool_is_waited_for_as_its_slowest_call_suggests() {
+    let mut observed = Observed::default();
+    let mut learn = |took: Duration| {
+        let call = Call {
+            took,
+            ..call("one", "s:a", true, 0)
+        };
+        observed.learn(&call);
+        observed.patience("s:a")
+    };
+    let quick = Duration::from_millis(10);
+    for _ in 1..TIMES_KEPT {
+        assert_eq!(learn(quick), None, "too few calls were seen");
+    }
+    assert_eq!(learn(quick), Some(LEAST_PATIENCE));
+    // A call that was given up after that long: from now on there is more patience.
+    assert_eq!(learn(LEAST_PATIENCE), Some(LEAST_PATIENCE * PATIENCE));
+    for _ in 0..TIMES_KEPT {
+        learn(quick);
+    }
+    assert_eq!(learn(quick), Some(LEAST_PATIENCE), "and it passes");
+    assert_eq!(observed.patience("s:other"), None);
+}
