@@ -1,10 +1,12 @@
-//! What the gateway costs: the same calls direct and through it, interleaved in one run; and what its log costs.
+//! What the gateway costs: the same calls direct and through it, interleaved in one run; what its log costs; and what
+//! the pipeline of the tool contract costs.
 //!
 //! Starts echo upstreams and a gateway of its own, so that nothing needs to be set up. Must never measure a
 //! gateway or a log that it did not start or fill itself.
 
 mod call;
 mod client;
+mod contract;
 mod echo;
 mod gateway;
 mod load;
@@ -66,6 +68,8 @@ struct Arguments {
 enum Other {
     /// Measure the activity log: inserts, pages, and how long a durable write takes
     Log(log::Arguments),
+    /// Measure the pipeline of the tool contract: a handler called directly and through it
+    Contract(contract::Arguments),
     /// Serve as the echo upstream until standard input ends
     #[command(name = gateway::ECHO_COMMAND, hide = true)]
     EchoUpstream {
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Some(Other::EchoUpstream { upstream }) => serve_echo(upstream),
         Some(Other::Log(arguments)) => report(log::run(arguments, progress)),
+        Some(Other::Contract(arguments)) => report(contract::run(arguments, progress)),
         None => report(run(arguments)),
     };
     match outcome {
