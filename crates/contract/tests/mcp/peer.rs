@@ -128,6 +128,22 @@ async fn a_page_that_was_never_offered_is_refused() {
 }
 
 #[tokio::test]
+async fn what_is_not_declared_is_not_answered() {
+    let client = client().await;
+    let refused = [
+        within(client.list_prompts(None)).await.map(drop),
+        within(client.list_resources(None)).await.map(drop),
+        within(client.list_resource_templates(None)).await.map(drop),
+    ];
+    for answer in refused {
+        let Err(ServiceError::McpError(error)) = answer else {
+            panic!("something was answered: {answer:?}");
+        };
+        assert_eq!(error.code, ErrorCode::METHOD_NOT_FOUND);
+    }
+}
+
+#[tokio::test]
 async fn data_and_errors_keep_the_advertised_output_schema() {
     let client = client().await;
     let schema = tool(&client, "get-card")
