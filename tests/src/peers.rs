@@ -91,6 +91,23 @@ impl Peers {
         run(inspector, String::new()).await
     }
 
+    /// Runs the official suite on a server, as one revision requires it; each scenario leaves a folder in `results`.
+    pub async fn conform(
+        &self,
+        home: &Path,
+        endpoint: &str,
+        revision: &str,
+        results: &Path,
+    ) -> Ran {
+        let mut suite = Command::new(self.program("conformance"));
+        suite
+            .args(["server", "--url", endpoint, "--requirements", revision])
+            .arg("--output-dir")
+            .arg(results)
+            .env("HOME", home);
+        run(suite, String::new()).await
+    }
+
     fn client(&self, sdk: Sdk) -> Command {
         let (launcher, script, options): (_, _, &[&str]) = match sdk {
             Sdk::Python2 => ("python", "client.py", &["--era", "auto"]),

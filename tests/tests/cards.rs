@@ -2,6 +2,8 @@
 
 #[path = "cards/alone.rs"]
 mod alone;
+#[path = "cards/conformance.rs"]
+mod conformance;
 #[path = "cards/gateway.rs"]
 mod gateway;
 #[path = "cards/lesson.rs"]

@@ -11,6 +11,7 @@ use crate::process;
 
 /// Programs of the npm packages; they start with whatever `node` comes first on the path unless told otherwise.
 const NODE_PROGRAMS: &[&str] = &[
+    "conformance",
     "mcp-inspector",
     "mcp-server-everything",
     "mcp-server-filesystem",
