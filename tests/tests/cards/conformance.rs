@@ -63,7 +63,8 @@ const APART_2025: &[Apart] = &[
 
 /// `server-stateless` is discovery, what every request has to say of itself, and refusals. Four of its checks need tools of
 /// the suite, and five are about subscriptions, which a server without changes does not offer. `caching` asks for prompts
-/// and resources as well. The last five ask for things of the suite and are content with the right error, which they get.
+/// and resources as well. The last five ask for things of the suite and are content with an error; three of them warn that
+/// they had hoped for another one, because they take those things to be there.
 const APPLY_2026: &[Applies] = &[
     ("server-stateless", 21),
     ("tools-list", 4),
