@@ -8,6 +8,7 @@ mod access;
 mod activity;
 mod body;
 mod caller;
+pub mod endpoint;
 mod events;
 mod listen;
 mod mcp;
@@ -33,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 pub use access::Reach;
+use endpoint::Endpoint;
 pub use listen::{serve_socket, serve_tcp};
 use sessions::Sessions;
 
@@ -70,11 +72,11 @@ impl App {
     }
 }
 
-/// Answers a request: `/mcp` directly, because it is on the path of every call, and all else
-/// through the router.
+/// Answers a request: the MCP endpoints directly, because they are on the path of every call, and
+/// all else through the router.
 async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response<Body> {
-    if request.uri().path() == "/mcp" {
-        return mcp::answer(entrance, request).await;
+    if let Some(endpoint) = Endpoint::at(request.uri().path()) {
+        return mcp::answer(entrance, &endpoint, request).await;
     }
     let routed = entrance.router.clone().oneshot(request).await;
     routed.unwrap_or_else(|never| match never {})
@@ -153,7 +155,7 @@ fn health() -> Vec<Route> {
     ]
 }
 
-/// Every route but `/mcp`, for callers that come from the given side.
+/// Every route but the MCP endpoints, for callers that come from the given side.
 fn router(app: &Arc<App>, reach: Reach) -> Router {
     let routed = |routes: Vec<Route>| {
         let add = |router: Router<_>, route: Route| router.route(route.path, route.handler);

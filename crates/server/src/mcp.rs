@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use crate::access::{self, Standing};
 use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::caller::of_request;
+use crate::endpoint::Endpoint;
 use crate::message;
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
@@ -42,7 +43,11 @@ enum Form {
 struct Refused(StatusCode, &'static str);
 
 /// Answers a request to the endpoint.
-pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response {
+pub(crate) async fn answer(
+    entrance: &Entrance,
+    endpoint: &Endpoint,
+    request: Request<Incoming>,
+) -> Response {
     let Entrance { app, reach, .. } = entrance;
     let (parts, body) = request.into_parts();
     let standing = match access::agent(app, *reach, &parts.headers) {
@@ -50,7 +55,7 @@ pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> R
         Err(failure) => return failure_response(&failure),
     };
     match parts.method {
-        Method::POST => post(app, &parts.headers, standing, body).await,
+        Method::POST => post(app, endpoint, &parts.headers, standing, body).await,
         Method::GET => get(app, &parts.headers),
         Method::DELETE => delete(app, &parts.headers),
         _ => {
@@ -64,7 +69,13 @@ pub(crate) async fn answer(entrance: &Entrance, request: Request<Incoming>) -> R
 }
 
 /// One message from a client.
-async fn post(app: &App, headers: &HeaderMap, standing: Standing, body: Incoming) -> Response {
+async fn post(
+    app: &App,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    standing: Standing,
+    body: Incoming,
+) -> Response {
     let form = match check_headers(headers) {
         Ok(form) => form,
         Err(refused) => return refused.response(),
@@ -75,12 +86,12 @@ async fn post(app: &App, headers: &HeaderMap, standing: Standing, body: Incoming
     };
     match Message::parse(&bytes) {
         Ok(Message::Request { id, method, params }) if method == "initialize" => {
-            open_session(app, form, id, params)
+            open_session(app, endpoint, form, id, params)
         }
         Ok(message) => match find_session(app, headers) {
             Ok(session) => {
                 let caller = of_request(&session.caller, headers, standing);
-                let answer = message::answer(&app.gateway, &caller, message).await;
+                let answer = message::answer(endpoint, &app.gateway, &caller, message).await;
                 answered(form, answer)
             }
             Err(refused) => refused.response(),
@@ -127,8 +138,14 @@ fn delete(app: &App, headers: &HeaderMap) -> Response {
     empty(StatusCode::NO_CONTENT)
 }
 
-fn open_session(app: &App, form: Form, id: Id<'_>, params: Option<&RawValue>) -> Response {
-    match message::hello(params) {
+fn open_session(
+    app: &App,
+    endpoint: &Endpoint,
+    form: Form,
+    id: Id<'_>,
+    params: Option<&RawValue>,
+) -> Response {
+    match message::hello(endpoint, params) {
         Ok((hello, result)) => {
             let session_id = app.sessions.open(hello);
             let mut response = answered(form, Some(message::encode(id, Ok(result))));

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::body::BODY_LIMIT;
+use crate::endpoint::Endpoint;
 use crate::message;
 
 /// Answers that wait to be written; when the reader is slow, callers wait too.
@@ -72,7 +73,7 @@ fn greet(line: &[u8]) -> Option<Caller> {
     if method != "initialize" {
         return None;
     }
-    let (hello, _) = message::hello(params).ok()?;
+    let (hello, _) = message::hello(&Endpoint::Menu, params).ok()?;
     Some(Caller {
         session_id: Some(Uuid::new_v4().to_string()),
         client_name: hello.name,
@@ -84,7 +85,7 @@ fn greet(line: &[u8]) -> Option<Caller> {
 
 async fn answer_line(gateway: &Gateway, caller: &Arc<Caller>, line: &[u8]) -> Option<String> {
     match Message::parse(line) {
-        Ok(message) => message::answer(gateway, caller, message).await,
+        Ok(message) => message::answer(&Endpoint::Menu, gateway, caller, message).await,
         Err(error) => {
             let id = Message::salvage_id(line).filter(|_| error.code != PARSE_ERROR);
             Some(error_response(id, &error))
