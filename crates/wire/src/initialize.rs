@@ -6,7 +6,7 @@ use crate::json::{Fields, Json};
 use crate::revision::Revision;
 
 /// The most that is kept of a client's name and version, in characters.
-const NAME_LIMIT: usize = 100;
+pub(crate) const NAME_LIMIT: usize = 100;
 
 /// What a server says of itself when a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +45,20 @@ pub fn params(revision: Revision, version: &str) -> Value {
 pub fn result(revision: Revision, version: &str, instructions: &str) -> Value {
     json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": { "tools": {} },
-        "serverInfo": { "name": "mcpproxy", "version": version },
+        "capabilities": capabilities(),
+        "serverInfo": server_info(version),
         "instructions": instructions,
     })
+}
+
+/// What we offer, in every revision.
+pub(crate) fn capabilities() -> Value {
+    json!({ "tools": {} })
+}
+
+/// Who we are, in every revision.
+pub(crate) fn server_info(version: &str) -> Value {
+    json!({ "name": "mcpproxy", "version": version })
 }
 
 // === impl ServerHello ===

@@ -8,12 +8,15 @@
 //! This crate knows no policy and does no I/O. Start reading at [`rpc`], the envelope;
 //! then [`tool`] and [`result`], what travels in it.
 
+pub mod batch;
+pub mod headers;
 pub mod initialize;
 pub mod json;
 pub mod result;
 pub mod revision;
 pub mod rpc;
 pub mod sse;
+pub mod stateless;
 pub mod tool;
 
 pub use json::Json;

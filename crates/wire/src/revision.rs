@@ -61,6 +61,26 @@ impl Revision {
         }
     }
 
+    /// The wire protocol of a revision by its date, known or not: one that is younger than all that
+    /// have sessions has none. Nothing if it is no date.
+    pub fn era_of(date: &str) -> Option<Era> {
+        let is_date = date.len() == 10
+            && date.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        match Self::parse(date) {
+            Some(revision) => Some(revision.era()),
+            None if is_date && date > Self::LATEST_WITH_SESSION.as_str() => Some(Era::Stateless),
+            None => None,
+        }
+    }
+
+    /// Whether several messages may come as one list.
+    pub const fn has_batches(self) -> bool {
+        matches!(self, Self::V2025_03_26)
+    }
+
     /// What to answer a client that asks for a revision in `initialize`: the same where
     /// sessions have it, else the newest that has sessions.
     pub fn negotiate(asked: &str) -> Self {

@@ -198,7 +198,7 @@ impl<'a> Envelope<'a> {
 fn explain_shape(opening: Option<&u8>, error: &str) -> String {
     match opening {
         Some(b'[') => {
-            "Invalid Request: batches are not supported, send one message at a time".into()
+            "Invalid Request: a list of messages is for sessions of revision 2025-03-26; send one message at a time".into()
         }
         Some(b'{') => format!("Invalid Request: {error}"),
         _ => "Invalid Request: a message is a JSON object".into(),

@@ -1,0 +1,121 @@
+//! Values of HTTP headers that repeat a part of the message.
+//!
+//! A header takes visible ASCII only. Anything else is wrapped: `=?base64?` before and `?=` after
+//! the Base64 of its UTF-8. What is not wrapped stands for itself.
+
+use std::borrow::Cow;
+
+const OPENING: &str = "=?base64?";
+const CLOSING: &str = "?=";
+
+/// What a header value says; nothing if it is wrapped and what is inside is no Base64 of a text.
+pub fn decode_value(value: &str) -> Option<Cow<'_, str>> {
+    let value = value.trim_matches([' ', '\t']);
+    let wrapped = value
+        .strip_prefix(OPENING)
+        .and_then(|rest| rest.strip_suffix(CLOSING));
+    match wrapped {
+        None => Some(Cow::Borrowed(value)),
+        Some(text) => String::from_utf8(decode_base64(text)?).ok().map(Cow::Owned),
+    }
+}
+
+/// The header value that says a text.
+pub fn encode_value(text: &str) -> Cow<'_, str> {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && text.trim() == text
+        && !(text.starts_with(OPENING) && text.ends_with(CLOSING));
+    if is_plain {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned([OPENING, &encode_base64(text.as_bytes()), CLOSING].concat())
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Strict: padded, and without bits that say nothing. There is one spelling of every value, so two
+/// readers cannot understand two things.
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
+    if !text.len().is_multiple_of(4) || padding > 2 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0_u32, 0);
+    for digit in digits.bytes() {
+        let value = ALPHABET.iter().position(|known| *known == digit)?;
+        bits = (bits << 6) | u32::try_from(value).ok()?;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from((bits >> count) & 0xff).ok()?);
+        }
+    }
+    let rest = bits & ((1 << count) - 1);
+    (rest == 0).then_some(bytes)
+}
+
+fn encode_base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for place in 0..4 {
+            let value = (bits >> (18 - 6 * place)) & 0x3f;
+            let digit = usize::try_from(value).map_or(b'=', |value| ALPHABET[value]);
+            text.push(if place <= group.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_stands_for_itself_unless_it_is_wrapped() {
+        for (value, text) in [
+            ("", Some("")),
+            (" a b\t", Some("a b")),
+            ("=?base64?SGVsbG8=?=", Some("Hello")),
+            ("=?base64??=", Some("")),
+            ("=?base64?w7w=?=", Some("ü")),
+            ("SGVsbG8=", Some("SGVsbG8=")),
+            ("=?base64?SGVsbG8=", Some("=?base64?SGVsbG8=")),
+            ("=?BASE64?SGVsbG8=?=", Some("=?BASE64?SGVsbG8=?=")),
+            ("=?base64?SGVsbG8?=", None),
+            ("=?base64?SGVs!!!bG8=?=", None),
+            ("=?base64?SGVsbG9=?=", None),
+            ("=?base64?====?=", None),
+            ("=?base64?SG=s?=", None),
+            ("=?base64?/w==?=", None),
+        ] {
+            assert_eq!(decode_value(value).as_deref(), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_text_comes_back() {
+        for text in [
+            "",
+            "tool",
+            "a b",
+            " edge ",
+            "ü",
+            "日本",
+            "\n",
+            "=?base64?x?=",
+            "a\u{1f600}b",
+        ] {
+            let value = encode_value(text);
+            assert!(value.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+            assert_eq!(decode_value(&value).as_deref(), Some(text), "{value}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The revision without sessions: every request says for itself who asks, and in which revision.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::initialize::{self, NAME_LIMIT};
+use crate::json::Fields;
+use crate::revision::{Era, Revision};
+use crate::rpc::{INVALID_PARAMS, Id, RpcError, notification};
+
+/// A header says something else than the message.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The revision is not offered.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The parameters of a request, read once: its fields, and those of its `_meta`.
+#[derive(Debug, Default)]
+pub struct Params<'a> {
+    /// All fields; none if the parameters are no object.
+    pub fields: Fields<'a>,
+    meta: Fields<'a>,
+}
+
+/// What a request says of its sender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// The client's name.
+    pub name: Option<String>,
+    /// The client's version.
+    pub version: Option<String>,
+    /// The W3C trace that the request belongs to, as it was given.
+    pub traceparent: Option<String>,
+}
+
+/// For how long a result may be kept, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freshness {
+    /// Milliseconds; 0 means that it has to be asked for anew each time.
+    pub ttl_ms: u64,
+    /// Who may be given it.
+    pub scope: CacheScope,
+}
+
+/// Who may be given a result that was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheScope {
+    /// Everybody: it is the same whoever asks.
+    Public,
+    /// Only who asked.
+    Private,
+}
+
+/// The refusal of a revision that is not offered.
+pub fn unsupported_version(requested: &str) -> RpcError {
+    let requested: String = requested.chars().take(NAME_LIMIT).collect();
+    let supported = offered();
+    RpcError {
+        code: UNSUPPORTED_VERSION,
+        message: format!(
+            "Revision '{requested}' is not offered without a session; use {}",
+            supported.join(", ")
+        ),
+        data: Some(json!({ "supported": supported, "requested": requested })),
+    }
+}
+
+/// The result of `server/discover`.
+pub fn discovery(version: &str, instructions: &str, freshness: Freshness) -> String {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": offered(),
+        "capabilities": initialize::capabilities(),
+        "instructions": instructions,
+        "ttlMs": freshness.ttl_ms,
+        "cacheScope": freshness.scope.as_str(),
+        "_meta": { SERVER_INFO: initialize::server_info(version) },
+    })
+    .to_string()
+}
+
+/// A result of ours that clients may keep, with what this revision wants to know of it.
+pub fn cacheable(result: &str, freshness: Freshness) -> String {
+    let (ttl_ms, scope) = (freshness.ttl_ms, freshness.scope.as_str());
+    with_members(
+        result,
+        &format!(r#""resultType":"complete","ttlMs":{ttl_ms},"cacheScope":"{scope}""#),
+    )
+}
+
+/// A result as this revision has it: it says that it is complete.
+pub fn complete(result: &str) -> String {
+    with_members(&without_result_type(result), r#""resultType":"complete""#)
+}
+
+/// A result as the revisions with sessions have it. Only a server of this revision says what type
+/// a result is; the others know no such member.
+pub fn without_result_type(result: &str) -> Cow<'_, str> {
+    // Most results are told apart without being read: the name is not there, nor is it spelt in escapes.
+    let bytes = result.as_bytes();
+    if memmem::find(bytes, b"resultType").is_none() && memmem::find(bytes, br"\u").is_none() {
+        return Cow::Borrowed(result);
+    }
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(result) else {
+        return Cow::Borrowed(result);
+    };
+    if fields.get("resultType").is_none() {
+        return Cow::Borrowed(result);
+    }
+    let kept: Vec<String> = fields
+        .iter()
+        .filter(|(name, _)| *name != "resultType")
+        .map(|(name, value)| format!("{}:{}", Value::from(name), value.get()))
+        .collect();
+    Cow::Owned(format!("{{{}}}", kept.join(",")))
+}
+
+/// What opens a stream of changes. Nothing is promised: what is offered here does not change.
+pub fn subscription_opened(id: Id<'_>) -> String {
+    notification(
+        "notifications/subscriptions/acknowledged",
+        &format!(
+            r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{{}}}}"#,
+            id.text()
+        ),
+    )
+}
+
+/// The result that ends a stream of changes in order.
+pub fn subscription_ended(id: Id<'_>, version: &str) -> String {
+    let server_info = initialize::server_info(version);
+    format!(
+        r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{},"{SERVER_INFO}":{server_info}}}}}"#,
+        id.text()
+    )
+}
+
+/// The object with members in front of its own.
+fn with_members(object: &str, members: &str) -> String {
+    let body = object.trim_start().strip_prefix('{').unwrap_or("}");
+    let is_empty = body.trim_start().starts_with('}');
+    let comma = if is_empty { "" } else { "," };
+    ["{", members, comma, body].concat()
+}
+
+fn offered() -> Vec<&'static str> {
+    Revision::ALL
+        .into_iter()
+        .filter(|revision| revision.era() == Era::Stateless)
+        .map(Revision::as_str)
+        .collect()
+}
+
+// === impl Params ===
+
+impl<'a> Params<'a> {
+    /// Reads parameters; those that are no object have no fields.
+    pub fn read(params: Option<&'a RawValue>) -> Self {
+        let fields: Fields<'a> = params.and_then(object).unwrap_or_default();
+        let meta = fields.given("_meta").and_then(object).unwrap_or_default();
+        Self { fields, meta }
+    }
+
+    /// A field that is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        text(self.fields.given(name)?)
+    }
+
+    /// Whether the request names its revision, as only those of this one do.
+    pub fn names_revision(&self) -> bool {
+        self.meta.get(PROTOCOL_VERSION).is_some()
+    }
+
+    /// The revision that the request names.
+    pub fn revision(&self) -> Option<Cow<'a, str>> {
+        text(self.meta.given(PROTOCOL_VERSION)?)
+    }
+
+    /// Whether the request says all that it has to; the error is the one to answer with.
+    pub fn introduce(&self) -> Result<Introduction, RpcError> {
+        let revision = self.revision().ok_or_else(|| missing(PROTOCOL_VERSION))?;
+        let is_offered =
+            |revision: &str| Revision::parse(revision).map(Revision::era) == Some(Era::Stateless);
+        if !is_offered(&revision) {
+            return Err(unsupported_version(&revision));
+        }
+        self.meta
+            .given(CLIENT_CAPABILITIES)
+            .and_then(object)
+            .ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
+        let info = self
+            .meta
+            .given(CLIENT_INFO)
+            .and_then(object)
+            .unwrap_or_default();
+        let part = |fields: &Fields<'a>, name: &str| {
+            let text = text(fields.given(name)?)?;
+            Some(text.chars().take(NAME_LIMIT).collect())
+        };
+        Ok(Introduction {
+            name: part(&info, "name"),
+            version: part(&info, "version"),
+            traceparent: part(&self.meta, "traceparent"),
+        })
+    }
+}
+
+fn missing(key: &str) -> RpcError {
+    RpcError::new(
+        INVALID_PARAMS,
+        format!("Invalid params: every request without a session needs '{key}' in params._meta"),
+    )
+}
+
+fn object(raw: &RawValue) -> Option<Fields<'_>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    if !raw.get().contains('\\') {
+        let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+        return Some(Cow::Borrowed(inside));
+    }
+    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+}
+
+// === impl CacheScope ===
+
+impl CacheScope {
+    /// The name it has in a message.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn introduced(meta: &str) -> Result<Introduction, i64> {
+        let text = format!(r#"{{"_meta":{meta}}}"#);
+        let raw: &RawValue = serde_json::from_str(&text).unwrap();
+        Params::read(Some(raw))
+            .introduce()
+            .map_err(|error| error.code)
+    }
+
+    #[test]
+    fn a_request_has_to_introduce_itself() {
+        let full = r#"{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},
+            "io.modelcontextprotocol/clientInfo":{"name":"n","version":"\u0031"}}"#;
+        let known = introduced(full).unwrap();
+        assert_eq!(
+            (known.name.as_deref(), known.version.as_deref()),
+            (Some("n"), Some("1"))
+        );
+        for (meta, code) in [
+            ("null", INVALID_PARAMS),
+            ("{}", INVALID_PARAMS),
+            ("7", INVALID_PARAMS),
+            (
+                r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#,
+                INVALID_PARAMS,
+            ),
+            (
+                r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":null}"#,
+                INVALID_PARAMS,
+            ),
+            (
+                r#"{"io.modelcontextprotocol/protocolVersion":7,"io.modelcontextprotocol/clientCapabilities":{}}"#,
+                INVALID_PARAMS,
+            ),
+            (
+                r#"{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{}}"#,
+                UNSUPPORTED_VERSION,
+            ),
+            (
+                r#"{"io.modelcontextprotocol/protocolVersion":"x"}"#,
+                UNSUPPORTED_VERSION,
+            ),
+        ] {
+            assert_eq!(introduced(meta), Err(code), "{meta}");
+        }
+        assert_eq!(
+            Params::read(None).introduce().unwrap_err().code,
+            INVALID_PARAMS
+        );
+    }
+
+    #[test]
+    fn a_result_says_once_that_it_is_complete() {
+        for (result, expected) in [
+            ("{}", r#"{"resultType":"complete"}"#),
+            (r#"{ "a":1 }"#, r#"{"resultType":"complete", "a":1 }"#),
+            (
+                r#"{"a":{"resultType":"x"}}"#,
+                r#"{"resultType":"complete","a":{"resultType":"x"}}"#,
+            ),
+            (
+                r#"{"resultType":"x","a":1e400,"result\u0054ype":"y"}"#,
+                r#"{"resultType":"complete","a":1e400}"#,
+            ),
+        ] {
+            assert_eq!(complete(result), expected);
+            assert!(!without_result_type(expected).starts_with(r#"{"resultType""#));
+        }
+    }
+}
