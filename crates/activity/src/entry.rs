@@ -86,6 +86,13 @@ impl Entry {
         self.draft().tool = Some(tool.to_owned());
     }
 
+    /// Notes what the call does, where that is known only when its tool is: before it is sent.
+    pub fn classed(&mut self, operation: Operation) {
+        if self.draft.operation != Some(operation) {
+            self.draft().operation = Some(operation);
+        }
+    }
+
     /// Notes the intent as it was declared.
     pub fn declared(&mut self, intent: Value) {
         self.draft().intent = Some(intent);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use mcpproxy_wire::Tool;
+use tokio::sync::watch;
 
 use crate::entry::Definition;
 use crate::operator::Operator;
@@ -19,6 +20,8 @@ pub struct Catalog {
     current: ArcSwap<Snapshot>,
     /// Held while the next snapshot is built; it guards nothing but the order of writers.
     turn: Mutex<()>,
+    /// Counts the snapshots, for those who wait for the next one.
+    changes: watch::Sender<u64>,
 }
 
 /// What a server answered to `tools/list`, all pages together.
@@ -37,6 +40,11 @@ impl Catalog {
     /// The tools known now. What it shows does not change while it is held.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// Changes whenever there is another snapshot, whether or not it shows anything new.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Puts a server into the catalog, or changes the operator's settings for it. Its listing,
@@ -83,6 +91,8 @@ impl Catalog {
         let mut servers = self.current.load().servers().clone();
         edit(&mut servers);
         self.current.store(Arc::new(Snapshot::new(servers)));
+        self.changes
+            .send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 

@@ -89,6 +89,18 @@ fn names(snapshot: &Snapshot, query: &Query<'_>) -> Vec<String> {
 }
 
 #[test]
+fn every_change_is_told_to_those_who_wait_for_one() {
+    let catalog = Catalog::new();
+    let mut changes = catalog.changes();
+    assert!(!changes.has_changed().unwrap());
+    catalog.configure("github", Operator::default());
+    assert!(changes.has_changed().unwrap());
+    changes.mark_unchanged();
+    assert!(catalog.replace("github", listing(Vec::new())));
+    assert!(changes.has_changed().unwrap());
+}
+
+#[test]
 fn a_reader_keeps_its_snapshot_while_the_catalog_changes() {
     let catalog = catalog(sample());
     let before = catalog.snapshot();

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind};
 use mcpproxy_catalog::Entry;
-use mcpproxy_policy::{Decision, Intent, Operation, Subject, Warning, decide};
+use mcpproxy_policy::{
+    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
+};
 use mcpproxy_upstream::Origin;
 use mcpproxy_wire::CallResult;
 use serde_json::{Value, json};
@@ -38,9 +40,19 @@ pub struct Outcome {
     pub(crate) hints: Option<Placed>,
 }
 
+/// What says what a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// The variant of the menu it came through.
+    Through(Operation),
+    /// The tool, which was called by its own name.
+    AsClassed,
+}
+
 /// What is known of a call besides its result.
-#[derive(Default)]
 struct Known {
+    /// What the call does; of a tool that was called by its own name, as far as it is known.
+    operation: Operation,
     warnings: Vec<Warning>,
     /// Set once the tool's server was asked.
     made: Option<Made>,
@@ -54,25 +66,51 @@ impl Gateway {
         request: Result<CallRequest, Failure>,
         caller: &Arc<Caller>,
     ) -> Outcome {
-        let mut record = self.log.open(Kind::ToolCall, caller, Some(variant));
-        let mut known = Known::default();
+        self.make(Asked::Through(variant), request, caller).await
+    }
+
+    /// The same for a tool that was called by its own name: the operation is the tool's own class.
+    pub(crate) async fn call_as_classed(
+        &self,
+        request: CallRequest,
+        caller: &Arc<Caller>,
+    ) -> Outcome {
+        self.make(Asked::AsClassed, Ok(request), caller).await
+    }
+
+    async fn make(
+        &self,
+        asked: Asked,
+        request: Result<CallRequest, Failure>,
+        caller: &Arc<Caller>,
+    ) -> Outcome {
+        let operation = self.expected(asked, request.as_ref().ok());
+        let mut record = self.log.open(Kind::ToolCall, caller, Some(operation));
+        let mut known = Known {
+            operation,
+            warnings: Vec::new(),
+            made: None,
+        };
         let result = match request {
             Ok(request) => {
                 self.note_request(&mut record, &request);
-                let attempt = self.attempt(variant, &request, caller, &mut record, &mut known);
+                let attempt = self.attempt(asked, &request, caller, &mut record, &mut known);
                 // A panic is a bug of ours; it costs this one call and nothing else.
                 let result = AssertUnwindSafe(attempt).catch_unwind().await;
                 result
                     .unwrap_or_else(|_| Err(incident()))
-                    .map_err(|failure| name_the_call(failure, variant, &request))
+                    .map_err(|failure| name_the_call(failure, known.operation, &request))
             }
             Err(failure) => Err(failure),
         };
         let mode = self.settings.load().rules.mode;
-        let result = result.map_err(|failure| failure.with_menu_schema(variant.variant(), mode));
+        let result = result.map_err(|failure| match asked {
+            Asked::Through(variant) => failure.with_menu_schema(variant.variant(), mode),
+            Asked::AsClassed => failure,
+        });
         let (activity_id, request_id) = (record.id(), record.request_id());
         record.warned(&known.warnings);
-        let result = close(record, variant, result).await;
+        let result = close(record, known.operation, result).await;
         let hints = known
             .made
             .and_then(|made| self.hints_after(&made, caller, &result));
@@ -85,31 +123,49 @@ impl Gateway {
         }
     }
 
+    /// What a call is taken to do until its tool is looked at; a tool that nobody knows may write.
+    fn expected(&self, asked: Asked, request: Option<&CallRequest>) -> Operation {
+        if let Asked::Through(variant) = asked {
+            return variant;
+        }
+        let name = request.and_then(|request| request.name.split_once(':'));
+        let snapshot = self.catalog.snapshot();
+        let entry = name.and_then(|(server, tool)| snapshot.find(server, tool));
+        entry.map_or(Operation::Write, |entry| entry.call_with())
+    }
+
     /// The straight line: intent, tool, decision, arguments, record, upstream, what it answered.
     async fn attempt(
         &self,
-        variant: Operation,
+        asked: Asked,
         request: &CallRequest,
         caller: &Arc<Caller>,
         record: &mut ActivityEntry,
         known: &mut Known,
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
-        let intent = Intent::parse(variant, &request.declared, rules.mode)?;
-        record.intended(&intent);
+        let declared = declared(asked, request, rules, record)?;
 
         let name = self.tool_name(&request.name)?;
         let server = self.server(&name.server)?;
         let deadline = Instant::now() + server.settings.timeout;
-        let unreachable =
-            |error| Failure::of_upstream(&name.server, variant, error, &self.mask.load());
+        let unreachable = |operation, error| {
+            Failure::of_upstream(&name.server, operation, error, &self.mask.load())
+        };
+        let expected = known.operation;
+        let not_ready = |error| unreachable(expected, error);
         // What the server says of its tool now counts, not what the agent saw earlier, nor
         // what held when the call began to wait for its turn.
-        let turn = server.upstream.turn(deadline).await.map_err(unreachable)?;
-        server.upstream.fresh(deadline).await.map_err(unreachable)?;
+        let turn = server.upstream.turn(deadline).await.map_err(not_ready)?;
+        server.upstream.fresh(deadline).await.map_err(not_ready)?;
         let entry = self.known_tool(&name.server, &name.tool)?;
         note_arguments(record, &entry, &request.arguments);
 
+        let intent = match declared {
+            Some(intent) => intent,
+            None => classed(&entry, record)?,
+        };
+        known.operation = intent.operation();
         let permit = match decide(&intent, &subject(&entry), rules) {
             Decision::Allow(permit, notes) => {
                 known.warnings.extend(notes);
@@ -126,9 +182,11 @@ impl Gateway {
         let origin = origin(caller, record);
         let call = turn.call(&permit, request.arguments.text(), origin, deadline);
         let sent = Instant::now();
-        let answer = on_record(record, call).await.map_err(unreachable);
-        let answer =
-            answer.and_then(|result| self.answer_of(&entry, variant, result, &mut known.warnings));
+        let operation = intent.operation();
+        let answer = on_record(record, call).await;
+        let answer = answer
+            .map_err(|error| unreachable(operation, error))
+            .and_then(|result| self.answer_of(&entry, operation, result, &mut known.warnings));
         known.made = Made::of(&entry, &request.arguments, sent.elapsed(), &answer);
         let result = answer?;
         note_result(record, &entry, &result);
@@ -153,6 +211,32 @@ impl Gateway {
             .admit(&who, entry.qualified(), limit, Instant::now())
             .map_err(|wait| rate_limited(entry.qualified(), wait))
     }
+}
+
+/// What the caller declares of a call through the menu; who calls a tool by its own name declares
+/// nothing.
+fn declared(
+    asked: Asked,
+    request: &CallRequest,
+    rules: Rules,
+    record: &mut ActivityEntry,
+) -> Result<Option<Intent>, Failure> {
+    let Asked::Through(variant) = asked else {
+        return Ok(None);
+    };
+    let intent = Intent::parse(variant, &request.declared, rules.mode)?;
+    record.intended(&intent);
+    Ok(Some(intent))
+}
+
+/// The intent of a call that does what its tool does. It is taken from the tool in every mode: there
+/// is no variant that could be declared a second time.
+fn classed(entry: &Entry, record: &mut ActivityEntry) -> Result<Intent, Failure> {
+    let operation = entry.call_with();
+    let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)?;
+    record.classed(operation);
+    record.intended(&intent);
+    Ok(intent)
 }
 
 /// The arguments against the tool's own schema, before anything is sent.

@@ -13,6 +13,7 @@ mod hints;
 pub mod menu;
 mod nearest;
 mod noted;
+pub mod offer;
 mod on_record;
 pub mod own;
 mod rate;
@@ -57,6 +58,7 @@ pub struct Gateway {
     role: Role,
     rates: rate::RateLimits,
     hints: Arc<hints::Hints>,
+    offers: offer::Offers,
     runtime: Runtime,
     built_ins: Vec<NamedBuiltIn>,
     wanted: Wanted,
@@ -111,6 +113,7 @@ impl Gateway {
             role: options.role,
             rates: rate::RateLimits::default(),
             hints: Arc::default(),
+            offers: offer::Offers::default(),
             runtime,
             built_ins: with_own(built_ins, gateway),
             wanted: options.wanted,

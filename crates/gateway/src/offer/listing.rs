@@ -1,0 +1,307 @@
+//! The tools of an endpoint as text, made once for each state of the catalog.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use mcpproxy_catalog::{Availability, Entry};
+use mcpproxy_wire::Json;
+use mcpproxy_wire::result::with_member;
+use serde_json::Value;
+
+use super::name::Target;
+
+/// The most tools on a page.
+const PAGE_TOOLS: usize = 500;
+
+/// The most bytes on a page, unless a single tool has more.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Definitions of tools, one after the other in the order of servers and names.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// All definitions, separated by commas.
+    text: String,
+    tools: Vec<Place>,
+    digest: u64,
+}
+
+/// Where a tool stands in the text.
+#[derive(Debug)]
+struct Place {
+    tool: Target,
+    start: usize,
+    end: usize,
+}
+
+impl Listing {
+    /// The callable ones of these tools, which come in order, each under the name it is given.
+    pub(crate) fn of<'a>(
+        entries: impl Iterator<Item = &'a Arc<Entry>>,
+        name: impl Fn(&Entry) -> Option<String>,
+    ) -> Self {
+        let mut text = String::new();
+        let mut tools = Vec::new();
+        for entry in entries.filter(|entry| entry.availability() == Availability::Callable) {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            let start = text.len();
+            text.push_str(definition(entry, name(entry)).text());
+            tools.push(Place {
+                tool: (Arc::clone(entry.server()), Arc::clone(entry.name())),
+                start,
+                end: text.len(),
+            });
+        }
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self {
+            digest: hasher.finish(),
+            text,
+            tools,
+        }
+    }
+
+    /// Differs between listings that differ, within this process.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// The result of `tools/list` from a cursor on; nothing if the cursor is none of ours. A cursor
+    /// names the last tool that was seen, so it is good for listings that have changed since.
+    pub(crate) fn page(&self, cursor: Option<&str>) -> Option<String> {
+        let first = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let (server, tool) = read_cursor(cursor)?;
+                self.tools.partition_point(|place| {
+                    (&*place.tool.0, &*place.tool.1) <= (server.as_str(), tool.as_str())
+                })
+            }
+        };
+        let rest = self.tools.get(first..).unwrap_or_default();
+        let start = rest.first().map_or(0, |place| place.start);
+        let fitting = rest
+            .iter()
+            .take(PAGE_TOOLS)
+            .take_while(|place| place.end - start <= PAGE_BYTES)
+            .count();
+        let count = fitting.max(1).min(rest.len());
+        let Some(last) = rest[..count].last() else {
+            return Some(r#"{"tools":[]}"#.to_owned());
+        };
+        let tools = &self.text[start..last.end];
+        if count == rest.len() {
+            return Some([r#"{"tools":["#, tools, "]}"].concat());
+        }
+        let cursor = cursor_after(&last.tool);
+        Some(
+            [
+                r#"{"tools":["#,
+                tools,
+                r#"],"nextCursor":""#,
+                &cursor,
+                r#""}"#,
+            ]
+            .concat(),
+        )
+    }
+}
+
+/// What the server says of its tool, byte for byte but for the name, and for annotations where the
+/// operator has a word on them.
+fn definition(entry: &Entry, name: Option<String>) -> Json {
+    let raw = &entry.tool().raw;
+    let mut shown = raw.clone();
+    if let Some(name) = name {
+        shown = with_member(&shown, "name", &Json::of(&Value::from(name)));
+    }
+    let own = entry.tool().annotations.as_ref();
+    if let Some(annotations) = entry.annotations()
+        && own.map(Json::text) != Some(annotations.text())
+    {
+        shown = with_annotations(&shown, annotations);
+    }
+    shown
+}
+
+/// The annotations in their place, or at the end if the server gave none.
+fn with_annotations(tool: &Json, annotations: &Json) -> Json {
+    let has_some = tool
+        .fields()
+        .is_some_and(|fields| fields.get("annotations").is_some());
+    if has_some {
+        return with_member(tool, "annotations", annotations);
+    }
+    let text = tool.text();
+    let body = text.strip_suffix('}').unwrap_or(text);
+    // A tool has a name, so something stands before the comma.
+    let text = [body, r#","annotations":"#, annotations.text(), "}"].concat();
+    Json::parse(text).unwrap_or_else(|_| tool.clone())
+}
+
+/// A cursor is the hexadecimal form of both names with a zero between them, which neither has.
+fn cursor_after((server, tool): &Target) -> String {
+    let key = [server, "\0", tool].concat();
+    let half = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
+    let halves = key.bytes().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    halves.map(half).collect()
+}
+
+fn read_cursor(cursor: &str) -> Option<(String, String)> {
+    if !cursor.len().is_multiple_of(2) || !cursor.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let bytes = (0..cursor.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&cursor[at..at + 2], 16).ok());
+    let key = String::from_utf8(bytes.collect::<Option<_>>()?).ok()?;
+    let (server, tool) = key.split_once('\0')?;
+    Some((server.to_owned(), tool.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
+    use mcpproxy_wire::Tool;
+    use serde_json::json;
+
+    use super::*;
+
+    fn listing(tools: &[String], overrides: &Value) -> Listing {
+        let catalog = Catalog::new();
+        let tools = tools
+            .iter()
+            .map(|text| Tool::parse(&Json::parse(text.clone()).unwrap()).unwrap());
+        let overrides = overrides.as_object().unwrap().iter().map(|(name, word)| {
+            let word = ToolOverride {
+                annotations: word["annotations"].as_object().cloned().unwrap_or_default(),
+                enabled: word["enabled"] != json!(false),
+            };
+            (name.clone(), word)
+        });
+        let operator = Operator {
+            tools: overrides.collect(),
+            ..Operator::default()
+        };
+        catalog.configure("srv", operator);
+        let tools = tools.collect();
+        assert!(catalog.replace("srv", ServerListing { tools }));
+        Listing::of(catalog.snapshot().entries(), |entry| {
+            Some(format!("srv__{}", entry.name()))
+        })
+    }
+
+    fn numbered(count: usize) -> Vec<String> {
+        (0..count)
+            .map(|number| format!(r#"{{"name":"t{number:05}","inputSchema":{{}}}}"#))
+            .collect()
+    }
+
+    /// The names on a page, and where the next one begins.
+    fn read(page: &str) -> (Vec<String>, Option<String>) {
+        let page: Value = serde_json::from_str(page).unwrap();
+        let tools = page["tools"].as_array().unwrap();
+        let names = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned());
+        let next = page["nextCursor"].as_str().map(str::to_owned);
+        (names.collect(), next)
+    }
+
+    #[test]
+    fn bytes_are_kept_but_for_the_name_and_what_the_operator_says() {
+        let odd = r#"{ "zeta":1e400, "name" : "\u0061", "inputSchema":{"b":1.10,"a":18446744073709551617}, "_meta":{"k":1.0} }"#;
+        let table = [
+            (
+                odd.to_owned(),
+                json!({}),
+                odd.replace(r#""\u0061""#, r#""srv__a""#),
+            ),
+            (
+                r#"{"name":"a","annotations":{"x":1.0,"readOnlyHint":true},"inputSchema":{}}"#.to_owned(),
+                json!({ "a": { "annotations": { "readOnlyHint": false } } }),
+                r#"{"name":"srv__a","annotations":{"x":1.0,"readOnlyHint":false},"inputSchema":{}}"#.to_owned(),
+            ),
+            (
+                r#"{"name":"a","inputSchema":{} }"#.to_owned(),
+                json!({ "a": { "annotations": { "destructiveHint": true } } }),
+                r#"{"name":"srv__a","inputSchema":{} ,"annotations":{"destructiveHint":true}}"#.to_owned(),
+            ),
+            (
+                r#"{"name":"a","annotations":null,"inputSchema":{}}"#.to_owned(),
+                json!({ "a": { "annotations": { "destructiveHint": true } } }),
+                r#"{"name":"srv__a","annotations":{"destructiveHint":true},"inputSchema":{}}"#.to_owned(),
+            ),
+        ];
+        for (sent, operator, expected) in table {
+            let page = listing(&[sent], &operator).page(None).unwrap();
+            assert_eq!(page, format!(r#"{{"tools":[{expected}]}}"#));
+        }
+        let disabled = listing(&numbered(1), &json!({ "t00000": { "enabled": false } }));
+        assert_eq!(disabled.page(None).unwrap(), r#"{"tools":[]}"#);
+    }
+
+    #[test]
+    fn pages_are_bounded_and_together_they_are_the_list() {
+        let listing = listing(&numbered(2 * PAGE_TOOLS + 1), &json!({}));
+        let (mut all, mut cursor, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let (names, next) = read(&listing.page(cursor.as_deref()).unwrap());
+            assert!(names.len() <= PAGE_TOOLS);
+            all.extend(names);
+            pages += 1;
+            cursor = next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let expected: Vec<String> = (0..=2 * PAGE_TOOLS)
+            .map(|number| format!("srv__t{number:05}"))
+            .collect();
+        assert_eq!((all, pages), (expected, 3));
+    }
+
+    #[test]
+    fn large_tools_fill_a_page_and_one_larger_than_a_page_is_alone_on_it() {
+        let tool = |name: &str, size: usize| {
+            let description = "d".repeat(size);
+            format!(r#"{{"name":"{name}","description":"{description}","inputSchema":{{}}}}"#)
+        };
+        let half = PAGE_BYTES / 2 - 200;
+        let tools = [
+            tool("a", half),
+            tool("b", half),
+            tool("c", 10),
+            tool("d", 2 * PAGE_BYTES),
+            tool("e", 1000),
+        ];
+        let listing = listing(&tools, &json!({}));
+        let (mut pages, mut cursor) = (Vec::new(), None);
+        loop {
+            let (names, next) = read(&listing.page(cursor.as_deref()).unwrap());
+            pages.push(names.join(" "));
+            cursor = next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, ["srv__a srv__b srv__c", "srv__d", "srv__e"]);
+    }
+
+    #[test]
+    fn a_cursor_is_good_after_a_change_and_others_are_refused() {
+        let before = listing(&numbered(PAGE_TOOLS + 2), &json!({}));
+        let (_, cursor) = read(&before.page(None).unwrap());
+        let mut fewer = numbered(PAGE_TOOLS + 3);
+        fewer.drain(..PAGE_TOOLS);
+        let after = listing(&fewer, &json!({}));
+        let (names, next) = read(&after.page(cursor.as_deref()).unwrap());
+        assert_eq!(names, ["srv__t00500", "srv__t00501", "srv__t00502"]);
+        assert_eq!(next, None);
+        for cursor in ["", "0", "zz", "ff00", "6162", "+1", "é"] {
+            assert_eq!(after.page(Some(cursor)), None, "{cursor}");
+        }
+        assert_ne!(before.digest(), after.digest());
+    }
+}

@@ -1,0 +1,347 @@
+//! The tools of servers themselves, offered beside the menu: all together, or those of one server.
+//!
+//! What is offered is what the catalog shows as callable, with the bytes its server sent. A call
+//! goes the way of every other call; only the variant is not chosen by the caller but follows
+//! from what the tool does. Nothing here decides anything, and nothing is shown that search would not show.
+
+mod listing;
+mod name;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use arc_swap::ArcSwapOption;
+use mcpproxy_activity::{Caller, Kind};
+use mcpproxy_catalog::{ServerState, Snapshot};
+use mcpproxy_policy::{Declared, Operation};
+use mcpproxy_wire::RpcError;
+use mcpproxy_wire::rpc::INVALID_PARAMS;
+
+use self::listing::Listing;
+use self::name::{Names, Target, may_be_of};
+use crate::Gateway;
+use crate::call::Outcome;
+use crate::failure::{Code, Failure};
+use crate::on_record::close;
+use crate::request::{Arguments, CallRequest, cut, is_bounded, violation};
+
+/// Whose tools are offered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those of all servers, as `server__tool`.
+    All,
+    /// Those of one server, by their own names.
+    Server(Arc<str>),
+}
+
+/// One page of the offered tools.
+#[derive(Debug)]
+pub struct Page {
+    /// The result of `tools/list`.
+    pub text: String,
+    /// Stands for the whole list, as [`Gateway::offer_digest`] gives it.
+    pub digest: u64,
+}
+
+/// What was made of the newest snapshot that somebody asked for.
+#[derive(Default)]
+pub(crate) struct Offers(ArcSwapOption<Offer>);
+
+/// What is offered of one snapshot; the parts are made when they are first wanted.
+struct Offer {
+    snapshot: Arc<Snapshot>,
+    names: OnceLock<Names>,
+    all: OnceLock<Arc<Listing>>,
+    servers: Mutex<HashMap<Arc<str>, Arc<Listing>>>,
+}
+
+impl Gateway {
+    /// Answers `tools/list`. Where one server is offered, it is waited for until it has said which
+    /// tools it has; of all servers, those are listed that are known.
+    pub async fn list_offered(&self, scope: &Scope, cursor: Option<&str>) -> Result<Page, Failure> {
+        if let Scope::Server(server) = scope {
+            self.wait_for_listing(server).await?;
+        }
+        let listing = self.listing(scope).await;
+        let text = listing.page(cursor).ok_or_else(|| {
+            let message =
+                "Invalid cursor: send nextCursor as tools/list returned it, or none to begin";
+            Failure::new(Code::InvalidArguments, message)
+        })?;
+        Ok(Page {
+            text,
+            digest: listing.digest(),
+        })
+    }
+
+    /// Stands for everything that is offered now: it changes when the list does.
+    pub async fn offer_digest(&self, scope: &Scope) -> u64 {
+        self.listing(scope).await.digest()
+    }
+
+    /// Changes when there may be other tools to offer.
+    pub fn catalog_changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.catalog.changes()
+    }
+
+    /// Whether there is anything to offer in this scope: an error if it names no server.
+    pub fn check_scope(&self, scope: &Scope) -> Result<(), Failure> {
+        match scope {
+            Scope::All => Ok(()),
+            Scope::Server(server) => self.known_server(server),
+        }
+    }
+
+    /// Calls an offered tool with the text of its arguments; see [`Outcome::to_offered_result`].
+    pub async fn call_offered(
+        &self,
+        scope: &Scope,
+        name: &str,
+        arguments: &str,
+        caller: &Arc<Caller>,
+    ) -> Outcome {
+        let Some((server, tool)) = self.offered_target(scope, name).await else {
+            let failure = self.not_offered(scope, name, Code::UnknownTool);
+            return self.refuse(None, name, failure, caller).await;
+        };
+        let arguments = match Arguments::parse(arguments) {
+            Ok(arguments) => arguments,
+            Err(message) => {
+                let failure = self.bad_arguments(&server, &tool, &message);
+                return self.refuse(Some(&server), &tool, failure, caller).await;
+            }
+        };
+        let request = CallRequest {
+            name: format!("{server}:{tool}"),
+            arguments,
+            declared: Declared::default(),
+        };
+        let mut outcome = self.call_as_classed(request, caller).await;
+        if let Err(failure) = &outcome.result
+            && is_unknown(failure.code)
+        {
+            // The record has the names of the catalog; the caller knows those of its endpoint.
+            outcome.result = Err(self.not_offered(scope, name, failure.code));
+        }
+        outcome
+    }
+
+    /// The tool that a name stands for. A server that has not listed its tools yet is waited for,
+    /// where only its list can tell.
+    async fn offered_target(&self, scope: &Scope, name: &str) -> Option<Target> {
+        if !is_bounded(name) || name.is_empty() {
+            return None;
+        }
+        if let Scope::Server(server) = scope {
+            return Some((Arc::clone(server), name.into()));
+        }
+        let offer = self.offer();
+        if let Some(target) = offer.names().target(name) {
+            return self.known_server(&target.0).is_ok().then_some(target);
+        }
+        let unlisted = offer
+            .snapshot
+            .configured()
+            .filter(|server| !server.is_listed() && may_be_of(name, server.name()));
+        for server in unlisted {
+            // If it cannot be reached, there is no such tool for now.
+            let _ = self.wait_for_listing(server.name()).await;
+        }
+        self.offer().names().target(name)
+    }
+
+    /// Waits until a server that can be called has listed its tools, within its deadline.
+    async fn wait_for_listing(&self, server: &str) -> Result<(), Failure> {
+        let snapshot = self.catalog.snapshot();
+        if snapshot.server(server).is_some_and(ServerState::is_listed) {
+            return Ok(());
+        }
+        let reachable = match self.server(server) {
+            Ok(reachable) => reachable,
+            // Nothing of it may be called, so nothing of it is listed.
+            Err(failure)
+                if matches!(failure.code, Code::ToolDisabled | Code::ServerQuarantined) =>
+            {
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
+        };
+        let deadline = Instant::now() + reachable.settings.timeout;
+        let listed = reachable.upstream.fresh(deadline).await;
+        listed.map_err(|error| {
+            Failure::of_upstream(server, Operation::Read, error, &self.mask.load())
+        })
+    }
+
+    /// A call that is refused before anything of it could be checked; it is on record as well.
+    async fn refuse(
+        &self,
+        server: Option<&str>,
+        tool: &str,
+        failure: Failure,
+        caller: &Arc<Caller>,
+    ) -> Outcome {
+        let mut record = self.log.open(Kind::ToolCall, caller, None);
+        match server {
+            Some(server) => record.about(server, tool),
+            None => record.asked(&cut(tool, 300)),
+        }
+        let (activity_id, request_id) = (record.id(), record.request_id());
+        Outcome {
+            activity_id,
+            request_id,
+            warnings: Vec::new(),
+            result: close(record, Operation::Read, Err(failure)).await,
+            hints: None,
+        }
+    }
+
+    fn bad_arguments(&self, server: &str, tool: &str, message: &str) -> Failure {
+        let message = match message.split_once(';') {
+            Some((shape, _)) if message.starts_with("must be") => shape,
+            _ => message,
+        };
+        let name = format!("{server}:{tool}");
+        let failure = Failure::invalid_arguments(&name, &[violation("", message)]);
+        let failure = failure.with("tool", name);
+        match self.known_tool(server, tool) {
+            Ok(entry) => failure.with("input_schema", entry.tool().input_schema.to_value()),
+            Err(_) => failure,
+        }
+    }
+
+    /// There is no such tool here; the nearest ones are named as this endpoint names them.
+    fn not_offered(&self, scope: &Scope, name: &str, code: Code) -> Failure {
+        let shown = cut(name, 200);
+        let near: Vec<String> = self.offer().nearest(scope, &shown);
+        let quoted: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
+        let hint = if quoted.is_empty() {
+            "; tools/list names those there are".to_owned()
+        } else {
+            format!(", did you mean {}?", quoted.join(" or "))
+        };
+        Failure::new(code, format!("Tool '{shown}' not found{hint}"))
+            .with("tool", shown)
+            .with("nearest", near)
+    }
+
+    async fn listing(&self, scope: &Scope) -> Arc<Listing> {
+        let offer = self.offer();
+        if let Some(listing) = offer.made(scope) {
+            return listing;
+        }
+        // Thousands of tools take a while, which others on this thread need not wait for.
+        let (making, wanted) = (Arc::clone(&offer), scope.clone());
+        let made = self.general.spawn_blocking(move || making.listing(&wanted));
+        match made.await {
+            Ok(listing) => listing,
+            Err(_) => offer.listing(scope),
+        }
+    }
+
+    fn offer(&self) -> Arc<Offer> {
+        let snapshot = self.catalog.snapshot();
+        let known = self.offers.0.load_full();
+        if let Some(offer) = known.filter(|offer| Arc::ptr_eq(&offer.snapshot, &snapshot)) {
+            return offer;
+        }
+        let offer = Arc::new(Offer {
+            snapshot,
+            names: OnceLock::new(),
+            all: OnceLock::new(),
+            servers: Mutex::default(),
+        });
+        self.offers.0.store(Some(Arc::clone(&offer)));
+        offer
+    }
+}
+
+/// Whether the name stands for nothing, rather than for something that cannot be called.
+fn is_unknown(code: Code) -> bool {
+    matches!(
+        code,
+        Code::UnknownTool | Code::UnknownServer | Code::InvalidToolName
+    )
+}
+
+// === impl Offer ===
+
+impl Offer {
+    /// The names of all tools, also of those that cannot be called: a caller is told why.
+    fn names(&self) -> &Names {
+        self.names.get_or_init(|| {
+            let entries = self.snapshot.entries();
+            Names::of(entries.map(|entry| (entry.server(), entry.name())))
+        })
+    }
+
+    fn made(&self, scope: &Scope) -> Option<Arc<Listing>> {
+        match scope {
+            Scope::All => self.all.get().cloned(),
+            Scope::Server(server) => self.servers().get(server).cloned(),
+        }
+    }
+
+    fn listing(&self, scope: &Scope) -> Arc<Listing> {
+        match scope {
+            Scope::All => Arc::clone(self.all.get_or_init(|| {
+                let name = |entry: &_| Some(self.name_of(entry));
+                Arc::new(Listing::of(self.snapshot.entries(), name))
+            })),
+            Scope::Server(server) => {
+                let state = self.snapshot.server(server).into_iter();
+                let entries = state.flat_map(ServerState::entries);
+                let listing = Arc::new(Listing::of(entries, |_| None));
+                // A name that is no server's must not fill the memory.
+                if self.snapshot.server(server).is_some() {
+                    let mut servers = self.servers();
+                    servers.insert(Arc::clone(server), Arc::clone(&listing));
+                }
+                listing
+            }
+        }
+    }
+
+    fn name_of(&self, entry: &mcpproxy_catalog::Entry) -> String {
+        self.names().name(entry.server(), entry.name())
+    }
+
+    fn nearest(&self, scope: &Scope, name: &str) -> Vec<String> {
+        let wanted = match scope {
+            Scope::All => name.replacen("__", ":", 1),
+            Scope::Server(server) => format!("{server}:{name}"),
+        };
+        let near = self.snapshot.nearest_tools(&wanted);
+        let near = near.iter().filter_map(|name| {
+            let (server, tool) = name.split_once(':')?;
+            let entry = self.snapshot.find(server, tool)?;
+            match scope {
+                Scope::All => Some(self.name_of(entry)),
+                Scope::Server(only) => (**only == *server).then(|| tool.to_owned()),
+            }
+        });
+        near.collect()
+    }
+
+    fn servers(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<Listing>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
+    /// error of the protocol if there is no such tool.
+    pub fn to_offered_result(&self) -> Result<String, RpcError> {
+        match &self.result {
+            Err(failure) if is_unknown(failure.code) => Err(RpcError {
+                code: INVALID_PARAMS,
+                message: failure.message.clone(),
+                data: Some(serde_json::json!({ "error": failure.to_json(self.request_id) })),
+            }),
+            _ => Ok(self.to_call_tool_result()),
+        }
+    }
+}
