@@ -100,7 +100,8 @@ impl Gateway {
             // A command lives for one call; what its servers do is no change of anything.
             log: (options.role == Role::Daemon).then(|| log.clone()),
         };
-        let runtime = Runtime::new(options.guard, env!("CARGO_PKG_VERSION"), Arc::new(observer));
+        let runtime = Runtime::new(options.guard, env!("CARGO_PKG_VERSION"), Arc::new(observer))
+            .remember_protocols_in(settings.data_dir.join("protocols.json"));
         let mut built_ins = options.built_ins;
         if settings.demo {
             built_ins.push((demo::NAME.into(), Arc::new(demo::server()?)));

@@ -159,6 +159,7 @@ impl Gateway {
         let spec = Spec {
             name: Arc::clone(name),
             transport: UpstreamTransport::BuiltIn(Arc::clone(built_in)),
+            protocol: settings.protocol,
             timeout: settings.timeout,
             max_concurrent: settings.max_concurrent,
             idle_stop: None,
@@ -385,6 +386,7 @@ fn spec(server: &ServerSettings) -> Option<Spec> {
     Some(Spec {
         name: Arc::clone(&server.name),
         transport,
+        protocol: server.protocol,
         timeout: server.timeout,
         max_concurrent: server.max_concurrent,
         idle_stop: server.idle_stop,

@@ -14,8 +14,11 @@ use tokio::time::Instant;
 use crate::connection::Connection;
 use crate::{CallError, State};
 
-/// How long a listing is believed of a server that does not announce changes.
+/// How long a listing is believed of a server that neither announces changes nor says how long.
 pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(1);
+/// The longest that is believed of a server that says how long: a tool that becomes dangerous
+/// must not pass for harmless much longer, whatever was promised.
+pub(crate) const BELIEVED_AT_MOST: Duration = Duration::from_secs(10);
 /// A failure younger than this answers callers at once instead of being tried again.
 const FAILURE_STANDS_FOR: Duration = Duration::from_secs(1);
 
@@ -61,6 +64,7 @@ pub(crate) struct Live {
 struct Listed {
     covers: u64,
     at: Instant,
+    believed_for: Duration,
 }
 
 /// What a caller waits for.
@@ -240,7 +244,8 @@ impl Progress {
 
     fn is_listing_current(&self) -> bool {
         self.listed.is_some_and(|listed| {
-            listed.covers >= self.marks && (self.announces || listed.at.elapsed() < BELIEVED_FOR)
+            listed.covers >= self.marks
+                && (self.announces || listed.at.elapsed() < listed.believed_for)
         })
     }
 
@@ -257,10 +262,11 @@ impl Progress {
     }
 
     /// A listing that began at the mark is known to the observer.
-    pub(crate) fn set_listed(&mut self, covers: u64) {
+    pub(crate) fn set_listed(&mut self, covers: u64, time_to_live: Option<Duration>) {
         self.listed = Some(Listed {
             covers,
             at: Instant::now(),
+            believed_for: time_to_live.map_or(BELIEVED_FOR, |time| time.min(BELIEVED_AT_MOST)),
         });
         self.refusal = None;
         self.wanted &= self.has_news();

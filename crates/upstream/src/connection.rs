@@ -1,24 +1,44 @@
 //! One connection to one server, whatever it runs over.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::HeaderMap;
 use mcpproxy_wire::initialize::{self, ServerHello};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Revision};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::board::Board;
+use crate::modern::{self, Modern};
 use crate::pending::Answer;
 use crate::shared::Shared;
 use crate::spec::Transport;
-use crate::{BuiltIn, CallError, Origin, builtin, http, stdio};
+use crate::{BuiltIn, CallError, Origin, builtin, http as http_link, stdio};
 
 /// A connection that requests can be made on, by any number of callers at once.
-pub(crate) enum Connection {
+pub(crate) struct Connection {
+    link: Arc<Link>,
+    /// What requests carry where there are no sessions; nothing where there are.
+    modern: Option<Arc<Modern>>,
+    /// Hears of changes where there are no sessions.
+    listener: Mutex<Option<AbortHandle>>,
+}
+
+/// What a connection runs over.
+pub(crate) enum Link {
     Stdio(stdio::Connection),
-    Http(http::Connection),
+    Http(http_link::Connection),
     BuiltIn(Arc<dyn BuiltIn>),
+}
+
+/// One page of a server's tools, and how long the server says it holds.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) tools: ToolPage,
+    pub(crate) time_to_live: Option<Duration>,
 }
 
 /// The end of a connection that nobody here asked for.
@@ -37,6 +57,8 @@ pub(crate) struct Greeting {
     pub(crate) has_tools: bool,
     /// Whether every change of its tools will reach us from now on.
     pub(crate) announces: bool,
+    /// Whether it offers to tell of them to those who listen.
+    pub(crate) announces_to_listeners: bool,
 }
 
 /// Reads the answer to the greeting and checks that we speak its revision.
@@ -57,14 +79,14 @@ pub(crate) fn read_hello(answer: &Json) -> Result<(ServerHello, Revision), CallE
 
 impl Connection {
     /// Starts what the connection needs, without waiting; the error is for people.
-    pub(crate) fn new(shared: &Shared) -> Result<Self, String> {
+    pub(crate) fn new(shared: &Shared, era: Era) -> Result<Self, String> {
         let Shared {
             spec, board, tail, ..
         } = shared;
-        Ok(match &spec.transport {
+        let link = match &spec.transport {
             Transport::Stdio(stdio) => {
                 let guard = shared.runtime.guard.as_deref();
-                Self::Stdio(stdio::Connection::start(
+                Link::Stdio(stdio::Connection::start(
                     &spec.name,
                     stdio,
                     guard,
@@ -75,21 +97,53 @@ impl Connection {
             }
             Transport::Http(http) => {
                 let connector = shared.runtime.connector();
-                Self::Http(http::Connection::new(http, connector, board)?)
+                Link::Http(http_link::Connection::new(http, era, connector, board)?)
             }
-            Transport::BuiltIn(built_in) => Self::BuiltIn(Arc::clone(built_in)),
-        })
+            Transport::BuiltIn(built_in) => Link::BuiltIn(Arc::clone(built_in)),
+        };
+        let modern = (era == Era::Stateless).then(|| Modern::new(&shared.runtime.version).into());
+        Ok(Self::over(Arc::new(link), modern))
     }
 
-    /// Opens the session.
+    /// The same connection with a session, for a server that turned out to want one.
+    pub(crate) fn in_session(&self) -> Self {
+        Self::over(Arc::clone(&self.link), None)
+    }
+
+    /// Tools of this program, for tests of what holds connections.
+    #[cfg(test)]
+    pub(crate) fn built_in(built_in: Arc<dyn BuiltIn>) -> Self {
+        Self::over(Arc::new(Link::BuiltIn(built_in)), None)
+    }
+
+    fn over(link: Arc<Link>, modern: Option<Arc<Modern>>) -> Self {
+        Self {
+            link,
+            modern,
+            listener: Mutex::default(),
+        }
+    }
+
+    /// The wire protocol spoken on it.
+    pub(crate) fn era(&self) -> Era {
+        match self.modern {
+            Some(_) => Era::Stateless,
+            None => Era::Session,
+        }
+    }
+
+    /// Asks who the server is, and opens a session where there are any.
     pub(crate) async fn greet(
         &self,
         version: &str,
         deadline: Instant,
     ) -> Result<Greeting, CallError> {
+        if self.modern.is_some() {
+            return modern::read_discovery(&self.discover(deadline).await?);
+        }
         let params = || initialize::params(Revision::LATEST_WITH_SESSION, version).to_string();
-        let (hello, revision, announces) = match self {
-            Self::Stdio(stdio) => {
+        let (hello, revision, announces) = match &*self.link {
+            Link::Stdio(stdio) => {
                 let answer = stdio.request("initialize", &params(), deadline).await?;
                 let (hello, revision) = read_hello(&answer)?;
                 stdio
@@ -98,17 +152,18 @@ impl Connection {
                 let announces = hello.announces_tool_changes;
                 (hello, revision, announces)
             }
-            Self::Http(http) => {
+            Link::Http(http) => {
                 let (hello, revision) = http.greet(&params(), deadline).await?;
                 // Its own stream of events tells when they reach us.
                 (hello, revision, false)
             }
-            Self::BuiltIn(_) => {
+            Link::BuiltIn(_) => {
                 return Ok(Greeting {
                     server_info: None,
                     revision: None,
                     has_tools: true,
                     announces: false,
+                    announces_to_listeners: false,
                 });
             }
         };
@@ -117,21 +172,43 @@ impl Connection {
             revision: Some(revision),
             has_tools: hello.has_tools,
             announces,
+            announces_to_listeners: false,
         })
     }
 
+    /// Asks in the way without sessions who the server is.
+    pub(crate) async fn discover(&self, deadline: Instant) -> Answer {
+        self.request("server/discover", None, "{}", deadline).await
+    }
+
+    /// Keeps hearing of changes until the connection is stopped.
+    pub(crate) fn listen(&self, board: &Arc<Board>) {
+        let Some(modern) = &self.modern else { return };
+        let (link, modern) = (Arc::clone(&self.link), Arc::clone(modern));
+        let listener = tokio::spawn(modern::listen(link, modern, Arc::clone(board)));
+        self.replace_listener(Some(listener.abort_handle()));
+    }
+
     /// One page of the server's tools.
-    pub(crate) async fn list(
-        &self,
-        params: &str,
-        deadline: Instant,
-    ) -> Result<ToolPage, CallError> {
-        let answer = match self {
-            Self::BuiltIn(built_in) => return Ok(builtin::list(built_in.as_ref())),
-            Self::Stdio(stdio) => stdio.request("tools/list", params, deadline).await?,
-            Self::Http(http) => http.request("tools/list", params, deadline).await?,
+    pub(crate) async fn list(&self, params: &str, deadline: Instant) -> Result<Page, CallError> {
+        if let Link::BuiltIn(built_in) = &*self.link {
+            return Ok(Page {
+                tools: builtin::list(built_in.as_ref()),
+                time_to_live: None,
+            });
+        }
+        let answer = self.request("tools/list", None, params, deadline).await?;
+        let mut page = Page {
+            tools: ToolPage::parse(&answer).map_err(CallError::malformed)?,
+            time_to_live: None,
         };
-        ToolPage::parse(&answer).map_err(CallError::malformed)
+        if let Some(modern) = &self.modern {
+            page.time_to_live = modern::time_to_live(&answer);
+            if let Link::Http(_) = *self.link {
+                modern.learn_params(&mut page.tools);
+            }
+        }
+        Ok(page)
     }
 
     /// Calls a tool. `arguments` is the text of one JSON object.
@@ -142,7 +219,7 @@ impl Connection {
         origin: Origin<'_>,
         deadline: Instant,
     ) -> Answer {
-        if let Self::BuiltIn(built_in) = self {
+        if let Link::BuiltIn(built_in) = &*self.link {
             return builtin::call(built_in.as_ref(), tool, arguments, origin, deadline).await;
         }
         let mut params = String::with_capacity(arguments.len() + tool.len() + 32);
@@ -151,54 +228,117 @@ impl Connection {
         params.push_str(r#","arguments":"#);
         params.push_str(arguments);
         params.push('}');
-        match self {
-            Self::Stdio(stdio) => stdio.request("tools/call", &params, deadline).await,
-            Self::Http(http) => http.request("tools/call", &params, deadline).await,
-            Self::BuiltIn(_) => Err(CallError::unavailable("the tool is built in")),
-        }
+        let named = Some((tool, arguments));
+        self.request("tools/call", named, &params, deadline).await
     }
 
     /// Whether one call can break off without the connection being over.
     pub(crate) fn outlives_a_call(&self) -> bool {
-        matches!(self, Self::Http(_))
+        matches!(*self.link, Link::Http(_))
+    }
+
+    /// Whether what it runs over is a program of ours, to which one connection can be made.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(*self.link, Link::Stdio(_))
     }
 
     /// Waits for an end that nobody here asked for.
     pub(crate) async fn lost(&self) -> Lost {
-        match self {
-            Self::Stdio(stdio) => Lost {
+        match &*self.link {
+            Link::Stdio(stdio) => Lost {
                 reason: stdio.closed().await,
                 is_expired: false,
             },
-            Self::Http(http) => http.lost().await,
-            Self::BuiltIn(_) => std::future::pending().await,
+            Link::Http(http) => http.lost().await,
+            Link::BuiltIn(_) => std::future::pending().await,
         }
     }
 
     /// Ends the connection and what runs behind it.
     pub(crate) async fn stop(&self, grace: Duration) {
-        match self {
-            Self::Stdio(stdio) => stdio.stop(grace).await,
-            Self::Http(http) => http.stop(grace).await,
-            Self::BuiltIn(_) => {}
+        self.replace_listener(None);
+        match &*self.link {
+            Link::Stdio(stdio) => stdio.stop(grace).await,
+            Link::Http(http) => http.stop(grace).await,
+            Link::BuiltIn(_) => {}
         }
     }
 
     /// The process behind it.
     pub(crate) fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Stdio(stdio) => stdio.pid,
-            Self::Http(_) | Self::BuiltIn(_) => None,
+        match &*self.link {
+            Link::Stdio(stdio) => stdio.pid,
+            Link::Http(_) | Link::BuiltIn(_) => None,
         }
+    }
+
+    /// Makes a request as the era wants it. `params` is the text of a JSON object of our own
+    /// making; `named` is the tool it is about, and its arguments.
+    async fn request(
+        &self,
+        method: &'static str,
+        named: Option<(&str, &str)>,
+        params: &str,
+        deadline: Instant,
+    ) -> Answer {
+        let Some(modern) = &self.modern else {
+            let headers = HeaderMap::new();
+            return self.link.request(method, params, headers, deadline).await;
+        };
+        let headers = match (&*self.link, named) {
+            (Link::Http(_), Some((tool, arguments))) => {
+                modern.headers(method, Some(tool), arguments)
+            }
+            (Link::Http(_), None) => modern.headers(method, None, "{}"),
+            _ => HeaderMap::new(),
+        };
+        let params = modern.params(params);
+        let answer = self
+            .link
+            .request(method, &params, headers, deadline)
+            .await?;
+        modern::check_result(answer)
+    }
+
+    fn replace_listener(&self, next: Option<AbortHandle>) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *listener, next) {
+            before.abort();
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.replace_listener(None);
     }
 }
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Stdio(_) => "Stdio",
-            Self::Http(_) => "Http",
-            Self::BuiltIn(_) => "BuiltIn",
+        formatter.write_str(match &*self.link {
+            Link::Stdio(_) => "Stdio",
+            Link::Http(_) => "Http",
+            Link::BuiltIn(_) => "BuiltIn",
         })
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Sends a request and waits for its answer. The headers are for those that have any.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &str,
+        headers: HeaderMap,
+        deadline: Instant,
+    ) -> Answer {
+        match self {
+            Self::Stdio(stdio) => stdio.request(method, params, deadline).await,
+            Self::Http(http) => http.request(method, params, headers, deadline).await,
+            Self::BuiltIn(_) => Err(CallError::unavailable("the tool is built in")),
+        }
     }
 }

@@ -19,6 +19,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValu
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::initialize::ServerHello;
+use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::{Revision, rpc};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -30,6 +31,7 @@ use self::pool::{Lease, Pool};
 use crate::CallError;
 use crate::board::Board;
 use crate::connection::{self, Lost};
+use crate::modern;
 use crate::pending::Answer;
 use crate::spec::HttpSpec;
 
@@ -54,8 +56,9 @@ struct Wire {
     pool: Arc<Pool>,
     /// The path of the endpoint, with its query.
     uri: Uri,
-    /// The headers before there is a session.
+    /// The headers of every request, before there is a session.
     headers: HeaderMap,
+    era: Era,
     session: OnceLock<Session>,
     board: Arc<Board>,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
@@ -83,16 +86,22 @@ impl Connection {
     /// Prepares what every request needs; the error is for people and holds no secret.
     pub(crate) fn new(
         spec: &HttpSpec,
+        era: Era,
         connector: Connector,
         board: &Arc<Board>,
     ) -> Result<Self, String> {
         let url = read_url(&spec.url)?;
-        let headers = read_headers(&url, &spec.headers)?;
+        let mut headers = read_headers(&url, &spec.headers)?;
+        if era == Era::Stateless {
+            let revision = HeaderValue::from_static(modern::REVISION.as_str());
+            headers.insert(PROTOCOL_VERSION, revision);
+        }
         Ok(Self {
             wire: Arc::new(Wire {
                 uri: endpoint(&url),
                 pool: Pool::new(connector, url),
                 headers,
+                era,
                 session: OnceLock::new(),
                 board: Arc::clone(board),
                 lost: watch::Sender::new(None),
@@ -113,7 +122,10 @@ impl Connection {
         let greeting = async {
             let (hello, revision) = self.wire.initialize(params).await?;
             let initialized = rpc::notification("notifications/initialized", "{}");
-            let (response, lease) = self.wire.post(initialized, Arc::default()).await?;
+            let (response, lease) = self
+                .wire
+                .post(initialized, HeaderMap::new(), Arc::default())
+                .await?;
             give_back_if_empty(&response, lease);
             Ok((hello, revision))
         };
@@ -130,8 +142,15 @@ impl Connection {
         Ok((hello, revision))
     }
 
-    /// Sends a request and waits for its answer. `params` is JSON.
-    pub(crate) async fn request(&self, method: &str, params: &str, deadline: Instant) -> Answer {
+    /// Sends a request and waits for its answer. `params` is JSON; the headers are added to
+    /// those that every request has.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &str,
+        headers: HeaderMap,
+        deadline: Instant,
+    ) -> Answer {
         let started = Instant::now();
         let id = self.wire.next_id();
         let mut in_flight = InFlight {
@@ -144,7 +163,7 @@ impl Connection {
             let message = rpc::request(id, method, params);
             let (response, lease) = self
                 .wire
-                .post(message, Arc::clone(&in_flight.is_sent))
+                .post(message, headers, Arc::clone(&in_flight.is_sent))
                 .await?;
             self.wire.read_answer(response, lease, id).await
         };
@@ -220,7 +239,11 @@ impl Drop for InFlight<'_> {
         if self.is_answered || !self.is_sent.load(Ordering::Acquire) {
             return;
         }
-        // Closing the connection means nothing to a server of this era, so it is told.
+        // Closing the connection is how a server without sessions hears of it. To one with
+        // sessions it means nothing, so it is told.
+        if self.wire.era == Era::Stateless {
+            return;
+        }
         let params = format!(
             r#"{{"requestId":{},"reason":"no longer awaited"}}"#,
             self.id
@@ -243,7 +266,7 @@ impl Wire {
     ) -> Result<(ServerHello, Revision), CallError> {
         let id = self.next_id();
         let message = rpc::request(id, "initialize", params);
-        let (response, lease) = self.post(message, Arc::default()).await?;
+        let (response, lease) = self.post(message, HeaderMap::new(), Arc::default()).await?;
         let session_id = response.headers().get(&SESSION_ID).cloned();
         let answer = self.read_answer(response, lease, id).await?;
         let (hello, revision) = connection::read_hello(&answer)?;
@@ -265,6 +288,7 @@ impl Wire {
     async fn post(
         &self,
         message: String,
+        headers: HeaderMap,
         is_sent: Arc<AtomicBool>,
     ) -> Result<(Response<Incoming>, Lease), CallError> {
         let body = Body::new(Bytes::from(message), Arc::clone(&is_sent));
@@ -272,6 +296,7 @@ impl Wire {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.session_headers().clone();
+        request.headers_mut().extend(headers);
         let (response, lease) = match self.pool.send(request).await {
             Ok(answered) => answered,
             Err(error) => {
@@ -295,7 +320,11 @@ impl Wire {
         };
         let wire = Arc::clone(self);
         runtime.spawn(async move {
-            let posted = timeout(ASIDE_TIMEOUT, wire.post(message, Arc::default())).await;
+            let posted = timeout(
+                ASIDE_TIMEOUT,
+                wire.post(message, HeaderMap::new(), Arc::default()),
+            )
+            .await;
             if let Ok(Ok((response, lease))) = posted {
                 give_back_if_empty(&response, lease);
             }

@@ -1,7 +1,9 @@
 //! What a server sends us, whichever way it comes.
 
 use bytes::Bytes;
+use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
+use serde_json::value::RawValue;
 
 use crate::CallError;
 use crate::board::Board;
@@ -47,9 +49,13 @@ pub(crate) fn receive(bytes: &Bytes, board: &Board) -> Inbound {
             let refusal = format!("Method not found: {method}");
             rpc::error_response(Some(id), &RpcError::new(rpc::METHOD_NOT_FOUND, refusal))
         }),
-        Ok(Message::Notification { method, .. }) => {
-            if method == "notifications/tools/list_changed" {
-                board.announce_change();
+        Ok(Message::Notification { method, params }) => {
+            match &*method {
+                "notifications/tools/list_changed" => board.announce_change(),
+                "notifications/subscriptions/acknowledged" if grants_tool_changes(params) => {
+                    board.set_announces(true);
+                }
+                _ => {}
             }
             Inbound::Done
         }
@@ -64,4 +70,15 @@ pub(crate) fn receive(bytes: &Bytes, board: &Board) -> Inbound {
             None => Inbound::Garbage(error.message),
         },
     }
+}
+
+/// Whether the acknowledged subscription is one to changes of tools.
+fn grants_tool_changes(params: Option<&RawValue>) -> bool {
+    let member = |raw: Option<&RawValue>, name: &str| {
+        let fields: Fields<'_> = serde_json::from_str(raw?.get()).ok()?;
+        fields.get(name).map(ToOwned::to_owned)
+    };
+    let granted = member(params, "notifications");
+    let changes = member(granted.as_deref(), "toolsListChanged");
+    changes.is_some_and(|raw| raw.get() == "true")
 }

@@ -7,19 +7,23 @@
 //! never reach a log or an error.
 //!
 //! Start reading at [`Upstream`]; then `task` (the life of an upstream), `board` (what is
-//! known of it, and who waits for what), `stdio` and `http`.
+//! known of it, and who waits for what), `stdio` and `http`, `modern` (servers
+//! without sessions) and `probe` (which of the two a server is).
 
 mod backoff;
 mod board;
 mod builtin;
 mod connection;
 mod environment;
+mod eras;
 pub mod guard;
 mod http;
 mod inbound;
 mod lines;
 mod listing;
+mod modern;
 mod pending;
+mod probe;
 mod process;
 mod runtime;
 mod shared;
@@ -32,6 +36,6 @@ mod upstream;
 
 pub use mcpproxy_policy::Permit;
 pub use runtime::{Observer, Runtime};
-pub use spec::{BuiltIn, HttpSpec, Origin, Spec, StdioSpec, Transport};
+pub use spec::{BuiltIn, HttpSpec, Origin, Protocol, Spec, StdioSpec, Transport};
 pub use state::{CallError, State};
 pub use upstream::{Turn, Upstream};

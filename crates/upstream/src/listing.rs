@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcpproxy_wire::tool::{Rejected, ToolPage};
 use mcpproxy_wire::{Json, Tool};
@@ -9,7 +10,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::CallError;
-use crate::connection::Connection;
+use crate::connection::{Connection, Page};
 
 /// The most tools taken from one server; the rest is left out with a warning.
 const TOOLS_LIMIT: usize = 10_000;
@@ -28,6 +29,8 @@ pub(crate) struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Tool>,
+    /// How long the server says it holds: the shortest time of any page.
+    pub(crate) time_to_live: Option<Duration>,
     rejected: Vec<Rejected>,
     is_cut: bool,
     names: HashSet<Arc<str>>,
@@ -40,8 +43,15 @@ pub(crate) async fn list(connection: &Connection, deadline: Instant) -> Result<L
     let mut listing = Listing::default();
     let mut params = json!({});
     for _ in 0..PAGES_LIMIT {
-        let page = connection.list(&params.to_string(), deadline).await?;
-        let Some(cursor) = listing.add(page) else {
+        let Page {
+            tools,
+            time_to_live,
+        } = connection.list(&params.to_string(), deadline).await?;
+        listing.time_to_live = [listing.time_to_live, time_to_live]
+            .into_iter()
+            .flatten()
+            .min();
+        let Some(cursor) = listing.add(tools) else {
             return Ok(listing);
         };
         let next = json!({ "cursor": cursor });

@@ -8,10 +8,15 @@ use std::time::Duration;
 use mcpproxy_wire::Tool;
 
 use crate::State;
+use crate::eras::Eras;
 use crate::http::{self, Connector};
 
 /// How long a server may take to start: `npx` and `uvx` download it first.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long a server may be silent on a question that old ones do not know, before it is
+/// greeted in the old way. Servers that answer at all do so as soon as they run.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Hears what happens to upstreams.
 ///
@@ -33,6 +38,9 @@ pub struct Runtime {
     pub version: String,
     /// How long a server may take to start.
     pub start_timeout: Duration,
+    /// How long a server that is asked what it speaks may be silent.
+    pub probe_patience: Duration,
+    pub(crate) eras: Arc<Eras>,
     pub(crate) observer: Arc<dyn Observer>,
     connector: Arc<OnceLock<Connector>>,
 }
@@ -48,9 +56,18 @@ impl Runtime {
             guard,
             version: version.into(),
             start_timeout: START_TIMEOUT,
+            probe_patience: PROBE_PATIENCE,
+            eras: Arc::default(),
             observer,
             connector: Arc::default(),
         }
+    }
+
+    /// Remembers in a file what each server speaks, and reads what it remembered.
+    #[must_use]
+    pub fn remember_protocols_in(mut self, file: PathBuf) -> Self {
+        self.eras = Arc::new(Eras::in_file(file));
+        self
     }
 
     /// What servers are reached with over HTTP, made when the first one needs it.

@@ -18,12 +18,26 @@ pub struct Spec {
     pub name: Arc<str>,
     /// How it is reached.
     pub transport: Transport,
+    /// Which wire protocol is spoken with it.
+    pub protocol: Protocol,
     /// The longest the upstream may take to list its tools again.
     pub timeout: Duration,
     /// The most calls it gets at the same time; zero counts as one.
     pub max_concurrent: usize,
     /// A program without calls for this long is stopped and started again on use.
     pub idle_stop: Option<Duration>,
+}
+
+/// Which wire protocol is spoken with an upstream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The newest one it speaks, which it is asked for.
+    #[default]
+    Auto,
+    /// Revisions with sessions, up to 2025-11-25.
+    Legacy,
+    /// Revision 2026-07-28, without sessions.
+    Modern,
 }
 
 /// How an upstream is reached.
@@ -179,6 +193,7 @@ mod tests {
                 url: "http://host".into(),
                 headers: vec![("Authorization".into(), "Bearer topsecret".into())],
             }),
+            protocol: Protocol::Auto,
             timeout: Duration::from_secs(1),
             max_concurrent: 1,
             idle_stop: None,

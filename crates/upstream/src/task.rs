@@ -2,6 +2,8 @@
 //!
 //! It is the only one to enter states and to call the observer. Calls do not pass through it.
 
+mod opening;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -40,6 +42,11 @@ struct Task {
     /// When a listing was last tried.
     listed_at: Instant,
     failures_in_a_row: u32,
+    /// A connection that is being opened.
+    attempt: Option<Arc<Connection>>,
+    /// Whether a server that says nothing may just be slow: what was concluded from its
+    /// silence before turned out wrong.
+    is_patient: bool,
 }
 
 /// When to connect next.
@@ -64,6 +71,8 @@ pub(crate) async fn run(shared: Arc<Shared>, stop: watch::Receiver<Option<Durati
         connections: 0,
         listed_at: Instant::now(),
         failures_in_a_row: 0,
+        attempt: None,
+        is_patient: false,
     };
     while task.rest(&next).await {
         next = task.connect().await;
@@ -95,42 +104,31 @@ impl Task {
     /// Connects and stays as long as the connection holds.
     async fn connect(&mut self) -> Next {
         self.enter(&State::Starting);
-        let connection = match Connection::new(&self.shared) {
-            Ok(connection) => Arc::new(connection),
-            Err(reason) => return self.fail(&reason.into()),
-        };
         let mut stop = self.stop.clone();
         let opened = tokio::select! {
-            opened = self.open(&connection) => opened,
+            opened = opening::open(self) => opened,
             grace = stopping(&mut stop) => {
-                connection.stop(grace).await;
+                self.abandon(grace).await;
                 return Next::Never;
             }
         };
-        if let Err(reason) = opened {
-            connection.stop(Duration::ZERO).await;
-            return self.fail(&reason.into());
+        match opened {
+            Ok(connection) => {
+                self.attempt = None;
+                self.serve(&connection).await
+            }
+            Err(reason) => {
+                self.abandon(Duration::ZERO).await;
+                self.fail(&reason.into())
+            }
         }
-        self.serve(&connection).await
     }
 
-    /// Greets the server and lists its tools; the error is for people.
-    async fn open(&mut self, connection: &Arc<Connection>) -> Result<(), String> {
-        let deadline = Instant::now() + self.shared.runtime.start_timeout;
-        let greeting = connection
-            .greet(&self.shared.runtime.version, deadline)
-            .await
-            .map_err(|error| explain("initialize", &error))?;
-        let mark = self.shared.board.begin_listing();
-        if greeting.has_tools {
-            self.list(connection, deadline)
-                .await
-                .map_err(|error| explain("tools/list", &error))?;
-        } else {
-            self.report(listing::Listing::default());
+    /// Ends a connection that did not get as far as being used.
+    async fn abandon(&mut self, grace: Duration) {
+        if let Some(attempt) = self.attempt.take() {
+            attempt.stop(grace).await;
         }
-        self.publish(connection, greeting, mark);
-        Ok(())
     }
 
     /// Keeps the listing current until the connection ends.
@@ -218,7 +216,13 @@ impl Task {
         self.observe(state);
     }
 
-    fn publish(&mut self, connection: &Arc<Connection>, greeting: Greeting, mark: u64) {
+    fn publish(
+        &mut self,
+        connection: &Arc<Connection>,
+        greeting: Greeting,
+        mark: u64,
+        time_to_live: Option<Duration>,
+    ) {
         self.connections += 1;
         let state = State::Ready {
             since: SystemTime::now(),
@@ -235,7 +239,7 @@ impl Task {
             progress.state = state.clone();
             progress.connection = Some(live);
             progress.announces |= greeting.announces;
-            progress.set_listed(mark);
+            progress.set_listed(mark, time_to_live);
         });
         tracing::info!(server = %self.shared.spec.name, "ready");
         self.observe(&state);
@@ -307,8 +311,8 @@ impl Task {
         }
         let edition = self.edition;
         self.shared.board.change(|progress| match outcome {
-            Ok(()) => {
-                progress.set_listed(mark);
+            Ok(time_to_live) => {
+                progress.set_listed(mark, time_to_live);
                 if let Some(live) = &mut progress.connection {
                     live.edition = edition;
                 }
@@ -326,11 +330,18 @@ impl Task {
         });
     }
 
-    async fn list(&mut self, connection: &Connection, deadline: Instant) -> Result<(), CallError> {
+    /// Lists the tools; gives back how long the server says that they stay as they are.
+    async fn list(
+        &mut self,
+        connection: &Connection,
+        deadline: Instant,
+    ) -> Result<Option<Duration>, CallError> {
         let listing = listing::list(connection, deadline).await;
         self.listed_at = Instant::now();
-        self.report(listing?);
-        Ok(())
+        let listing = listing?;
+        let time_to_live = listing.time_to_live;
+        self.report(listing);
+        Ok(time_to_live)
     }
 
     /// Tells the observer about a listing that differs from the one it knows.

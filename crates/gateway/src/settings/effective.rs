@@ -77,6 +77,7 @@ fn server(server: &ServerSettings) -> Map<String, Value> {
         Transport::BuiltIn => Map::new(),
     };
     shown.extend(object(json!({
+        "protocol": server.protocol.word(),
         "enabled": server.enabled,
         "quarantined": server.quarantined,
         "trust": server.trust.word(),

@@ -171,6 +171,7 @@ fn server(entry: Entry, references: &References<'_>) -> ServerSettings {
     ServerSettings {
         name: Arc::from(entry.name),
         transport,
+        protocol: written.protocol.0,
         enabled: written.enabled,
         quarantined: written.quarantined,
         trust: written.trust.0,

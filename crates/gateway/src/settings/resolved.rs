@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::{Hints, Rules};
+use mcpproxy_upstream::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, Text};
@@ -56,6 +57,8 @@ pub struct ServerSettings {
     pub name: Arc<str>,
     /// How it is reached. Not to be used while there is a `problem`.
     pub transport: Transport,
+    /// Which revisions of MCP are spoken with it.
+    pub protocol: Protocol,
     /// Whether it is used at all.
     pub enabled: bool,
     /// Whether it is held back.
@@ -219,6 +222,7 @@ impl ServerSettings {
         Self {
             name: Arc::clone(name),
             transport: Transport::BuiltIn,
+            protocol: Protocol::default(),
             enabled: true,
             quarantined: false,
             trust: DEFAULT_TRUST,

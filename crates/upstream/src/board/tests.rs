@@ -33,7 +33,7 @@ fn live(number: u64) -> Live {
         }
     }
     Live {
-        connection: Arc::new(Connection::BuiltIn(Arc::new(Nothing))),
+        connection: Arc::new(Connection::built_in(Arc::new(Nothing))),
         number,
         edition: 1,
     }
@@ -52,7 +52,7 @@ fn ready(announces: bool) -> Board {
         };
         progress.connection = Some(live(1));
         progress.announces = announces;
-        progress.set_listed(mark);
+        progress.set_listed(mark, None);
     });
     board
 }
@@ -85,7 +85,7 @@ async fn marks_make_a_listing_stale_and_age_only_where_nothing_is_announced() {
         board.mark_stale();
         assert_eq!(at_once(&board), None, "stale");
         let mark = board.begin_listing();
-        board.change(|progress| progress.set_listed(mark));
+        board.change(|progress| progress.set_listed(mark, None));
         assert_eq!(at_once(&board), Some(Ok(())));
         board.change(|progress| {
             let listed = progress.listed.as_mut().expect("it is listed");
@@ -100,7 +100,7 @@ async fn a_listing_that_began_before_a_mark_does_not_cover_it() {
     let board = ready(true);
     let mark = board.begin_listing();
     board.mark_stale();
-    board.change(|progress| progress.set_listed(mark));
+    board.change(|progress| progress.set_listed(mark, None));
     assert_eq!(at_once(&board), None);
     assert!(board.look().has_news());
 }

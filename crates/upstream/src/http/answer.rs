@@ -8,6 +8,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::sse;
 
 use super::Wire;
@@ -92,6 +93,10 @@ impl Wire {
                 }
             }
             let Some(last_event) = &last_event else { break };
+            if self.era == Era::Stateless {
+                // Nothing is kept for a stream that breaks off.
+                break;
+            }
             tokio::time::sleep(RESUMPTION_PAUSE).await;
             stream = self.open_events(Some(last_event)).await.ok();
         }
@@ -129,8 +134,14 @@ impl Wire {
                     Inbound::Answer(answered, answer) if Some(answered) == id => {
                         return StreamEnd::Answer(answer);
                     }
-                    Inbound::Reply(message) => self.send_aside(message),
-                    Inbound::Answer(..) | Inbound::Done | Inbound::Garbage(_) => {}
+                    // Without sessions, a server has nothing to ask on its own.
+                    Inbound::Reply(message) if self.era == Era::Session => {
+                        self.send_aside(message);
+                    }
+                    Inbound::Answer(..)
+                    | Inbound::Reply(_)
+                    | Inbound::Done
+                    | Inbound::Garbage(_) => {}
                 }
             }
         }

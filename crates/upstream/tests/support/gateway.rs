@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::{Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, decide};
-use mcpproxy_upstream::{Observer, Origin, Runtime, Spec, State, StdioSpec, Transport, Upstream};
+use mcpproxy_upstream::{
+    Observer, Origin, Protocol, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+};
 use tokio::time::Instant;
 
 /// Starts a guarded server that starts processes, prints who they are, and waits.
@@ -26,6 +28,7 @@ pub(crate) fn run() -> ExitCode {
                 env: Vec::new(),
                 working_dir: None,
             }),
+            protocol: Protocol::Legacy,
             timeout: Duration::from_secs(30),
             max_concurrent: 1,
             idle_stop: None,

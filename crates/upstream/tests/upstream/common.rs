@@ -8,7 +8,7 @@ use mcpproxy_policy::{
     Decision, Declared, Hints, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_upstream::{
-    CallError, Observer, Origin, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    CallError, Observer, Origin, Protocol, Runtime, Spec, State, StdioSpec, Transport, Upstream,
 };
 use mcpproxy_wire::Tool;
 use serde_json::Value;
@@ -193,6 +193,7 @@ pub(crate) fn spec(mode: &str) -> Spec {
             env: vec![("FAKE_KEY".into(), "topsecret-value".into())],
             working_dir: None,
         }),
+        protocol: Protocol::Legacy,
         timeout: LONG,
         max_concurrent: 16,
         idle_stop: None,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcpproxy_policy::{Hints, Mode, Rules, Unannotated};
+use mcpproxy_upstream::Protocol;
 use serde_json::{Value, json};
 
 use super::Scene;
@@ -22,7 +23,7 @@ pub(super) const EVERYTHING: &str = r#"{
       "type": "http",
       "url": "https://example.com/mcp",
       "headers": { "Authorization": "Bearer abcdefgh" },
-      "trust": "auto",
+      "trust": "auto", "protocol": "modern",
     },
     "files": {
       "type": "stdio", "command": "npx", "args": ["-y", "server", "/data"],
@@ -117,6 +118,8 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(github.timeout, Duration::from_secs(30));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
+    let protocols = (github.protocol, files.protocol);
+    assert_eq!(protocols, (Protocol::Modern, Protocol::Auto));
 
     let plain = |text: &str| Text::Plain(text.into());
     let transport = Transport::Stdio {

@@ -2,7 +2,7 @@
 
 use super::Scene;
 
-const SERVER_KEYS: &str = "name, type, command, args, env, working_dir, url, headers, enabled, quarantined, trust, timeout, max_concurrent, idle_stop, tools";
+const SERVER_KEYS: &str = "name, type, command, args, env, working_dir, url, headers, protocol, enabled, quarantined, trust, timeout, max_concurrent, idle_stop, tools";
 const TOP_KEYS: &str = "$schema, listen, api_key, allow_plain_http, mcpServers, intent_declaration, discovery, activity, store, hints";
 
 #[track_caller]
@@ -185,6 +185,10 @@ fn words_that_are_not_known() {
     check_server(
         "{ \"command\": \"x\", \"trust\": \"always\" }",
         "2:28: mcpServers.a.trust: found \"always\", allowed: \"auto\", \"manual\"",
+    );
+    check_server(
+        "{ \"command\": \"x\", \"protocol\": \"newest\" }",
+        "2:31: mcpServers.a.protocol: found \"newest\", allowed: \"auto\", \"legacy\", \"modern\"",
     );
 }
 

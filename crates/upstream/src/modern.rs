@@ -1,0 +1,355 @@
+//! Speaking to servers without sessions: revision 2026-07-28.
+//!
+//! Every request stands for itself. It says in `_meta` which revision it speaks and who asks,
+//! and over HTTP its headers repeat what it is about.
+
+mod headers;
+mod listen;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http::HeaderMap;
+use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::tool::{Rejected, ToolPage};
+use mcpproxy_wire::{Json, Revision, RpcError, Tool, rpc};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use self::headers::ParamHeader;
+pub(crate) use self::listen::listen;
+use crate::CallError;
+use crate::connection::Greeting;
+use crate::pending::Answer;
+
+/// The revision that is spoken.
+pub(crate) const REVISION: Revision = Revision::V2026_07_28;
+
+/// The codes that only servers of this era answer with: wrong headers, a missing capability,
+/// an unknown revision.
+const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
+const UNSUPPORTED_REVISION: i64 = -32022;
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// What travels with every request of a connection.
+#[derive(Debug)]
+pub(crate) struct Modern {
+    /// Our `_meta`, as JSON.
+    meta: String,
+    /// The arguments that are repeated in headers, by tool; only tools that have any.
+    params: RwLock<HashMap<Arc<str>, Arc<[ParamHeader]>>>,
+}
+
+/// What an answer to `server/discover` says of a server's era.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It has no sessions; here is what it said of itself, if it did.
+    Stateless(Option<Greeting>),
+    /// It has sessions, as far as can be told.
+    Session,
+}
+
+// === impl Modern ===
+
+impl Modern {
+    pub(crate) fn new(version: &str) -> Self {
+        // Nothing is declared that would make a server ask for something we do not relay.
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION.as_str(),
+            "io.modelcontextprotocol/clientInfo": { "name": "mcpproxy", "version": version },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        Self {
+            meta: meta.to_string(),
+            params: RwLock::default(),
+        }
+    }
+
+    /// Adds our `_meta` to parameters, which are the text of a JSON object of our own making.
+    pub(crate) fn params(&self, params: &str) -> String {
+        let members = params.strip_prefix('{').unwrap_or(params);
+        let comma = if members == "}" { "" } else { "," };
+        [r#"{"_meta":"#, &self.meta, comma, members].concat()
+    }
+
+    /// The headers of a request that names a tool, or nothing.
+    pub(crate) fn headers(
+        &self,
+        method: &'static str,
+        tool: Option<&str>,
+        arguments: &str,
+    ) -> HeaderMap {
+        let params = tool.and_then(|tool| {
+            let all = self.params.read().unwrap_or_else(PoisonError::into_inner);
+            all.get(tool).cloned()
+        });
+        headers::of_request(method, tool, params.as_deref().unwrap_or(&[]), arguments)
+    }
+
+    /// Learns which arguments the tools of a page want in headers. A tool whose wish cannot be
+    /// followed is taken out: its server would refuse every call.
+    pub(crate) fn learn_params(&self, page: &mut ToolPage) {
+        let tools = std::mem::take(&mut page.tools);
+        for (index, tool) in tools.into_iter().enumerate() {
+            match read_params(&tool) {
+                Ok(found) => {
+                    self.remember_params(&tool.name, found);
+                    page.tools.push(tool);
+                }
+                Err(reason) => page.rejected.push(Rejected {
+                    index,
+                    name: Some(tool.name.to_string()),
+                    reason,
+                }),
+            }
+        }
+    }
+
+    fn remember_params(&self, tool: &Arc<str>, found: Vec<ParamHeader>) {
+        let is_known = |params: &HashMap<Arc<str>, Arc<[ParamHeader]>>| {
+            params.get(tool).map_or(&[][..], |known| known) == found
+        };
+        if is_known(&self.params.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let mut params = self.params.write().unwrap_or_else(PoisonError::into_inner);
+        if found.is_empty() {
+            params.remove(tool);
+        } else {
+            params.insert(Arc::clone(tool), found.into());
+        }
+    }
+}
+
+/// Most schemas have no such annotation, and are not decoded.
+fn read_params(tool: &Tool) -> Result<Vec<ParamHeader>, String> {
+    let text = tool.input_schema.text();
+    if memchr::memmem::find(text.as_bytes(), b"x-mcp-header").is_none() {
+        return Ok(Vec::new());
+    }
+    let schema = serde_json::from_str(text)
+        .map_err(|_| "its inputSchema cannot be read to find its x-mcp-header".to_owned())?;
+    headers::read_annotations(&schema)
+}
+
+// === reading answers ===
+
+/// Lets a result through that is complete, untouched.
+pub(crate) fn check_result(result: Json) -> Answer {
+    let Some(kind) = result
+        .fields()
+        .and_then(|fields| string(&fields, "resultType"))
+    else {
+        return Ok(result);
+    };
+    match kind.as_str() {
+        "complete" => Ok(result),
+        "input_required" => Err(input_required()),
+        other => {
+            let named: String = other.chars().take(40).collect();
+            Err(CallError::malformed(format!(
+                "it answers with a result of an unknown type, '{named}'"
+            )))
+        }
+    }
+}
+
+/// The server cannot go on without asking somebody. This is the place from which a bridge to
+/// the caller would start: the request is to be repeated with what the caller answers.
+fn input_required() -> CallError {
+    CallError::Rpc(RpcError::new(
+        rpc::INTERNAL_ERROR,
+        "the server asks for input, which is not relayed to callers yet",
+    ))
+}
+
+/// How long a page of tools may be believed, as the server says.
+pub(crate) fn time_to_live(page: &Json) -> Option<Duration> {
+    let fields = page.fields()?;
+    let milliseconds = fields.given("ttlMs")?.get().parse().ok()?;
+    Some(Duration::from_millis(milliseconds))
+}
+
+/// What the answer to `server/discover` says of the server's era.
+pub(crate) fn judge(answer: &Answer) -> Verdict {
+    match answer {
+        Ok(result) => match read_discovery(result) {
+            Ok(greeting) => Verdict::Stateless(Some(greeting)),
+            Err(_) => Verdict::Session,
+        },
+        Err(CallError::Rpc(error)) if CODES.contains(&error.code) => {
+            if error.code == UNSUPPORTED_REVISION && names_sessions_only(error) {
+                return Verdict::Session;
+            }
+            Verdict::Stateless(None)
+        }
+        Err(_) => Verdict::Session,
+    }
+}
+
+/// Reads the result of `server/discover`.
+pub(crate) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
+    let fields = result
+        .fields()
+        .ok_or_else(|| CallError::malformed("the result of server/discover is not an object"))?;
+    let supported = fields
+        .given("supportedVersions")
+        .and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok())
+        .ok_or_else(|| {
+            CallError::malformed("the result of server/discover has no supportedVersions")
+        })?;
+    if !supported.iter().any(|one| one == REVISION.as_str()) {
+        return Err(CallError::unavailable(format!(
+            "it does not speak revision {}",
+            REVISION.as_str()
+        )));
+    }
+    let tools = object(&fields, "capabilities").and_then(|capabilities| {
+        let tools = capabilities.given("tools")?;
+        Some(serde_json::from_str::<Fields<'_>>(tools.get()).unwrap_or_default())
+    });
+    let info = object(&fields, "_meta").and_then(|meta| meta.given(SERVER_INFO));
+    Ok(Greeting {
+        server_info: info
+            .or_else(|| fields.given("serverInfo"))
+            .map(|raw| result.part(raw)),
+        revision: Some(REVISION),
+        has_tools: tools.is_some(),
+        announces: false,
+        announces_to_listeners: tools
+            .and_then(|tools| tools.get("listChanged"))
+            .is_some_and(|raw| raw.get() == "true"),
+    })
+}
+
+/// Whether the server says that it has sessions, and nothing newer that we know.
+fn names_sessions_only(error: &RpcError) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+    let named = supported.and_then(serde_json::Value::as_array);
+    let revisions: Vec<Revision> = named
+        .into_iter()
+        .flatten()
+        .filter_map(|one| Revision::parse(one.as_str()?))
+        .collect();
+    !revisions.is_empty() && revisions.iter().all(|one| one.era() == Era::Session)
+}
+
+fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
+    serde_json::from_str(fields.given(name)?.get()).ok()
+}
+
+fn string(fields: &Fields<'_>, name: &str) -> Option<String> {
+    let raw: &RawValue = fields.get(name)?;
+    // What is there and no string is as unknown as a string that is.
+    Some(serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &'static str) -> Json {
+        Json::parse(text).expect("valid JSON")
+    }
+
+    #[test]
+    fn our_meta_is_added_to_parameters() {
+        let modern = Modern::new("1.2");
+        for (params, rest) in [
+            ("{}", json!({})),
+            (r#"{"cursor":"x"}"#, json!({ "cursor": "x" })),
+        ] {
+            let mut whole: serde_json::Value =
+                serde_json::from_str(&modern.params(params)).expect("valid JSON");
+            let meta = whole["_meta"].take();
+            assert_eq!(
+                meta["io.modelcontextprotocol/protocolVersion"],
+                "2026-07-28"
+            );
+            assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["version"], "1.2");
+            assert_eq!(
+                meta["io.modelcontextprotocol/clientCapabilities"],
+                json!({})
+            );
+            whole.as_object_mut().expect("an object").remove("_meta");
+            assert_eq!(whole, rest);
+        }
+    }
+
+    #[test]
+    fn complete_results_pass_untouched_and_no_others() {
+        for text in [
+            r#"{"content":[]}"#,
+            r#"{"resultType":"complete", "x":1.50}"#,
+        ] {
+            let result = json(text);
+            assert_eq!(check_result(result.clone()), Ok(result));
+        }
+        let refused = |text| {
+            check_result(json(text))
+                .expect_err("it is refused")
+                .to_string()
+        };
+        assert!(refused(r#"{"resultType":"input_required"}"#).contains("asks for input"));
+        assert!(refused(r#"{"resultType":"task"}"#).contains("'task'"));
+        assert!(refused(r#"{"resultType":null}"#).contains("'null'"));
+    }
+
+    #[test]
+    fn eras_are_told_apart() {
+        let is_stateless = |answer: Answer| matches!(judge(&answer), Verdict::Stateless(_));
+        assert!(is_stateless(Ok(json(
+            r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#
+        ))));
+        for text in [
+            "{}",
+            "[]",
+            r#"{"supportedVersions":["2099-01-01"]}"#,
+            "null",
+        ] {
+            assert!(!is_stateless(Ok(json(text))), "{text}");
+        }
+        let error = |code, data: serde_json::Value| {
+            let mut error = RpcError::new(code, "no");
+            error.data = Some(data);
+            Err(CallError::Rpc(error))
+        };
+        for (code, data, expected) in [
+            (-32020, json!(null), true),
+            (-32021, json!(null), true),
+            (-32022, json!(null), true),
+            (-32022, json!({ "supported": ["2026-07-28"] }), true),
+            (-32022, json!({ "supported": ["2099-01-01"] }), true),
+            (-32022, json!({ "supported": ["2025-11-25"] }), false),
+            (-32601, json!(null), false),
+            (-32602, json!(null), false),
+            (-32000, json!(null), false),
+        ] {
+            assert_eq!(
+                is_stateless(error(code, data.clone())),
+                expected,
+                "{code} {data}"
+            );
+        }
+        assert!(!is_stateless(Err(CallError::unavailable("no"))));
+    }
+
+    #[test]
+    fn a_discovery_is_read() {
+        let greeting = read_discovery(&json(
+            r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
+            "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
+        ))
+        .expect("it can be read");
+        assert!(greeting.has_tools && greeting.announces_to_listeners && !greeting.announces);
+        assert_eq!(greeting.server_info, Some(json(r#"{"name":"s"}"#)));
+        assert_eq!(
+            time_to_live(&json(r#"{"ttlMs":1500}"#)),
+            Some(Duration::from_millis(1500))
+        );
+        assert_eq!(time_to_live(&json(r#"{"ttlMs":-1}"#)), None);
+    }
+}

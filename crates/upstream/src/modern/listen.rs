@@ -1,0 +1,48 @@
+//! Hearing of changes from a server without sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::Modern;
+use crate::board::Board;
+use crate::connection::Link;
+use crate::{CallError, backoff};
+
+const METHOD: &str = "subscriptions/listen";
+/// How long one subscription is kept. A new one now and then finds out that the old one was
+/// dead without anybody having been told.
+const KEPT_FOR: Duration = Duration::from_hours(1);
+/// A subscription that held this long was well.
+const WELL_AFTER: Duration = Duration::from_secs(10);
+
+/// Keeps one subscription open for as long as the connection lasts.
+///
+/// The server's acknowledgement makes its announcements count (see `inbound`), the end of the
+/// subscription ends that. What happened in between is found by the listing that follows.
+pub(crate) async fn listen(link: Arc<Link>, modern: Arc<Modern>, board: Arc<Board>) {
+    let params = modern.params(r#"{"notifications":{"toolsListChanged":true}}"#);
+    let mut failures = 0;
+    loop {
+        let since = Instant::now();
+        let headers = match &*link {
+            Link::Http(_) => modern.headers(METHOD, None, "{}"),
+            Link::Stdio(_) | Link::BuiltIn(_) => HeaderMap::new(),
+        };
+        let ended = link
+            .request(METHOD, &params, headers, since + KEPT_FOR)
+            .await;
+        board.set_announces(false);
+        if let Err(CallError::Rpc(_) | CallError::Unavailable { .. }) = ended {
+            // It declared what it does not have. It is listed like one that says nothing.
+            return;
+        }
+        if since.elapsed() >= WELL_AFTER {
+            failures = 0;
+        }
+        failures += 1;
+        tokio::time::sleep(backoff::delay(failures)).await;
+    }
+}

@@ -1,0 +1,164 @@
+//! Opening a connection: which wire protocol, the greeting, the first listing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_wire::revision::Era;
+use tokio::time::Instant;
+
+use super::{Task, explain};
+use crate::CallError;
+use crate::connection::{Connection, Greeting};
+use crate::eras::Key;
+use crate::listing;
+use crate::probe::{self, Outcome, Question};
+use crate::spec::{Protocol, Transport};
+
+/// Connects to the server, greets it and lists its tools; the error is for people.
+///
+/// A connection that does not get that far stays in the task, which ends it.
+pub(super) async fn open(task: &mut Task) -> Result<Arc<Connection>, String> {
+    let spec = &task.shared.spec;
+    let era = match spec.protocol {
+        _ if matches!(spec.transport, Transport::BuiltIn(_)) => Era::Session,
+        Protocol::Legacy => Era::Session,
+        Protocol::Modern => Era::Stateless,
+        Protocol::Auto => return open_in_any(task).await,
+    };
+    open_in(task, era).await.map_err(Problem::into_text)
+}
+
+/// Why a connection could not be opened.
+struct Problem {
+    text: String,
+    /// Whether the server was there to have something against it.
+    is_answer: bool,
+}
+
+/// Opens a connection in the way that worked before, or else finds out which one works.
+async fn open_in_any(task: &mut Task) -> Result<Arc<Connection>, String> {
+    let eras = Arc::clone(&task.shared.runtime.eras);
+    let key = Key::of(&task.shared.spec);
+    let remembered = key.as_ref().and_then(|key| eras.recall(key));
+    let opened = match remembered {
+        Some(era) => open_in(task, era).await,
+        None => open_asking(task).await,
+    };
+    match opened {
+        Ok(connection) => {
+            if let Some(key) = &key {
+                eras.learn(key, connection.era());
+            }
+            task.is_patient = false;
+            Ok(connection)
+        }
+        Err(problem) => {
+            if let Some(key) = key.filter(|_| problem.is_answer) {
+                eras.forget(&key);
+                task.is_patient = true;
+            }
+            Err(problem.text)
+        }
+    }
+}
+
+async fn open_in(task: &mut Task, era: Era) -> Result<Arc<Connection>, Problem> {
+    let deadline = Instant::now() + task.shared.runtime.start_timeout;
+    let connection = begin(task, era)?;
+    let version = task.shared.runtime.version.clone();
+    let greeting = connection
+        .greet(&version, deadline)
+        .await
+        .map_err(|error| Problem::of(greeting_of(era), &error))?;
+    welcome(task, connection, greeting, deadline).await
+}
+
+async fn open_asking(task: &mut Task) -> Result<Arc<Connection>, Problem> {
+    let runtime = task.shared.runtime.clone();
+    let deadline = Instant::now() + runtime.start_timeout;
+    let patience = if task.is_patient {
+        runtime.start_timeout
+    } else {
+        runtime.probe_patience
+    };
+    let connection = begin(task, Era::Stateless)?;
+    let question = Question {
+        version: &runtime.version,
+        patience,
+        deadline,
+    };
+    let era = match probe::ask(&connection, question).await {
+        Outcome::Stateless(greeting) => return welcome(task, connection, greeting, deadline).await,
+        Outcome::Session(greeting) => {
+            let session = Arc::new(connection.in_session());
+            task.attempt = Some(Arc::clone(&session));
+            match welcome(task, session, greeting, deadline).await {
+                Ok(connection) => return Ok(connection),
+                // It may be the question that it did not take well.
+                Err(_) => Era::Session,
+            }
+        }
+        Outcome::Elsewhere(era) => era,
+        Outcome::Unreachable(error) => return Err(Problem::of("server/discover", &error)),
+    };
+    task.abandon(Duration::ZERO).await;
+    open_in(task, era).await
+}
+
+/// Starts what a connection needs.
+fn begin(task: &mut Task, era: Era) -> Result<Arc<Connection>, Problem> {
+    let connection = Connection::new(&task.shared, era).map_err(|text| Problem {
+        text,
+        is_answer: false,
+    })?;
+    let connection = Arc::new(connection);
+    task.attempt = Some(Arc::clone(&connection));
+    Ok(connection)
+}
+
+/// Lists the tools of a server that was greeted, and lets callers have it.
+async fn welcome(
+    task: &mut Task,
+    connection: Arc<Connection>,
+    greeting: Greeting,
+    deadline: Instant,
+) -> Result<Arc<Connection>, Problem> {
+    let mark = task.shared.board.begin_listing();
+    let mut time_to_live = None;
+    if greeting.has_tools {
+        time_to_live = task
+            .list(&connection, deadline)
+            .await
+            .map_err(|error| Problem::of("tools/list", &error))?;
+    } else {
+        task.report(listing::Listing::default());
+    }
+    let listens = greeting.announces_to_listeners;
+    task.publish(&connection, greeting, mark, time_to_live);
+    if listens {
+        connection.listen(&task.shared.board);
+    }
+    Ok(connection)
+}
+
+fn greeting_of(era: Era) -> &'static str {
+    match era {
+        Era::Session => "initialize",
+        Era::Stateless => "server/discover",
+    }
+}
+
+// === impl Problem ===
+
+impl Problem {
+    fn of(method: &str, error: &CallError) -> Self {
+        Self {
+            text: explain(method, error),
+            is_answer: !matches!(error, CallError::Disconnected { sent: false, .. }),
+        }
+    }
+
+    fn into_text(self) -> String {
+        self.text
+    }
+}
