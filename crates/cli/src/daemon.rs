@@ -21,7 +21,8 @@ const ANSWER_TIME: Duration = Duration::from_mins(65);
 /// The largest answer that is read.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Names an MCP session.
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The running gateway.
@@ -68,7 +69,8 @@ impl Daemon {
 
     /// Reads something.
     pub(crate) async fn get(&self, path: &str) -> Result<Answer, String> {
-        self.send(Method::GET, path, None, Bytes::new()).await
+        self.send(Method::GET, path, HeaderMap::new(), Bytes::new())
+            .await
     }
 
     /// Begins to read something that may go on for long, or without an end. `last_event_id` says
@@ -83,6 +85,10 @@ impl Daemon {
         if let Some(id) = id.map_err(|error| format!("the request cannot be sent: {error}"))? {
             request.headers_mut().insert(LAST_EVENT_ID, id);
         }
+        self.stream(request).await
+    }
+
+    async fn stream(&self, request: Request<Full<Bytes>>) -> Result<Stream, String> {
         let (response, driver) = self.exchange(request).await.map_err(unreachable)?;
         let (parts, body) = response.into_parts();
         Ok(Stream {
@@ -95,21 +101,29 @@ impl Daemon {
 
     /// Sends something.
     pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<Answer, String> {
-        self.send(Method::POST, path, None, body).await
+        self.send(Method::POST, path, HeaderMap::new(), body).await
     }
 
-    /// Sends an MCP message in a session.
-    pub(crate) async fn message(
+    /// Sends an MCP message with the headers that belong to it.
+    pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Answer, String> {
+        self.send(Method::POST, "/mcp", headers, body).await
+    }
+
+    /// Sends an MCP message that is answered by a stream of messages.
+    pub(crate) async fn subscribe(
         &self,
-        session_id: Option<HeaderValue>,
+        headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, String> {
-        self.send(Method::POST, "/mcp", session_id, body).await
+    ) -> Result<Stream, String> {
+        let mut request = request(Method::POST, "/mcp", body)?;
+        request.headers_mut().extend(headers);
+        self.stream(request).await
     }
 
     /// Ends an MCP session.
     pub(crate) async fn end_session(&self, session_id: HeaderValue) -> Result<Answer, String> {
-        self.send(Method::DELETE, "/mcp", Some(session_id), Bytes::new())
+        let headers = HeaderMap::from_iter([(SESSION_ID, session_id)]);
+        self.send(Method::DELETE, "/mcp", headers, Bytes::new())
             .await
     }
 
@@ -117,13 +131,11 @@ impl Daemon {
         &self,
         method: Method,
         path: &str,
-        session_id: Option<HeaderValue>,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, String> {
         let mut request = request(method, path, body)?;
-        if let Some(id) = session_id {
-            request.headers_mut().insert(SESSION_ID, id);
-        }
+        request.headers_mut().extend(headers);
         let answered = async {
             let (response, driver) = self.exchange(request).await?;
             let session_id = response.headers().get(SESSION_ID).cloned();

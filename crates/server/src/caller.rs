@@ -1,9 +1,11 @@
-//! Who makes a request: the client of the session, and what this very request adds to that.
+//! Who makes a request: the client of the session and what this very request adds to that, or
+//! whoever the request itself names.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use mcpproxy_gateway::Caller;
+use mcpproxy_wire::stateless::Introduction;
 
 use crate::access::Standing;
 
@@ -25,9 +27,29 @@ pub(crate) fn of_request(
     })
 }
 
-/// The trace id of a W3C `traceparent` header; nothing if there is none, or it is not one.
+/// The caller of a request that belongs to no session, from what it says of itself.
+pub(crate) fn introduced(
+    introduction: Introduction,
+    headers: &HeaderMap,
+    standing: Standing,
+) -> Arc<Caller> {
+    let told = introduction.traceparent.as_deref();
+    Arc::new(Caller {
+        session_id: None,
+        client_name: introduction.name,
+        client_version: introduction.version,
+        trace_id: trace_id(headers).or_else(|| told.and_then(trace_id_of)),
+        is_administrator: standing == Standing::Administrator,
+    })
+}
+
+/// The trace id of the W3C `traceparent` header; nothing if there is none, or it is not one.
 fn trace_id(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get("traceparent")?.to_str().ok()?;
+    trace_id_of(headers.get("traceparent")?.to_str().ok()?)
+}
+
+/// The trace id of a W3C `traceparent`.
+fn trace_id_of(text: &str) -> Option<String> {
     let mut parts = text.split('-');
     let (version, trace, parent, flags) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

@@ -10,6 +10,9 @@ use mcpproxy_gateway::discover::{Search, parse_names};
 use mcpproxy_gateway::{CallRequest, Caller, Gateway, menu};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
+use mcpproxy_wire::stateless::{CacheScope, Freshness};
+
+const HOUR_IN_MILLISECONDS: u64 = 60 * 60 * 1_000;
 
 /// Which tools a client gets to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,18 @@ impl Endpoint {
     pub(crate) fn tools_list(&self, gateway: &Gateway) -> Cow<'static, str> {
         match self {
             Self::Menu => menu::tools_list(gateway.settings().rules.mode).into(),
+        }
+    }
+
+    /// For how long what is offered may be kept, and for whom.
+    pub(crate) fn freshness(&self) -> Freshness {
+        match self {
+            // It is the same for everybody, and changes only when an operator turns to the other
+            // mode. Calls made by the old one still work, or are told what is missing.
+            Self::Menu => Freshness {
+                ttl_ms: HOUR_IN_MILLISECONDS,
+                scope: CacheScope::Public,
+            },
         }
     }
 

@@ -10,6 +10,9 @@ mod body;
 mod caller;
 pub mod endpoint;
 mod events;
+mod form;
+pub mod in_flight;
+mod lines;
 mod listen;
 mod mcp;
 pub mod message;
@@ -17,6 +20,7 @@ mod openapi;
 mod respond;
 mod rest;
 mod sessions;
+mod stateless;
 pub mod stdio;
 
 use std::net::SocketAddr;

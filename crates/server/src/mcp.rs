@@ -1,46 +1,47 @@
-//! MCP over Streamable HTTP, for the revisions that have sessions.
+//! MCP over Streamable HTTP. Messages of sessions are answered here, requests that stand for
+//! themselves in `stateless`; which one it is, every message tells by itself.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
+use futures_util::future::join_all;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
+use mcpproxy_gateway::Caller;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, Message, error_response};
-use mcpproxy_wire::{Revision, sse};
+use mcpproxy_wire::stateless::Params;
+use mcpproxy_wire::{Revision, RpcError, batch};
 use serde_json::value::RawValue;
 
 use crate::access::{self, Standing};
 use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::caller::of_request;
 use crate::endpoint::Endpoint;
-use crate::message;
+use crate::form::{Form, accepts, answered, empty, event_stream, is_json};
+use crate::message::{self, Context, DISCOVER, LISTEN};
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
+use crate::stateless::{self, Asked, BEAT, KEEP_ALIVE, PROTOCOL_VERSION};
 use crate::{App, Entrance};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-
-/// How often an open stream shows that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// The form of answer a client accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Json,
-    Events,
-}
 
 /// Why a request is turned away before its message is looked at.
 #[derive(Debug, Clone, Copy)]
 struct Refused(StatusCode, &'static str);
+
+/// What every message of a request shares.
+struct Side<'a> {
+    app: &'a Arc<App>,
+    endpoint: &'a Endpoint,
+    headers: &'a HeaderMap,
+    standing: Standing,
+    form: Form,
+}
 
 /// Answers a request to the endpoint.
 pub(crate) async fn answer(
@@ -50,27 +51,28 @@ pub(crate) async fn answer(
 ) -> Response {
     let Entrance { app, reach, .. } = entrance;
     let (parts, body) = request.into_parts();
-    let standing = match access::agent(app, *reach, &parts.headers) {
+    let headers = &parts.headers;
+    let standing = match access::agent(app, *reach, headers) {
         Ok(standing) => standing,
         Err(failure) => return failure_response(&failure),
     };
     match parts.method {
-        Method::POST => post(app, endpoint, &parts.headers, standing, body).await,
-        Method::GET => get(app, &parts.headers),
-        Method::DELETE => delete(app, &parts.headers),
-        _ => {
-            let message = "The MCP endpoint takes POST, GET and DELETE";
-            let mut response = Refused(StatusCode::METHOD_NOT_ALLOWED, message).response();
-            let allowed = HeaderValue::from_static("POST, GET, DELETE");
-            response.headers_mut().insert(header::ALLOW, allowed);
-            response
+        Method::POST => post(app, endpoint, headers, standing, body).await,
+        Method::GET | Method::DELETE if stateless::is_meant(headers) => {
+            not_allowed("Requests without a session are sent by POST", "POST")
         }
+        Method::GET => get(app, headers),
+        Method::DELETE => delete(app, headers),
+        _ => not_allowed(
+            "The MCP endpoint takes POST, GET and DELETE",
+            "POST, GET, DELETE",
+        ),
     }
 }
 
-/// One message from a client.
+/// What a client sends: one message, or a list of them.
 async fn post(
-    app: &App,
+    app: &Arc<App>,
     endpoint: &Endpoint,
     headers: &HeaderMap,
     standing: Standing,
@@ -84,21 +86,143 @@ async fn post(
         Ok(bytes) => bytes,
         Err(error) => return unreadable(error),
     };
+    let side = Side {
+        app,
+        endpoint,
+        headers,
+        standing,
+        form,
+    };
+    if batch::is_list(&bytes) {
+        return side.answer_list(&bytes).await;
+    }
     match Message::parse(&bytes) {
-        Ok(Message::Request { id, method, params }) if method == "initialize" => {
-            open_session(app, endpoint, form, id, params)
-        }
-        Ok(message) => match find_session(app, headers) {
-            Ok(session) => {
-                let caller = of_request(&session.caller, headers, standing);
-                let answer = message::answer(endpoint, &app.gateway, &caller, message).await;
-                answered(form, answer)
-            }
-            Err(refused) => refused.response(),
-        },
+        Ok(message) => side.answer(message).await,
         Err(error) => {
             let id = Message::salvage_id(&bytes);
             json_response(StatusCode::BAD_REQUEST, error_response(id, &error))
+        }
+    }
+}
+
+impl Side<'_> {
+    async fn answer(&self, message: Message<'_>) -> Response {
+        let Message::Request { id, method, params } = message else {
+            return self.hear(message).await;
+        };
+        let read = Params::read(params);
+        match self.era_of(&method, &read) {
+            Err(Refused(status, message)) => {
+                let error = RpcError::new(INVALID_REQUEST, message);
+                json_response(status, error_response(Some(id), &error))
+            }
+            Ok(Era::Stateless) => {
+                let asked = Asked {
+                    headers: self.headers,
+                    standing: self.standing,
+                    form: self.form,
+                    id,
+                    method: &method,
+                    params: &read,
+                };
+                stateless::answer(self.app, self.endpoint, asked).await
+            }
+            Ok(Era::Session) if method == "initialize" => self.open_session(id, params),
+            Ok(Era::Session) => {
+                let session = match find_session(self.app, self.headers) {
+                    Ok(session) => session,
+                    Err(refused) => return refused.response(),
+                };
+                let caller = of_request(&session.caller, self.headers, self.standing);
+                let request = (id, &*method, &read);
+                let context = self.context(&caller);
+                let answer = context.answer_request(&session.in_flight, request).await;
+                answered(self.form, answer)
+            }
+        }
+    }
+
+    /// What wants no answer. Nothing of it matters outside a session: who needs none calls a
+    /// request off by closing its connection.
+    async fn hear(&self, message: Message<'_>) -> Response {
+        match self.era_of("", &Params::default()) {
+            Ok(Era::Stateless) => return empty(StatusCode::ACCEPTED),
+            Ok(Era::Session) => {}
+            Err(refused) => return refused.response(),
+        }
+        let session = match find_session(self.app, self.headers) {
+            Ok(session) => session,
+            Err(refused) => return refused.response(),
+        };
+        let context = self.context(&session.caller);
+        let answer = context.answer_in_session(&session.in_flight, message).await;
+        answered(self.form, answer)
+    }
+
+    /// Which protocol a request belongs to: what it says itself, then what its headers say.
+    fn era_of(&self, method: &str, params: &Params<'_>) -> Result<Era, Refused> {
+        if let Some(era) = message::era_of(method, params) {
+            return Ok(era);
+        }
+        if let Some(version) = self.headers.get(PROTOCOL_VERSION) {
+            let era = version.to_str().ok().and_then(Revision::era_of);
+            return era.ok_or(Refused(
+                StatusCode::BAD_REQUEST,
+                "The MCP-Protocol-Version header names a revision that is not offered here; initialize negotiates one, and server/discover tells which ones need none",
+            ));
+        }
+        let is_known_by_method = [DISCOVER, LISTEN].contains(&method);
+        if is_known_by_method && session_id(self.headers).is_none() {
+            return Ok(Era::Stateless);
+        }
+        Ok(Era::Session)
+    }
+
+    /// A list of messages, in a session whose revision has such.
+    async fn answer_list(&self, bytes: &[u8]) -> Response {
+        let session = match find_session(self.app, self.headers) {
+            Ok(session) if session.revision.has_batches() => session,
+            Ok(_) => {
+                let message = "A list of messages is for sessions of revision 2025-03-26; send one message at a time";
+                return Refused(StatusCode::BAD_REQUEST, message).response();
+            }
+            Err(refused) => return refused.response(),
+        };
+        let messages = match batch::split(bytes) {
+            Ok(messages) => messages,
+            Err(error) => {
+                return json_response(StatusCode::BAD_REQUEST, error_response(None, &error));
+            }
+        };
+        let caller = of_request(&session.caller, self.headers, self.standing);
+        let context = self.context(&caller);
+        let answers = messages
+            .into_iter()
+            .map(|message| context.answer_in_list(&session.in_flight, message));
+        let answers: Vec<String> = join_all(answers).await.into_iter().flatten().collect();
+        let answer = (!answers.is_empty()).then(|| batch::join(&answers));
+        answered(self.form, answer)
+    }
+
+    fn open_session(&self, id: Id<'_>, params: Option<&RawValue>) -> Response {
+        match message::hello(self.endpoint, params) {
+            Ok((hello, result)) => {
+                let session_id = self.app.sessions.open(hello);
+                let mut response = answered(self.form, Some(message::encode(id, Ok(result))));
+                if let Ok(value) = HeaderValue::from_str(&session_id) {
+                    response.headers_mut().insert(SESSION_ID, value);
+                }
+                response
+            }
+            Err(error) => answered(self.form, Some(message::encode(id, Err(error)))),
+        }
+    }
+
+    fn context<'a>(&'a self, caller: &'a Arc<Caller>) -> Context<'a> {
+        Context {
+            endpoint: self.endpoint,
+            gateway: &self.app.gateway,
+            caller,
         }
     }
 }
@@ -119,8 +243,7 @@ fn get(app: &Arc<App>, headers: &HeaderMap) -> Response {
             () = session.ended.cancelled() => None,
             () = app.shutdown.cancelled() => None,
             () = tokio::time::sleep(KEEP_ALIVE) => {
-                let beat: Result<Bytes, Infallible> = Ok(Bytes::from_static(b": alive\n\n"));
-                Some((beat, (app, session)))
+                Some((Ok::<_, Infallible>(BEAT), (app, session)))
             }
         }
     });
@@ -136,26 +259,6 @@ fn delete(app: &App, headers: &HeaderMap) -> Response {
         app.sessions.end(id);
     }
     empty(StatusCode::NO_CONTENT)
-}
-
-fn open_session(
-    app: &App,
-    endpoint: &Endpoint,
-    form: Form,
-    id: Id<'_>,
-    params: Option<&RawValue>,
-) -> Response {
-    match message::hello(endpoint, params) {
-        Ok((hello, result)) => {
-            let session_id = app.sessions.open(hello);
-            let mut response = answered(form, Some(message::encode(id, Ok(result))));
-            if let Ok(value) = HeaderValue::from_str(&session_id) {
-                response.headers_mut().insert(SESSION_ID, value);
-            }
-            response
-        }
-        Err(error) => answered(form, Some(message::encode(id, Err(error)))),
-    }
 }
 
 fn session_id(headers: &HeaderMap) -> Option<&str> {
@@ -175,64 +278,16 @@ fn find_session(app: &App, headers: &HeaderMap) -> Result<Arc<Session>, Refused>
 
 /// Everything the headers of a message must fulfil, and the form of answer they ask for.
 fn check_headers(headers: &HeaderMap) -> Result<Form, Refused> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| media_type(value).eq_ignore_ascii_case("application/json"));
-    if !is_json {
+    if !is_json(headers) {
         return Err(Refused(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "The Content-Type header must be application/json",
         ));
     }
-    let is_offered = |version: &HeaderValue| {
-        version
-            .to_str()
-            .ok()
-            .and_then(Revision::parse)
-            .is_some_and(|revision| revision.era() == Era::Session)
-    };
-    if !headers.get(PROTOCOL_VERSION).is_none_or(is_offered) {
-        return Err(Refused(
-            StatusCode::BAD_REQUEST,
-            "The MCP-Protocol-Version header names a revision that is not offered here; initialize negotiates one",
-        ));
-    }
-    if accepts(headers, "application/json") {
-        Ok(Form::Json)
-    } else if accepts(headers, "text/event-stream") {
-        Ok(Form::Events)
-    } else {
-        Err(Refused(
-            StatusCode::NOT_ACCEPTABLE,
-            "The Accept header must include application/json or text/event-stream",
-        ))
-    }
-}
-
-/// Whether the Accept header admits a type; without one, everything is admitted.
-fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
-    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
-    if values.peek().is_none() {
-        return true;
-    }
-    let family = wanted.split('/').next().unwrap_or_default();
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(media_type)
-        .any(|offered| {
-            offered.eq_ignore_ascii_case(wanted)
-                || offered == "*/*"
-                || offered
-                    .strip_suffix("/*")
-                    .is_some_and(|any| any.eq_ignore_ascii_case(family))
-        })
-}
-
-/// A media type without its parameters.
-fn media_type(value: &str) -> &str {
-    value.split(';').next().unwrap_or_default().trim()
+    Form::of(headers).ok_or(Refused(
+        StatusCode::NOT_ACCEPTABLE,
+        "The Accept header must include application/json or text/event-stream",
+    ))
 }
 
 impl Refused {
@@ -264,24 +319,9 @@ fn unreadable(error: BodyError) -> Response {
     response
 }
 
-fn answered(form: Form, answer: Option<String>) -> Response {
-    match (form, answer) {
-        (_, None) => empty(StatusCode::ACCEPTED),
-        (Form::Json, Some(text)) => json_response(StatusCode::OK, text),
-        (Form::Events, Some(text)) => event_stream(Body::from(sse::encode(&text))),
-    }
-}
-
-fn event_stream(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
-}
-
-fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
+fn not_allowed(message: &'static str, allowed: &'static str) -> Response {
+    let mut response = Refused(StatusCode::METHOD_NOT_ALLOWED, message).response();
+    let allowed = HeaderValue::from_static(allowed);
+    response.headers_mut().insert(header::ALLOW, allowed);
     response
 }

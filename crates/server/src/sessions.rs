@@ -6,9 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use mcpproxy_gateway::Caller;
+use mcpproxy_wire::Revision;
 use mcpproxy_wire::initialize::ClientHello;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use crate::in_flight::InFlight;
 
 /// The most sessions kept; beyond it the one unused for longest makes room.
 const MOST_SESSIONS: usize = 10_000;
@@ -17,6 +20,10 @@ const MOST_SESSIONS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) caller: Arc<Caller>,
+    /// What both sides speak.
+    pub(crate) revision: Revision,
+    /// What it waits for.
+    pub(crate) in_flight: InFlight,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     last_used: AtomicU64,
@@ -43,6 +50,8 @@ impl Sessions {
     pub(crate) fn open(&self, hello: ClientHello) -> String {
         let id = Uuid::new_v4().to_string();
         let session = Session {
+            revision: Revision::negotiate(&hello.protocol_version),
+            in_flight: InFlight::default(),
             caller: Arc::new(Caller {
                 session_id: Some(id.clone()),
                 client_name: hello.name,

@@ -1,19 +1,31 @@
 //! MCP over standard input and output: one message a line.
+//!
+//! The first request decides which protocol the client speaks, but every message is still taken
+//! for what it says of itself, so that a client can ask in one way and fall back to the other.
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+use http::HeaderMap;
 use mcpproxy_gateway::{Caller, Gateway};
-use mcpproxy_wire::Message;
 use mcpproxy_wire::json::on_one_line;
-use mcpproxy_wire::rpc::{INVALID_REQUEST, PARSE_ERROR, RpcError, error_response};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, RpcError, error_response};
+use mcpproxy_wire::stateless::Params;
+use mcpproxy_wire::{Message, Revision, batch};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::body::BODY_LIMIT;
+use crate::access::Standing;
+use crate::caller::introduced;
 use crate::endpoint::Endpoint;
-use crate::message;
+use crate::in_flight::{Entered, InFlight};
+pub use crate::lines::{Line, Lines};
+use crate::message::{self, Context, DISCOVER, LISTEN};
 
 /// Answers that wait to be written; when the reader is slow, callers wait too.
 const WAITING_ANSWERS: usize = 64;
@@ -32,64 +44,201 @@ pub async fn serve(
     let calls = TaskTracker::new();
     let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut lines = Lines::new(input);
-    let mut caller = Arc::new(Caller::default());
+    let mut connection = Connection {
+        gateway,
+        answers,
+        in_flight: InFlight::default(),
+        closing: CancellationToken::new(),
+        caller: Arc::default(),
+        spoken: None,
+    };
     while let Some(line) = lines.next().await? {
         let line = match line {
             Line::Message(line) => line,
             Line::TooLong => {
                 let error = RpcError::new(INVALID_REQUEST, "The message is too large");
-                let _ = answers.send(error_response(None, &error)).await;
+                connection.send(error_response(None, &error)).await;
                 continue;
             }
         };
-        if let Some(greeted) = greet(&line) {
-            caller = Arc::new(greeted);
-        }
+        // Entered here and not in its task: what calls it off may be the next line.
+        let entered = connection.hear(&line);
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             break;
         };
-        let (gateway, caller, answers) =
-            (Arc::clone(&gateway), Arc::clone(&caller), answers.clone());
+        let connection = connection.clone();
         // Each message has its own task, so a slow call does not hold up the next.
         calls.spawn(async move {
-            if let Some(answer) = answer_line(&gateway, &caller, &line).await {
-                // The writer only ends when nobody reads; then nobody waits either.
-                let _ = answers.send(answer).await;
-            }
+            connection.answer(&line, entered).await;
             drop(place);
         });
     }
+    connection.closing.cancel();
     calls.close();
     calls.wait().await;
-    drop(answers);
+    drop(connection);
     writer.await.map_err(std::io::Error::other)?
 }
 
-/// The client that an `initialize` introduces.
-fn greet(line: &[u8]) -> Option<Caller> {
-    let Ok(Message::Request { method, params, .. }) = Message::parse(line) else {
-        return None;
-    };
-    if method != "initialize" {
-        return None;
-    }
-    let (hello, _) = message::hello(&Endpoint::Menu, params).ok()?;
-    Some(Caller {
-        session_id: Some(Uuid::new_v4().to_string()),
-        client_name: hello.name,
-        client_version: hello.version,
-        trace_id: None,
-        is_administrator: false,
-    })
+/// What is known of the client, at one line of its input.
+#[derive(Clone)]
+struct Connection {
+    gateway: Arc<Gateway>,
+    answers: mpsc::Sender<String>,
+    in_flight: InFlight,
+    /// Cancelled when the input has ended.
+    closing: CancellationToken,
+    caller: Arc<Caller>,
+    spoken: Option<Spoken>,
 }
 
-async fn answer_line(gateway: &Gateway, caller: &Arc<Caller>, line: &[u8]) -> Option<String> {
-    match Message::parse(line) {
-        Ok(message) => message::answer(&Endpoint::Menu, gateway, caller, message).await,
-        Err(error) => {
-            let id = Message::salvage_id(line).filter(|_| error.code != PARSE_ERROR);
-            Some(error_response(id, &error))
+/// Which protocol the client chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    /// It opened a session, in this revision.
+    Session(Revision),
+    /// Its first request stood for itself.
+    Stateless,
+}
+
+impl Connection {
+    /// Takes from a line what concerns the lines after it.
+    fn hear(&mut self, line: &[u8]) -> Option<Entered> {
+        match Message::parse(line).ok()? {
+            Message::Request { id, method, params } => {
+                let read = Params::read(params);
+                match message::era_of(&method, &read) {
+                    Some(Era::Session) => self.greet(params),
+                    // Asking who is there chooses nothing.
+                    Some(Era::Stateless) if method != DISCOVER => {
+                        self.spoken.get_or_insert(Spoken::Stateless);
+                    }
+                    _ => {}
+                }
+                Some(self.in_flight.enter(id.text()))
+            }
+            Message::Notification { method, params } => {
+                if method == "notifications/cancelled" {
+                    self.in_flight.call_off(&Params::read(params));
+                }
+                None
+            }
+            Message::Response { .. } => None,
         }
+    }
+
+    /// The client that an `initialize` introduces.
+    fn greet(&mut self, params: Option<&RawValue>) {
+        let Ok((hello, _)) = message::hello(&Endpoint::Menu, params) else {
+            return;
+        };
+        self.spoken = Some(Spoken::Session(Revision::negotiate(
+            &hello.protocol_version,
+        )));
+        self.caller = Arc::new(Caller {
+            session_id: Some(Uuid::new_v4().to_string()),
+            client_name: hello.name,
+            client_version: hello.version,
+            trace_id: None,
+            is_administrator: false,
+        });
+    }
+
+    async fn answer(&self, line: &[u8], entered: Option<Entered>) {
+        if batch::is_list(line) {
+            return self.answer_list(line).await;
+        }
+        match Message::parse(line) {
+            Ok(Message::Request { id, method, params }) => {
+                let work = self.answer_request(id, &method, params);
+                match entered {
+                    // Nothing is owed to whoever called it off.
+                    Some(entered) => drop(entered.unless_called_off(work).await),
+                    None => work.await,
+                }
+            }
+            Ok(Message::Notification { .. } | Message::Response { .. }) => {}
+            Err(error) => self.send(message::unreadable(line, &error)).await,
+        }
+    }
+
+    async fn answer_request(&self, id: Id<'_>, method: &str, params: Option<&RawValue>) {
+        let read = Params::read(params);
+        let result = match self.era_of(method, &read) {
+            Era::Session if method == "initialize" => {
+                message::hello(&Endpoint::Menu, params).map(|(_, result)| result)
+            }
+            Era::Session => {
+                let context = self.context(&self.caller);
+                context.result_in_session(method, &read).await
+            }
+            Era::Stateless => match read.introduce() {
+                Ok(_) if method == LISTEN => return self.listen(id, &read).await,
+                Ok(introduction) => {
+                    let caller = introduced(introduction, &HeaderMap::new(), Standing::Agent);
+                    self.context(&caller).result_by_itself(method, &read).await
+                }
+                Err(error) => Err(error),
+            },
+        };
+        self.send(message::encode(id, result)).await;
+    }
+
+    fn era_of(&self, method: &str, params: &Params<'_>) -> Era {
+        let told = message::era_of(method, params);
+        told.unwrap_or(match self.spoken {
+            Some(Spoken::Stateless) => Era::Stateless,
+            None if [DISCOVER, LISTEN].contains(&method) => Era::Stateless,
+            Some(Spoken::Session(_)) | None => Era::Session,
+        })
+    }
+
+    /// A stream of changes, of which there are none, until the input ends.
+    async fn listen(&self, id: Id<'_>, params: &Params<'_>) {
+        match message::opened(id, params) {
+            Ok(opened) => {
+                self.send(opened).await;
+                self.closing.cancelled().await;
+                self.send(message::ended(id)).await;
+            }
+            Err(error) => self.send(message::encode(id, Err(error))).await,
+        }
+    }
+
+    async fn answer_list(&self, line: &[u8]) {
+        let has_lists =
+            matches!(self.spoken, Some(Spoken::Session(revision)) if revision.has_batches());
+        let messages = if has_lists {
+            batch::split(line)
+        } else {
+            // It says what is wrong with a list.
+            Message::parse(line).map(|_| Vec::new())
+        };
+        let messages = match messages {
+            Ok(messages) => messages,
+            Err(error) => return self.send(error_response(None, &error)).await,
+        };
+        let context = self.context(&self.caller);
+        let answers = messages
+            .into_iter()
+            .map(|message| context.answer_in_list(&self.in_flight, message));
+        let answers: Vec<String> = join_all(answers).await.into_iter().flatten().collect();
+        if !answers.is_empty() {
+            self.send(batch::join(&answers)).await;
+        }
+    }
+
+    fn context<'a>(&'a self, caller: &'a Arc<Caller>) -> Context<'a> {
+        Context {
+            endpoint: &Endpoint::Menu,
+            gateway: &self.gateway,
+            caller,
+        }
+    }
+
+    async fn send(&self, answer: String) {
+        // The writer only ends when nobody reads; then nobody waits either.
+        let _ = self.answers.send(answer).await;
     }
 }
 
@@ -105,62 +254,6 @@ async fn write_lines(
         output.flush().await?;
     }
     Ok(())
-}
-
-/// One line of input.
-pub enum Line {
-    /// A message, without its line break.
-    Message(Vec<u8>),
-    /// A line too long to be a message; it was skipped.
-    TooLong,
-}
-
-/// Reads lines within bounds; empty ones are passed over.
-pub struct Lines<R> {
-    input: R,
-}
-
-impl<R: AsyncBufRead + Unpin> Lines<R> {
-    /// Lines of the given input.
-    pub fn new(input: R) -> Self {
-        Self { input }
-    }
-
-    /// The next line; nothing at the end of the input.
-    pub async fn next(&mut self) -> std::io::Result<Option<Line>> {
-        let mut line = Vec::new();
-        let mut too_long = false;
-        loop {
-            let available = self.input.fill_buf().await?;
-            if available.is_empty() {
-                return Ok(ended(line, too_long));
-            }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let piece = &available[..end.unwrap_or(available.len())];
-            too_long |= line.len() + piece.len() > BODY_LIMIT;
-            if too_long {
-                line = Vec::new();
-            } else {
-                line.extend_from_slice(piece);
-            }
-            let used = piece.len() + usize::from(end.is_some());
-            self.input.consume(used);
-            if end.is_some() {
-                if let Some(done) = ended(std::mem::take(&mut line), too_long) {
-                    return Ok(Some(done));
-                }
-                too_long = false;
-            }
-        }
-    }
-}
-
-fn ended(line: Vec<u8>, too_long: bool) -> Option<Line> {
-    if too_long {
-        return Some(Line::TooLong);
-    }
-    let is_blank = line.iter().all(u8::is_ascii_whitespace);
-    (!is_blank).then_some(Line::Message(line))
 }
 
 #[cfg(test)]

@@ -1,0 +1,297 @@
+//! `mcpproxy stdio` beside a running gateway: the client's messages go there, and the answers back.
+//!
+//! Nothing is decided here. A message that stands for itself gets the headers that repeat it, and
+//! one of a session the session's id. A request that is called off loses its connection, which
+//! calls it off at the gateway, whatever the protocol.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcpproxy_server::in_flight::{Entered, InFlight};
+use mcpproxy_server::message::{self, LISTEN, era_of};
+use mcpproxy_server::stdio::{Line, Lines, MOST_IN_FLIGHT};
+use mcpproxy_wire::json::on_one_line;
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_REQUEST, RpcError, error_response};
+use mcpproxy_wire::stateless::Params;
+use mcpproxy_wire::{Message, headers, sse};
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::daemon::{Answer, Daemon, SESSION_ID};
+
+/// Answers that wait to be written.
+const WAITING_ANSWERS: usize = 64;
+
+/// The largest message of a stream; they only tell that something changed.
+const EVENT_LIMIT: usize = 1024 * 1024;
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Serves the client until its input ends.
+pub(super) async fn run(daemon: Daemon) -> std::io::Result<()> {
+    let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
+    let writer = tokio::spawn(write(waiting));
+    let relay = Relay {
+        daemon,
+        answers,
+        session_id: Arc::default(),
+        in_flight: InFlight::default(),
+        closing: CancellationToken::new(),
+    };
+    let calls = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
+    let mut lines = Lines::new(BufReader::new(tokio::io::stdin()));
+    while let Some(line) = lines.next().await? {
+        let line = match line {
+            Line::Message(line) => Bytes::from(line),
+            Line::TooLong => {
+                let error = RpcError::new(INVALID_REQUEST, "The message is too large");
+                relay.send(error_response(None, &error)).await;
+                continue;
+            }
+        };
+        let heard = relay.hear(&line);
+        match heard.kind {
+            Kind::CallsOff => {}
+            // What follows belongs to the session this opens, so it has to wait.
+            Kind::Initialize => relay.pass_on(&line, heard).await,
+            Kind::Request | Kind::Listen | Kind::WantsNothing => {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                    break;
+                };
+                let relay = relay.clone();
+                calls.spawn(async move {
+                    relay.pass_on(&line, heard).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+    relay.closing.cancel();
+    calls.close();
+    calls.wait().await;
+    relay.end().await;
+    drop(relay);
+    writer.await.map_err(std::io::Error::other)?
+}
+
+async fn write(mut waiting: mpsc::Receiver<String>) -> std::io::Result<()> {
+    let mut stdout = tokio::io::stdout();
+    while let Some(answer) = waiting.recv().await {
+        // An upstream's line breaks would end the message here.
+        stdout.write_all(on_one_line(&answer).as_bytes()).await?;
+        stdout.write_all(b"\n").await?;
+        stdout.flush().await?;
+    }
+    Ok(())
+}
+
+/// One client of the running gateway.
+#[derive(Clone)]
+struct Relay {
+    daemon: Daemon,
+    answers: mpsc::Sender<String>,
+    session_id: Arc<Mutex<Option<HeaderValue>>>,
+    in_flight: InFlight,
+    /// Cancelled when the input has ended.
+    closing: CancellationToken,
+}
+
+/// What a line is, and what it needs on its way.
+struct Heard {
+    kind: Kind,
+    headers: HeaderMap,
+    entered: Option<Entered>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Opens a session.
+    Initialize,
+    /// Opens a stream of messages.
+    Listen,
+    /// Has one answer. So has what is no message at all.
+    Request,
+    /// Has none.
+    WantsNothing,
+    /// Calls a request off, which is done.
+    CallsOff,
+}
+
+impl Relay {
+    /// Reads a line as far as it matters for passing it on.
+    fn hear(&self, line: &[u8]) -> Heard {
+        let mut heard = Heard {
+            kind: Kind::Request,
+            headers: HeaderMap::new(),
+            entered: None,
+        };
+        heard
+            .headers
+            .extend(self.session_id().map(|id| (SESSION_ID, id)));
+        match Message::parse(line) {
+            Ok(Message::Request { id, method, params }) => {
+                let params = Params::read(params);
+                match era_of(&method, &params) {
+                    Some(Era::Session) => heard.kind = Kind::Initialize,
+                    Some(Era::Stateless) => heard.headers = repeated(&method, &params),
+                    None => {}
+                }
+                if method == LISTEN {
+                    heard.kind = Kind::Listen;
+                }
+                heard.entered = Some(self.in_flight.enter(id.text()));
+            }
+            Ok(Message::Notification { method, params }) => {
+                heard.kind = Kind::WantsNothing;
+                if method == "notifications/cancelled" {
+                    self.in_flight.call_off(&Params::read(params));
+                    heard.kind = Kind::CallsOff;
+                }
+            }
+            Ok(Message::Response { .. }) => heard.kind = Kind::WantsNothing,
+            // The gateway says what is wrong with it.
+            Err(_) => {}
+        }
+        heard
+    }
+
+    /// Sends a line on, and its answers back.
+    async fn pass_on(&self, line: &Bytes, heard: Heard) {
+        let Heard {
+            kind,
+            headers,
+            entered,
+        } = heard;
+        let work = async {
+            match kind {
+                Kind::Listen => self.listen(line, headers).await,
+                _ => {
+                    let answer = self.daemon.message(headers, line.clone()).await;
+                    self.answer(line, answer, kind).await;
+                }
+            }
+        };
+        match entered {
+            // Nothing is owed to whoever called it off.
+            Some(entered) => drop(entered.unless_called_off(work).await),
+            None => work.await,
+        }
+    }
+
+    async fn answer(&self, line: &[u8], answer: Result<Answer, String>, kind: Kind) {
+        match answer {
+            Ok(answer) => {
+                if let Some(id) = answer.session_id {
+                    *self.lock() = Some(id);
+                }
+                if !answer.body.is_empty() && kind != Kind::WantsNothing {
+                    self.send(with_id(&answer.body, line)).await;
+                }
+            }
+            Err(message) => {
+                if let Some(id) = Message::salvage_id(line) {
+                    let error = RpcError::new(INTERNAL_ERROR, message);
+                    self.send(error_response(Some(id), &error)).await;
+                }
+            }
+        }
+    }
+
+    /// A stream of messages, each a line, until it or the input ends.
+    async fn listen(&self, line: &Bytes, headers: HeaderMap) {
+        let mut stream = match self.daemon.subscribe(headers, line.clone()).await {
+            Ok(stream) => stream,
+            Err(message) => return self.answer(line, Err(message), Kind::Listen).await,
+        };
+        let is_stream = stream
+            .header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        if !is_stream {
+            let answer = stream.collect().await;
+            return self.answer(line, answer, Kind::Listen).await;
+        }
+        let mut reader = sse::Reader::new(EVENT_LIMIT);
+        loop {
+            let bytes = tokio::select! {
+                bytes = stream.next() => bytes,
+                () = self.closing.cancelled() => {
+                    if let Some(id) = Message::salvage_id(line) {
+                        self.send(message::ended(id)).await;
+                    }
+                    return;
+                }
+            };
+            let Ok(Some(bytes)) = bytes else { return };
+            let Ok(events) = reader.feed(&bytes) else {
+                return;
+            };
+            for event in events {
+                self.send(event.data).await;
+            }
+        }
+    }
+
+    async fn end(&self) {
+        if let Some(id) = self.session_id() {
+            // The gateway forgets sessions by itself; this only frees its place sooner.
+            let _ = self.daemon.end_session(id).await;
+        }
+    }
+
+    async fn send(&self, answer: String) {
+        // The writer only ends when nobody reads; then nobody waits either.
+        let _ = self.answers.send(answer).await;
+    }
+
+    fn session_id(&self) -> Option<HeaderValue> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<HeaderValue>> {
+        self.session_id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The headers that repeat what a request says. What cannot be said in a header is left out, and
+/// the gateway says so.
+fn repeated(method: &str, params: &Params<'_>) -> HeaderMap {
+    let name = match method {
+        "resources/read" => params.text("uri"),
+        _ => params.text("name"),
+    };
+    let name = name.map(|name| headers::encode_value(&name).into_owned());
+    let revision = params.revision().map(std::borrow::Cow::into_owned);
+    [
+        (PROTOCOL_VERSION, revision),
+        (METHOD, Some(method.to_owned())),
+        (NAME, name),
+    ]
+    .into_iter()
+    .filter_map(|(header, value)| Some((header, HeaderValue::try_from(value?).ok()?)))
+    .collect()
+}
+
+/// Errors of the HTTP layer have no id; here each answer has to say what it answers.
+fn with_id(answer: &[u8], request: &[u8]) -> String {
+    let as_it_is = || String::from_utf8_lossy(answer).into_owned();
+    let Ok(Message::Response {
+        id: None,
+        outcome: Err(error),
+    }) = Message::parse(answer)
+    else {
+        return as_it_is();
+    };
+    match Message::salvage_id(request) {
+        Some(id) => error_response(Some(id), &error),
+        None => as_it_is(),
+    }
+}

@@ -1,0 +1,181 @@
+//! MCP over HTTP for requests that stand for themselves.
+//!
+//! Whoever stands between a client and us may decide by the headers alone. So they have to say
+//! what the message says, or the request is refused.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderName, StatusCode};
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::stateless::{HEADER_MISMATCH, Introduction, Params, unsupported_version};
+use mcpproxy_wire::{Revision, headers, sse};
+
+use crate::App;
+use crate::access::Standing;
+use crate::caller::introduced;
+use crate::endpoint::Endpoint;
+use crate::form::{Form, accepts, event_stream};
+use crate::message::{self, Context, LISTEN};
+
+/// Names the revision of a request.
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// How often an open stream shows that it is alive.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A comment, which readers of a stream pass over.
+pub(crate) const BEAT: Bytes = Bytes::from_static(b": alive\n\n");
+
+/// A request, and the headers it came with.
+pub(crate) struct Asked<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) standing: Standing,
+    pub(crate) form: Form,
+    pub(crate) id: Id<'a>,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Params<'a>,
+}
+
+/// Whether the headers alone say that a request stands for itself.
+pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
+    let named = headers.get(PROTOCOL_VERSION);
+    named
+        .and_then(|value| value.to_str().ok())
+        .and_then(Revision::era_of)
+        == Some(Era::Stateless)
+}
+
+/// Answers a request.
+pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>) -> Response {
+    let Asked {
+        form, id, method, ..
+    } = asked;
+    let introduction = match check(&asked) {
+        Ok(introduction) => introduction,
+        Err(error) => {
+            let text = message::encode(id, Err(error));
+            return form.answer(StatusCode::BAD_REQUEST, text);
+        }
+    };
+    if method == LISTEN {
+        return listen(app, &asked);
+    }
+    let caller = introduced(introduction, asked.headers, asked.standing);
+    let context = Context {
+        endpoint,
+        gateway: &app.gateway,
+        caller: &caller,
+    };
+    let result = context.result_by_itself(method, asked.params).await;
+    let status = match &result {
+        Err(error) if error.code == METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    };
+    form.answer(status, message::encode(id, result))
+}
+
+/// A stream of changes: first what can be expected of it, at last that it ended. What is offered
+/// never changes, so in between it only shows that it lives.
+fn listen(app: &Arc<App>, asked: &Asked<'_>) -> Response {
+    let id = asked.id;
+    if !accepts(asked.headers, "text/event-stream") {
+        let message = "This opens a stream: the Accept header must include text/event-stream";
+        let error = RpcError::new(mcpproxy_wire::rpc::INVALID_REQUEST, message);
+        let text = message::encode(id, Err(error));
+        return asked.form.answer(StatusCode::NOT_ACCEPTABLE, text);
+    }
+    let opened = match message::opened(id, asked.params) {
+        Ok(opened) => opened,
+        Err(error) => {
+            let text = message::encode(id, Err(error));
+            return asked.form.answer(StatusCode::BAD_REQUEST, text);
+        }
+    };
+    let event = |text: &str| Ok::<_, Infallible>(Bytes::from(sse::encode(text)));
+    let first = stream::iter([event(&opened)]);
+    let last = event(&message::ended(id));
+    let rest = stream::unfold((Arc::clone(app), Some(last)), |(app, last)| async move {
+        let last = last?;
+        tokio::select! {
+            () = app.shutdown.cancelled() => Some((last, (app, None))),
+            () = tokio::time::sleep(KEEP_ALIVE) => Some((Ok(BEAT), (app, Some(last)))),
+        }
+    });
+    event_stream(Body::from_stream(first.chain(rest)))
+}
+
+/// Everything that a request and its headers must fulfil before its method is looked at.
+fn check(asked: &Asked<'_>) -> Result<Introduction, RpcError> {
+    let named = single(asked.headers, &PROTOCOL_VERSION)?;
+    let told = asked.params.revision();
+    match (&told, named) {
+        (None, Some(named)) if !is_meant(asked.headers) || Revision::parse(named).is_none() => {
+            return Err(unsupported_version(named));
+        }
+        (Some(told), Some(named)) if told != named => {
+            return Err(mismatch(&PROTOCOL_VERSION, "is not the revision in _meta"));
+        }
+        (Some(_), None) => return Err(mismatch(&PROTOCOL_VERSION, "is missing")),
+        _ => {}
+    }
+    let introduction = asked.params.introduce()?;
+    match single(asked.headers, &METHOD)? {
+        None => return Err(mismatch(&METHOD, "is missing")),
+        Some(method) if method != asked.method => {
+            return Err(mismatch(&METHOD, "is not the method of the message"));
+        }
+        Some(_) => {}
+    }
+    check_name(asked)?;
+    Ok(introduction)
+}
+
+/// The header that repeats what is called, read or got.
+fn check_name(asked: &Asked<'_>) -> Result<(), RpcError> {
+    let member = match asked.method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return Ok(()),
+    };
+    let Some(told) = asked.params.text(member) else {
+        // The method itself says what it needs.
+        return Ok(());
+    };
+    let named = single(asked.headers, &NAME)?.ok_or_else(|| mismatch(&NAME, "is missing"))?;
+    match headers::decode_value(named) {
+        Some(named) if named == told => Ok(()),
+        Some(_) => Err(mismatch(&NAME, "is not what the message names")),
+        None => Err(mismatch(&NAME, "is not valid Base64 of a text")),
+    }
+}
+
+/// The value of a header that is given once; two readers could take two of them for it.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(mismatch(name, "is given more than once"));
+    }
+    let text = value
+        .to_str()
+        .map_err(|_| mismatch(name, "is not plain text"))?;
+    Ok(Some(text.trim_matches([' ', '\t'])))
+}
+
+fn mismatch(header: &HeaderName, what: &str) -> RpcError {
+    RpcError::new(
+        HEADER_MISMATCH,
+        format!("Header mismatch: the header {header} {what}"),
+    )
+}
