@@ -31,6 +31,12 @@ impl Changes {
         }
     }
 
+    /// The same for who does not want to know of any.
+    pub(crate) fn none(mut self) -> Self {
+        self.scope = None;
+        self
+    }
+
     /// Stands for what is offered now.
     pub(crate) async fn now(&self) -> u64 {
         match &self.scope {

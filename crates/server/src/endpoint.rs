@@ -7,38 +7,96 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcpproxy_gateway::discover::{Search, parse_names};
-use mcpproxy_gateway::{CallRequest, Caller, Gateway, menu};
+use mcpproxy_gateway::offer::Scope;
+use mcpproxy_gateway::{CallRequest, Caller, Code, Failure, Gateway, menu};
 use mcpproxy_policy::Operation;
-use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
-use mcpproxy_wire::stateless::{CacheScope, Freshness};
+use mcpproxy_wire::initialize::Announces;
+use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use mcpproxy_wire::stateless::{CacheScope, Freshness, Params};
+use serde_json::json;
+use uuid::Uuid;
 
 const HOUR_IN_MILLISECONDS: u64 = 60 * 60 * 1_000;
+
+/// How long a list may be kept that changes when servers do. Who wants to know sooner can listen.
+const MOMENT_IN_MILLISECONDS: u64 = 5_000;
+
+/// What a client of the tools themselves is told when it connects.
+const OFFERED_INSTRUCTIONS: &str = "The tools are those of other servers, called by their names with their own arguments. Each call is checked and recorded by what the tool's annotations say that it does.";
 
 /// Which tools a client gets to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/mcp`: the five tools of the menu.
     Menu,
+    /// `/mcp/all` and `/mcp/s/{server}`: tools of servers by their own names.
+    Offered(Scope),
 }
 
 impl Endpoint {
     /// The endpoint at a path of the HTTP face.
     pub(crate) fn at(path: &str) -> Option<Self> {
-        (path == "/mcp").then_some(Self::Menu)
+        let below = path.strip_prefix("/mcp")?;
+        match below {
+            "" => Some(Self::Menu),
+            "/all" => Some(Self::Offered(Scope::All)),
+            _ => {
+                let server = below.strip_prefix("/s/")?;
+                let is_name = !server.is_empty() && !server.contains('/');
+                is_name.then(|| Self::Offered(Scope::Server(server.into())))
+            }
+        }
+    }
+
+    /// Whether there is such an endpoint now.
+    pub(crate) fn check(&self, gateway: &Gateway) -> Result<(), Failure> {
+        match self {
+            Self::Menu => Ok(()),
+            Self::Offered(scope) => gateway.check_scope(scope),
+        }
+    }
+
+    /// Whose tools are offered by their own names, if any are.
+    pub(crate) fn scope(&self) -> Option<&Scope> {
+        match self {
+            Self::Menu => None,
+            Self::Offered(scope) => Some(scope),
+        }
+    }
+
+    /// What clients are told of when it changes.
+    pub(crate) fn announces(&self) -> Announces {
+        match self {
+            Self::Menu => Announces::Nothing,
+            Self::Offered(_) => Announces::Tools,
+        }
     }
 
     /// What a client is told when it connects.
     pub(crate) fn instructions(&self) -> &'static str {
         match self {
             Self::Menu => menu::INSTRUCTIONS,
+            Self::Offered(_) => OFFERED_INSTRUCTIONS,
         }
     }
 
     /// The result of `tools/list`.
-    pub(crate) fn tools_list(&self, gateway: &Gateway) -> Cow<'static, str> {
-        match self {
-            Self::Menu => menu::tools_list(gateway.settings().rules.mode).into(),
+    pub(crate) async fn tools_list(
+        &self,
+        gateway: &Gateway,
+        params: &Params<'_>,
+    ) -> Result<Cow<'static, str>, RpcError> {
+        let scope = match self {
+            Self::Menu => return Ok(menu::tools_list(gateway.settings().rules.mode).into()),
+            Self::Offered(scope) => scope,
+        };
+        let cursor = params.text("cursor");
+        if cursor.is_none() && params.fields.given("cursor").is_some() {
+            return Err(RpcError::new(INVALID_PARAMS, "cursor must be a string"));
         }
+        let page = gateway.list_offered(scope, cursor.as_deref()).await;
+        page.map(|page| page.text.into())
+            .map_err(|failure| not_listed(&failure))
     }
 
     /// For how long what is offered may be kept, and for whom.
@@ -49,6 +107,11 @@ impl Endpoint {
             Self::Menu => Freshness {
                 ttl_ms: HOUR_IN_MILLISECONDS,
                 scope: CacheScope::Public,
+            },
+            // What a caller may see can depend on who it is.
+            Self::Offered(_) => Freshness {
+                ttl_ms: MOMENT_IN_MILLISECONDS,
+                scope: CacheScope::Private,
             },
         }
     }
@@ -63,7 +126,24 @@ impl Endpoint {
     ) -> Result<String, RpcError> {
         match self {
             Self::Menu => call_menu(gateway, caller, name, arguments).await,
+            Self::Offered(scope) => gateway
+                .call_offered(scope, name, arguments, caller)
+                .await
+                .to_offered_result(),
         }
+    }
+}
+
+/// Why there is no list, as an error of the protocol.
+fn not_listed(failure: &Failure) -> RpcError {
+    let code = match failure.code {
+        Code::InvalidArguments | Code::UnknownServer => INVALID_PARAMS,
+        _ => INTERNAL_ERROR,
+    };
+    RpcError {
+        code,
+        message: failure.message.clone(),
+        data: Some(json!({ "error": failure.to_json(Uuid::now_v7()) })),
     }
 }
 

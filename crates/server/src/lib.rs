@@ -8,6 +8,7 @@ mod access;
 mod activity;
 mod body;
 mod caller;
+mod changes;
 pub mod endpoint;
 mod events;
 mod form;

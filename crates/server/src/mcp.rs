@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
@@ -14,12 +15,13 @@ use mcpproxy_gateway::Caller;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, Message, error_response};
 use mcpproxy_wire::stateless::Params;
-use mcpproxy_wire::{Revision, RpcError, batch};
+use mcpproxy_wire::{Revision, RpcError, batch, sse};
 use serde_json::value::RawValue;
 
 use crate::access::{self, Standing};
 use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::caller::of_request;
+use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, answered, empty, event_stream, is_json};
 use crate::message::{self, Context, DISCOVER, LISTEN};
@@ -56,13 +58,16 @@ pub(crate) async fn answer(
         Ok(standing) => standing,
         Err(failure) => return failure_response(&failure),
     };
+    if let Err(failure) = endpoint.check(&app.gateway) {
+        return failure_response(&failure);
+    }
     match parts.method {
         Method::POST => post(app, endpoint, headers, standing, body).await,
         Method::GET | Method::DELETE if stateless::is_meant(headers) => {
             not_allowed("Requests without a session are sent by POST", "POST")
         }
-        Method::GET => get(app, headers),
-        Method::DELETE => delete(app, headers),
+        Method::GET => get(app, endpoint, headers),
+        Method::DELETE => delete(app, endpoint, headers),
         _ => not_allowed(
             "The MCP endpoint takes POST, GET and DELETE",
             "POST, GET, DELETE",
@@ -127,9 +132,9 @@ impl Side<'_> {
                 };
                 stateless::answer(self.app, self.endpoint, asked).await
             }
-            Ok(Era::Session) if method == "initialize" => self.open_session(id, params),
+            Ok(Era::Session) if method == "initialize" => self.open_session(id, params).await,
             Ok(Era::Session) => {
-                let session = match find_session(self.app, self.headers) {
+                let session = match find_session(self.app, self.endpoint, self.headers) {
                     Ok(session) => session,
                     Err(refused) => return refused.response(),
                 };
@@ -150,7 +155,7 @@ impl Side<'_> {
             Ok(Era::Session) => {}
             Err(refused) => return refused.response(),
         }
-        let session = match find_session(self.app, self.headers) {
+        let session = match find_session(self.app, self.endpoint, self.headers) {
             Ok(session) => session,
             Err(refused) => return refused.response(),
         };
@@ -180,7 +185,7 @@ impl Side<'_> {
 
     /// A list of messages, in a session whose revision has such.
     async fn answer_list(&self, bytes: &[u8]) -> Response {
-        let session = match find_session(self.app, self.headers) {
+        let session = match find_session(self.app, self.endpoint, self.headers) {
             Ok(session) if session.revision.has_batches() => session,
             Ok(_) => {
                 let message = "A list of messages is for sessions of revision 2025-03-26; send one message at a time";
@@ -204,10 +209,11 @@ impl Side<'_> {
         answered(self.form, answer)
     }
 
-    fn open_session(&self, id: Id<'_>, params: Option<&RawValue>) -> Response {
+    async fn open_session(&self, id: Id<'_>, params: Option<&RawValue>) -> Response {
         match message::hello(self.endpoint, params) {
             Ok((hello, result)) => {
-                let session_id = self.app.sessions.open(hello);
+                let offered = Changes::at(self.endpoint, &self.app.gateway).now().await;
+                let session_id = self.app.sessions.open(hello, self.endpoint, offered);
                 let mut response = answered(self.form, Some(message::encode(id, Ok(result))));
                 if let Ok(value) = HeaderValue::from_str(&session_id) {
                     response.headers_mut().insert(SESSION_ID, value);
@@ -227,32 +233,36 @@ impl Side<'_> {
     }
 }
 
-/// A stream of messages to the client. The menu never changes and we ask clients nothing,
-/// so for now it only shows that the session lives.
-fn get(app: &Arc<App>, headers: &HeaderMap) -> Response {
+/// A stream of messages to the client: it tells of other tools where those can change, and shows
+/// that the session lives. We ask clients nothing.
+fn get(app: &Arc<App>, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
     if !accepts(headers, "text/event-stream") {
         let message = "A GET opens a stream: the Accept header must include text/event-stream";
         return Refused(StatusCode::NOT_ACCEPTABLE, message).response();
     }
-    let session = match find_session(app, headers) {
+    let session = match find_session(app, endpoint, headers) {
         Ok(session) => session,
         Err(refused) => return refused.response(),
     };
-    let alive = stream::unfold((Arc::clone(app), session), |(app, session)| async move {
-        tokio::select! {
-            () = session.ended.cancelled() => None,
-            () = app.shutdown.cancelled() => None,
-            () = tokio::time::sleep(KEEP_ALIVE) => {
-                Some((Ok::<_, Infallible>(BEAT), (app, session)))
+    let changes = Changes::at(endpoint, &app.gateway);
+    let state = (Arc::clone(app), session, changes);
+    let messages = stream::unfold(state, |(app, session, mut changes)| async move {
+        let message = tokio::select! {
+            () = session.ended.cancelled() => return None,
+            () = app.shutdown.cancelled() => return None,
+            () = session.has_other_tools(&mut changes) => {
+                Bytes::from(sse::encode(message::tools_changed()))
             }
-        }
+            () = tokio::time::sleep(KEEP_ALIVE) => BEAT,
+        };
+        Some((Ok::<_, Infallible>(message), (app, session, changes)))
     });
-    event_stream(Body::from_stream(alive))
+    event_stream(Body::from_stream(messages))
 }
 
 /// The client is done.
-fn delete(app: &App, headers: &HeaderMap) -> Response {
-    if let Err(refused) = find_session(app, headers) {
+fn delete(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
+    if let Err(refused) = find_session(app, endpoint, headers) {
         return refused.response();
     }
     if let Some(id) = session_id(headers) {
@@ -265,14 +275,18 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
 }
 
-fn find_session(app: &App, headers: &HeaderMap) -> Result<Arc<Session>, Refused> {
+fn find_session(
+    app: &App,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+) -> Result<Arc<Session>, Refused> {
     let id = session_id(headers).ok_or(Refused(
         StatusCode::BAD_REQUEST,
         "The Mcp-Session-Id header is missing: send initialize first and repeat the id it returns",
     ))?;
-    app.sessions.find(id).ok_or(Refused(
+    app.sessions.find(id, endpoint).ok_or(Refused(
         StatusCode::NOT_FOUND,
-        "The session does not exist or has ended: send initialize to open another",
+        "The session does not exist here or has ended: send initialize to open another",
     ))
 }
 

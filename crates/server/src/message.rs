@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use mcpproxy_gateway::{Caller, Gateway};
-use mcpproxy_wire::initialize::{self, ClientHello};
+use mcpproxy_wire::initialize::{self, Announces, ClientHello};
+use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{
     self, INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
@@ -54,7 +55,12 @@ pub(crate) fn hello(
         .and_then(|params| ClientHello::parse(params.get()))
         .ok_or_else(|| RpcError::new(INVALID_PARAMS, "initialize needs a protocolVersion"))?;
     let revision = Revision::negotiate(&hello.protocol_version);
-    let result = initialize::result(revision, VERSION, endpoint.instructions());
+    let result = initialize::result(
+        revision,
+        VERSION,
+        endpoint.instructions(),
+        endpoint.announces(),
+    );
     Ok((hello, result.to_string()))
 }
 
@@ -72,16 +78,34 @@ pub(crate) fn unreadable(bytes: &[u8], error: &RpcError) -> String {
     rpc::error_response(id, error)
 }
 
-/// The message that opens a stream of changes, if it may be opened.
-pub(crate) fn opened(id: Id<'_>, params: &Params<'_>) -> Result<String, RpcError> {
-    let is_object = |raw: &&RawValue| raw.get().starts_with('{');
-    match params.fields.given("notifications").filter(is_object) {
-        Some(_) => Ok(stateless::subscription_opened(id)),
-        None => Err(RpcError::new(
-            INVALID_PARAMS,
-            "subscriptions/listen needs params.notifications, an object",
-        )),
-    }
+/// The message that opens a stream of changes, if it may be opened, and what is told on it: what
+/// was asked for, as far as it can change here.
+pub(crate) fn opened(
+    endpoint: &Endpoint,
+    id: Id<'_>,
+    params: &Params<'_>,
+) -> Result<(String, Announces), RpcError> {
+    let wanted = params.fields.given("notifications");
+    let wanted: Fields<'_> = wanted
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .ok_or_else(|| {
+            RpcError::new(
+                INVALID_PARAMS,
+                "subscriptions/listen needs params.notifications, an object",
+            )
+        })?;
+    let wants_tools = wanted.get("toolsListChanged").map(RawValue::get) == Some("true");
+    let announces = if wants_tools {
+        endpoint.announces()
+    } else {
+        Announces::Nothing
+    };
+    Ok((stateless::subscription_opened(id, announces), announces))
+}
+
+/// The message that tells a session of other tools.
+pub(crate) fn tools_changed() -> &'static str {
+    r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#
 }
 
 /// The message that ends a stream of changes.
@@ -152,7 +176,10 @@ impl Context<'_> {
                 let result = self.call(params).await?;
                 Ok(stateless::without_result_type(&result).into_owned())
             }
-            "tools/list" => Ok(self.endpoint.tools_list(self.gateway).into_owned()),
+            "tools/list" => {
+                let listed = self.endpoint.tools_list(self.gateway, params).await?;
+                Ok(listed.into_owned())
+            }
             "ping" => Ok("{}".to_owned()),
             _ => Err(unknown_method(method)),
         }
@@ -169,13 +196,14 @@ impl Context<'_> {
                 let result = self.call(params).await?;
                 Ok(stateless::complete(&result))
             }
-            "tools/list" => Ok(stateless::cacheable(
-                &self.endpoint.tools_list(self.gateway),
-                self.endpoint.freshness(),
-            )),
+            "tools/list" => {
+                let listed = self.endpoint.tools_list(self.gateway, params).await?;
+                Ok(stateless::cacheable(&listed, self.endpoint.freshness()))
+            }
             DISCOVER => Ok(stateless::discovery(
                 VERSION,
                 self.endpoint.instructions(),
+                self.endpoint.announces(),
                 self.endpoint.freshness(),
             )),
             _ => Err(unknown_method(method)),

@@ -11,6 +11,8 @@ use mcpproxy_wire::initialize::ClientHello;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::changes::Changes;
+use crate::endpoint::Endpoint;
 use crate::in_flight::InFlight;
 
 /// The most sessions kept; beyond it the one unused for longest makes room.
@@ -20,6 +22,10 @@ const MOST_SESSIONS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) caller: Arc<Caller>,
+    /// Where it was opened; it is good for nowhere else.
+    endpoint: Endpoint,
+    /// Stands for what was offered when it was opened, or when the client was last told of a change.
+    told: AtomicU64,
     /// What both sides speak.
     pub(crate) revision: Revision,
     /// What it waits for.
@@ -47,11 +53,13 @@ impl Default for Sessions {
 
 impl Sessions {
     /// Opens a session and gives its id, which nobody can guess.
-    pub(crate) fn open(&self, hello: ClientHello) -> String {
+    pub(crate) fn open(&self, hello: ClientHello, endpoint: &Endpoint, told: u64) -> String {
         let id = Uuid::new_v4().to_string();
         let session = Session {
             revision: Revision::negotiate(&hello.protocol_version),
             in_flight: InFlight::default(),
+            endpoint: endpoint.clone(),
+            told: AtomicU64::new(told),
             caller: Arc::new(Caller {
                 session_id: Some(id.clone()),
                 client_name: hello.name,
@@ -70,10 +78,11 @@ impl Sessions {
         id
     }
 
-    /// The session with this id.
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+    /// The session with this id, if it was opened at this endpoint.
+    pub(crate) fn find(&self, id: &str, endpoint: &Endpoint) -> Option<Arc<Session>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let session = Arc::clone(open.get(id)?);
+        let session = open.get(id).filter(|session| session.endpoint == *endpoint);
+        let session = Arc::clone(session?);
         session.last_used.store(self.now(), Ordering::Relaxed);
         Some(session)
     }
@@ -90,6 +99,23 @@ impl Sessions {
 
     fn now(&self) -> u64 {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Session {
+    /// Waits until the client has to be told that other tools are offered. Of several streams of a
+    /// session one tells it.
+    pub(crate) async fn has_other_tools(&self, changes: &mut Changes) {
+        loop {
+            let told = self.told.load(Ordering::Acquire);
+            let now = changes.other_than(told).await;
+            let was = self
+                .told
+                .compare_exchange(told, now, Ordering::AcqRel, Ordering::Acquire);
+            if was.is_ok() {
+                return;
+            }
+        }
     }
 }
 
@@ -110,17 +136,20 @@ mod tests {
     #[test]
     fn sessions_are_bounded_and_end() {
         let sessions = Sessions::default();
-        let first = sessions.open(ClientHello::default());
+        let open = || sessions.open(ClientHello::default(), &Endpoint::Menu, 0);
+        let first = open();
         for _ in 0..MOST_SESSIONS {
-            sessions.open(ClientHello::default());
+            open();
         }
         assert_eq!(sessions.open.read().unwrap().len(), MOST_SESSIONS);
         drop(first);
-        let last = sessions.open(ClientHello::default());
-        let session = sessions.find(&last).unwrap();
+        let last = open();
+        let elsewhere = Endpoint::Offered(mcpproxy_gateway::offer::Scope::All);
+        assert!(sessions.find(&last, &elsewhere).is_none());
+        let session = sessions.find(&last, &Endpoint::Menu).unwrap();
         assert!(sessions.end(&last));
         assert!(session.ended.is_cancelled());
         assert!(!sessions.end(&last));
-        assert!(sessions.find(&last).is_none());
+        assert!(sessions.find(&last, &Endpoint::Menu).is_none());
     }
 }

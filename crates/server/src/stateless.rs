@@ -12,14 +12,18 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderName, StatusCode};
+use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND, RpcError};
-use mcpproxy_wire::stateless::{HEADER_MISMATCH, Introduction, Params, unsupported_version};
+use mcpproxy_wire::stateless::{
+    HEADER_MISMATCH, Introduction, Params, tools_changed, unsupported_version,
+};
 use mcpproxy_wire::{Revision, headers, sse};
 
 use crate::App;
 use crate::access::Standing;
 use crate::caller::introduced;
+use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, event_stream};
 use crate::message::{self, Context, LISTEN};
@@ -67,7 +71,7 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
         }
     };
     if method == LISTEN {
-        return listen(app, &asked);
+        return listen(app, endpoint, &asked).await;
     }
     let caller = introduced(introduction, asked.headers, asked.standing);
     let context = Context {
@@ -83,9 +87,9 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
     form.answer(status, message::encode(id, result))
 }
 
-/// A stream of changes: first what can be expected of it, at last that it ended. What is offered
-/// never changes, so in between it only shows that it lives.
-fn listen(app: &Arc<App>, asked: &Asked<'_>) -> Response {
+/// A stream of changes: first what can be expected of it, at last that it ended. In between it
+/// tells of other tools, and shows that it lives.
+async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Response {
     let id = asked.id;
     if !accepts(asked.headers, "text/event-stream") {
         let message = "This opens a stream: the Accept header must include text/event-stream";
@@ -93,7 +97,9 @@ fn listen(app: &Arc<App>, asked: &Asked<'_>) -> Response {
         let text = message::encode(id, Err(error));
         return asked.form.answer(StatusCode::NOT_ACCEPTABLE, text);
     }
-    let opened = match message::opened(id, asked.params) {
+    let mut changes = Changes::at(endpoint, &app.gateway);
+    let told = changes.now().await;
+    let (opened, announces) = match message::opened(endpoint, id, asked.params) {
         Ok(opened) => opened,
         Err(error) => {
             let text = message::encode(id, Err(error));
@@ -103,11 +109,22 @@ fn listen(app: &Arc<App>, asked: &Asked<'_>) -> Response {
     let event = |text: &str| Ok::<_, Infallible>(Bytes::from(sse::encode(text)));
     let first = stream::iter([event(&opened)]);
     let last = event(&message::ended(id));
-    let rest = stream::unfold((Arc::clone(app), Some(last)), |(app, last)| async move {
-        let last = last?;
+    let changed = event(&tools_changed(id));
+    if announces == Announces::Nothing {
+        changes = changes.none();
+    }
+    let state = (Arc::clone(app), changes, told, Some((last, changed)));
+    let rest = stream::unfold(state, |(app, mut changes, told, events)| async move {
+        let (last, changed) = events?;
         tokio::select! {
-            () = app.shutdown.cancelled() => Some((last, (app, None))),
-            () = tokio::time::sleep(KEEP_ALIVE) => Some((Ok(BEAT), (app, Some(last)))),
+            () = app.shutdown.cancelled() => Some((last, (app, changes, told, None))),
+            now = changes.other_than(told) => {
+                let events = Some((last, changed.clone()));
+                Some((changed, (app, changes, now, events)))
+            }
+            () = tokio::time::sleep(KEEP_ALIVE) => {
+                Some((Ok(BEAT), (app, changes, told, Some((last, changed)))))
+            }
         }
     });
     event_stream(Body::from_stream(first.chain(rest)))

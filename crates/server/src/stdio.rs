@@ -195,8 +195,8 @@ impl Connection {
 
     /// A stream of changes, of which there are none, until the input ends.
     async fn listen(&self, id: Id<'_>, params: &Params<'_>) {
-        match message::opened(id, params) {
-            Ok(opened) => {
+        match message::opened(&Endpoint::Menu, id, params) {
+            Ok((opened, _)) => {
                 self.send(opened).await;
                 self.closing.cancelled().await;
                 self.send(message::ended(id)).await;

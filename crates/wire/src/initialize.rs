@@ -32,6 +32,15 @@ pub struct ClientHello {
     pub version: Option<String>,
 }
 
+/// What we promise to tell our clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Announces {
+    /// What is offered never changes.
+    Nothing,
+    /// Other tools are announced.
+    Tools,
+}
+
 /// The parameters of our own `initialize`.
 pub fn params(revision: Revision, version: &str) -> Value {
     json!({
@@ -42,18 +51,26 @@ pub fn params(revision: Revision, version: &str) -> Value {
 }
 
 /// The result of an `initialize` we answer.
-pub fn result(revision: Revision, version: &str, instructions: &str) -> Value {
+pub fn result(
+    revision: Revision,
+    version: &str,
+    instructions: &str,
+    announces: Announces,
+) -> Value {
     json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(announces),
         "serverInfo": server_info(version),
         "instructions": instructions,
     })
 }
 
 /// What we offer, in every revision.
-pub(crate) fn capabilities() -> Value {
-    json!({ "tools": {} })
+pub(crate) fn capabilities(announces: Announces) -> Value {
+    match announces {
+        Announces::Nothing => json!({ "tools": {} }),
+        Announces::Tools => json!({ "tools": { "listChanged": true } }),
+    }
 }
 
 /// Who we are, in every revision.

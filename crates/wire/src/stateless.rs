@@ -6,7 +6,7 @@ use memchr::memmem;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::initialize::{self, NAME_LIMIT};
+use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::json::Fields;
 use crate::revision::{Era, Revision};
 use crate::rpc::{INVALID_PARAMS, Id, RpcError, notification};
@@ -74,11 +74,16 @@ pub fn unsupported_version(requested: &str) -> RpcError {
 }
 
 /// The result of `server/discover`.
-pub fn discovery(version: &str, instructions: &str, freshness: Freshness) -> String {
+pub fn discovery(
+    version: &str,
+    instructions: &str,
+    announces: Announces,
+    freshness: Freshness,
+) -> String {
     json!({
         "resultType": "complete",
         "supportedVersions": offered(),
-        "capabilities": initialize::capabilities(),
+        "capabilities": initialize::capabilities(announces),
         "instructions": instructions,
         "ttlMs": freshness.ttl_ms,
         "cacheScope": freshness.scope.as_str(),
@@ -123,15 +128,25 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{{{}}}", kept.join(",")))
 }
 
-/// What opens a stream of changes. Nothing is promised: what is offered here does not change.
-pub fn subscription_opened(id: Id<'_>) -> String {
+/// What opens a stream of changes, with what will be told on it.
+pub fn subscription_opened(id: Id<'_>, announces: Announces) -> String {
+    let promised = match announces {
+        Announces::Nothing => "{}",
+        Announces::Tools => r#"{"toolsListChanged":true}"#,
+    };
     notification(
         "notifications/subscriptions/acknowledged",
         &format!(
-            r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{{}}}}"#,
+            r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{promised}}}"#,
             id.text()
         ),
     )
+}
+
+/// Tells on a stream of changes that other tools are offered.
+pub fn tools_changed(id: Id<'_>) -> String {
+    let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}}}}"#, id.text());
+    notification("notifications/tools/list_changed", &params)
 }
 
 /// The result that ends a stream of changes in order.
