@@ -135,10 +135,10 @@ impl Key {
             }
             Transport::BuiltIn(_) => return None,
         }
-        let digest = hash.finalize();
-        Some(Self(
-            digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
+        let digits = hash.finalize().into_iter().flat_map(|byte| {
+            [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+        });
+        Some(Self(digits.collect()))
     }
 }
 

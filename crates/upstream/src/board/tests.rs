@@ -127,3 +127,22 @@ async fn a_call_that_may_change_tools_marks_only_where_nothing_is_announced() {
         assert_eq!(board.look().has_news(), !announces);
     }
 }
+
+#[tokio::test]
+async fn a_server_that_says_how_long_is_believed_that_long_within_bounds() {
+    let is_current = |time_to_live: Duration, age: Duration| {
+        let board = ready(false);
+        let mark = board.begin_listing();
+        board.change(|progress| {
+            progress.set_listed(mark, Some(time_to_live));
+            let listed = progress.listed.as_mut().expect("it is listed");
+            listed.at -= age;
+        });
+        at_once(&board).is_some()
+    };
+    let (short, long) = (BELIEVED_FOR / 2, BELIEVED_FOR * 3);
+    assert!(!is_current(Duration::ZERO, Duration::ZERO));
+    assert!(!is_current(short, short));
+    assert!(is_current(long, BELIEVED_FOR));
+    assert!(!is_current(Duration::MAX, BELIEVED_AT_MOST));
+}

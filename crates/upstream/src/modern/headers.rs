@@ -64,13 +64,11 @@ pub(crate) fn read_annotations(schema: &Value) -> Result<Vec<ParamHeader>, Strin
 
 /// The value as a header carries it: as it is, or encoded where a header could not carry it.
 fn encode(value: &str) -> String {
-    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
-    let is_plain = bytes.iter().all(|byte| (0x20..0x7f).contains(byte))
-        && !is_blank(bytes.first())
-        && !is_blank(bytes.last())
-        && !(value.starts_with(OPENING) && value.ends_with(CLOSING));
-    if is_plain {
+    let has_edge = [bytes.first(), bytes.last()].contains(&Some(&b' '));
+    let is_mistakable = value.starts_with(OPENING) && value.ends_with(CLOSING);
+    let is_visible = bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
+    if is_visible && !has_edge && !is_mistakable {
         return value.to_owned();
     }
     format!("{OPENING}{}{CLOSING}", base64(bytes))

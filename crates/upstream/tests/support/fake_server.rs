@@ -3,6 +3,7 @@
 //! The same program also plays the guard (`__guard …`) and a gateway that is killed
 //! (`gateway …`), because both have to be processes of their own.
 
+mod eras;
 mod gateway;
 
 use std::io::{self, BufRead, Write};
@@ -31,10 +32,14 @@ struct Server {
     /// Ids and arguments of calls of `slow`, answered last to first by `release`.
     held: Vec<(Value, Value)>,
     children: Vec<std::process::Child>,
+    /// Subscriptions that are open, and how many there were.
+    subscriptions: Vec<Value>,
+    subscribed: u32,
 }
 
 impl Server {
     fn new(mode: &str, argument: Option<std::ffi::OsString>) -> Self {
+        let mode = eras::begin(mode);
         if let Some(marker) = argument.filter(|_| mode == "exits-once")
             && !std::path::Path::new(&marker).exists()
         {
@@ -49,6 +54,8 @@ impl Server {
             cancelled: Vec::new(),
             held: Vec::new(),
             children: Vec::new(),
+            subscriptions: Vec::new(),
+            subscribed: 0,
         }
     }
 
@@ -81,6 +88,9 @@ impl Server {
 
     fn handle(&mut self, message: &Value) {
         let id = &message["id"];
+        if self.settles_by_era(message) {
+            return;
+        }
         match message["method"].as_str() {
             Some("initialize") if self.mode == "hangs" => {}
             Some("initialize") => self.initialize(id),
@@ -165,7 +175,7 @@ impl Server {
             tools.insert(1, json!({ "name": "no_schema" }));
         }
         if self.mode != "has-pages" {
-            self.answer(id, &json!({ "tools": tools }));
+            self.answer(id, &self.page(&json!(tools)));
             return;
         }
         let at: usize = message["params"]["cursor"]
@@ -183,6 +193,7 @@ impl Server {
             "echo" => self.say(id, &params["arguments"]),
             "change" => {
                 self.has_changed = true;
+                self.tell_subscribers();
                 if self.mode == "announces" {
                     self.write(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
                 }
@@ -230,7 +241,10 @@ impl Server {
                 let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                 self.write(&answer.to_string());
             }
-            other => panic!("no such tool: {other}"),
+            other => {
+                let other = other.to_owned();
+                self.call_by_era(id, &other);
+            }
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Seen {
     pub(crate) message: Value,
 }
 
-type Answer = Response<Stream>;
+pub(crate) type Answer = Response<Stream>;
 
 impl Server {
     /// Listens on a free port.
@@ -261,7 +261,7 @@ impl Server {
     }
 }
 
-fn said(value: &Value) -> Value {
+pub(crate) fn said(value: &Value) -> Value {
     json!({ "content": [{ "type": "text", "text": value.to_string() }] })
 }
 
@@ -269,22 +269,22 @@ fn text_answer(id: &Value, value: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": said(value) }).to_string()
 }
 
-fn event(message: &str) -> Bytes {
+pub(crate) fn event(message: &str) -> Bytes {
     Bytes::from(format!("event: message\ndata: {message}\n\n"))
 }
 
-fn plain(status: StatusCode) -> Answer {
+pub(crate) fn plain(status: StatusCode) -> Answer {
     let mut answer = Response::new(Stream::whole(""));
     *answer.status_mut() = status;
     answer
 }
 
-fn json_answer(body: Stream) -> Answer {
+pub(crate) fn json_answer(body: Stream) -> Answer {
     let answer = Response::builder().header("content-type", "application/json");
     answer.body(body).expect("an answer")
 }
 
-fn events(body: Stream) -> Answer {
+pub(crate) fn events(body: Stream) -> Answer {
     let answer = Response::builder().header("content-type", "text/event-stream");
     answer.body(body).expect("an answer")
 }
@@ -293,12 +293,12 @@ fn events(body: Stream) -> Answer {
 pub(crate) struct Stream(mpsc::Receiver<Bytes>);
 
 impl Stream {
-    fn open() -> (mpsc::Sender<Bytes>, Self) {
+    pub(crate) fn open() -> (mpsc::Sender<Bytes>, Self) {
         let (sender, receiver) = mpsc::channel(8);
         (sender, Self(receiver))
     }
 
-    fn whole(text: &str) -> Self {
+    pub(crate) fn whole(text: &str) -> Self {
         let (sender, stream) = Self::open();
         sender
             .try_send(Bytes::from(text.to_owned()))

@@ -2,9 +2,12 @@
 
 mod built_in;
 mod common;
+mod eras;
 mod failures;
 mod freshness;
 mod http;
 mod http_server;
+mod modern;
+mod modern_server;
 mod processes;
 mod stdio;

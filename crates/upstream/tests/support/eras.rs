@@ -1,0 +1,134 @@
+//! The fake server in another era, and old ones that do not take new questions well.
+//!
+//! Modes: `modern…` knows nothing of sessions, `dual` has both; among those with sessions,
+//! `refuses` answers what it does not know with an error, `falls-over` ends over it, and all
+//! others ignore it. `slow-` before any of them lets it start slowly.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::Server;
+
+const REVISION: &str = "2026-07-28";
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Notes the start where the test wants to know, and starts slowly if so told.
+pub(crate) fn begin(mode: &str) -> &str {
+    if let Ok(file) = std::env::var("FAKE_STARTS") {
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(file);
+        writeln!(file.expect("it can be opened"), "start").expect("it can be written");
+    }
+    match mode.strip_prefix("slow-") {
+        Some(mode) => {
+            std::thread::sleep(Duration::from_millis(1_500));
+            mode
+        }
+        None => mode,
+    }
+}
+
+impl Server {
+    fn is_modern(&self) -> bool {
+        self.mode.starts_with("modern")
+    }
+
+    /// Answers what depends on the era; true if there is nothing left to do.
+    pub(crate) fn settles_by_era(&mut self, message: &Value) -> bool {
+        let (id, method) = (&message["id"], message["method"].as_str());
+        let speaks_modern = self.is_modern() || self.mode == "dual";
+        match method.unwrap_or_default() {
+            _ if id.is_null() => return false,
+            "server/discover" if speaks_modern => self.discover(id),
+            "subscriptions/listen" if speaks_modern => self.subscribe(message),
+            "initialize" if self.is_modern() => {
+                self.refuse(id, -32022, &json!({ "supported": [REVISION] }));
+            }
+            _ if self.is_modern() && message["params"]["_meta"][VERSION_KEY] != REVISION => {
+                self.refuse(id, -32602, &Value::Null);
+            }
+            "initialize" | "tools/list" | "tools/call" => return false,
+            _ if self.mode == "refuses" => self.refuse(id, -32601, &Value::Null),
+            _ if self.mode == "falls-over" => std::process::exit(1),
+            _ => return false,
+        }
+        true
+    }
+
+    /// One page of tools, with what the era has to say of it.
+    pub(crate) fn page(&self, tools: &Value) -> Value {
+        match self.mode.as_str() {
+            "modern-kept" => json!({ "tools": tools, "ttlMs": 600_000, "cacheScope": "public" }),
+            "modern-announces" | "modern" => {
+                json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" })
+            }
+            _ => json!({ "tools": tools }),
+        }
+    }
+
+    pub(crate) fn call_by_era(&mut self, id: &Value, tool: &str) {
+        match tool {
+            "asks_for_input" => {
+                let asked = json!({ "resultType": "input_required", "requestState": "s" });
+                self.answer(id, &asked);
+            }
+            "odd" => self.answer(id, &json!({ "resultType": "odd", "content": [] })),
+            "end_subscriptions" => {
+                for subscription in std::mem::take(&mut self.subscriptions) {
+                    self.answer(&subscription, &json!({ "resultType": "complete" }));
+                }
+                self.say(id, &json!("ended"));
+            }
+            "subscribed" => self.say(id, &json!(self.subscribed)),
+            other => panic!("no such tool: {other}"),
+        }
+    }
+
+    pub(crate) fn tell_subscribers(&mut self) {
+        for subscription in self.subscriptions.clone() {
+            let changed = json!({
+                "jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                "params": { "_meta": { "io.modelcontextprotocol/subscriptionId": subscription } },
+            });
+            self.write(&changed.to_string());
+        }
+    }
+
+    fn discover(&mut self, id: &Value) {
+        let announces = self.mode == "modern-announces" || self.mode == "modern-promises";
+        let discovered = json!({
+            "resultType": "complete", "supportedVersions": [REVISION],
+            "capabilities": { "tools": { "listChanged": announces } },
+            "ttlMs": 0, "cacheScope": "private",
+            "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "fake", "version": "2" } },
+        });
+        self.answer(id, &discovered);
+    }
+
+    fn subscribe(&mut self, message: &Value) {
+        let id = &message["id"];
+        if self.mode != "modern-announces" {
+            return self.refuse(id, -32601, &Value::Null);
+        }
+        self.subscribed += 1;
+        self.subscriptions.push(id.clone());
+        let acknowledged = json!({
+            "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": {
+                "_meta": { "io.modelcontextprotocol/subscriptionId": id },
+                "notifications": message["params"]["notifications"],
+            },
+        });
+        self.write(&acknowledged.to_string());
+    }
+
+    fn refuse(&mut self, id: &Value, code: i64, data: &Value) {
+        let error = json!({ "code": code, "message": "not here", "data": data });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        self.write(&answer.to_string());
+    }
+}
