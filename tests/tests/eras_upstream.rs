@@ -1,0 +1,188 @@
+//! Servers of both wire protocols behind the gateway, which are told to be of one, or asked.
+
+use std::process::Stdio;
+
+use mcpproxy_tests::peers::Peers;
+use mcpproxy_tests::{Client, Home, Product, Programs, eventually, programs, within};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+const PROGRAMS: Programs = programs!();
+
+/// The sample service, which speaks both.
+const CARDS: &str = env!("CARGO_BIN_EXE_cards-under-test");
+
+/// A server of the Python SDK, whose newest major speaks both and whose previous one is old.
+const PYTHON: &str = r#"
+try:
+    from mcp.server import MCPServer as Server
+except ImportError:
+    from mcp.server.fastmcp import FastMCP as Server
+server = Server("peer")
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Adds two numbers"""
+    return a + b
+server.run("stdio")
+"#;
+
+#[tokio::test]
+async fn a_program_that_speaks_both_is_called_in_the_way_the_operator_says() {
+    for (protocol, kept) in [("legacy", None), ("modern", None), ("auto", Some("modern"))] {
+        let entry = json!({ "command": CARDS, "protocol": protocol });
+        check_cards(&entry, kept).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_over_http_that_speaks_both_is_called_in_the_way_the_operator_says() {
+    let (endpoint, _process) = start_cards().await;
+    for (protocol, kept) in [("legacy", None), ("modern", None), ("auto", Some("modern"))] {
+        let entry = json!({ "url": endpoint, "protocol": protocol });
+        check_cards(&entry, kept).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_speaks_is_known_after_a_restart() {
+    let config = json!({ "mcpServers": { "cards": { "command": CARDS } } });
+    let product = Product::start(PROGRAMS, &config).await;
+    call_cards(&product).await;
+    let kept = until_kept(&product.home).await;
+    let home = Home::new(PROGRAMS, &config);
+    std::fs::write(
+        home.data_dir().join("protocols.json"),
+        kept.replace("modern", "legacy"),
+    )
+    .expect("it can be written");
+    let product = Product::start_in(home, &[]).await;
+    call_cards(&product).await;
+    // It was greeted as the file says: nobody asked it, or the file would tell the truth again.
+    let kept = until_kept(&product.home).await;
+    assert!(kept.contains("legacy"), "{kept}");
+}
+
+#[tokio::test]
+async fn servers_of_the_python_sdks_are_asked_what_they_speak() {
+    let Some(peers) = Peers::find() else { return };
+    for (launcher, protocols) in [
+        ("python", ["auto", "modern", "legacy"].as_slice()),
+        ("python-legacy", &["auto", "legacy"]),
+    ] {
+        for protocol in protocols {
+            let entry = json!({
+                "command": peers.program(launcher), "args": ["-c", PYTHON],
+                "protocol": protocol, "timeout": "60s",
+            });
+            let config = json!({ "mcpServers": { "peer": entry } });
+            let product = Product::start(PROGRAMS, &config).await;
+            let client = product.connect().await;
+            let request = json!({
+                "name": "peer:add", "args": { "a": 2, "b": 40 },
+                "intent": { "operation_type": "write" },
+            });
+            let result = client.call("call_tool_write", &request).await;
+            let text = &result["content"][0]["text"];
+            assert_eq!(text, "42", "{launcher} {protocol}: {result}");
+            if *protocol == "auto" {
+                let expected = if launcher == "python" {
+                    "modern"
+                } else {
+                    "legacy"
+                };
+                let kept = until_kept(&product.home).await;
+                assert!(kept.contains(expected), "{launcher}: {kept}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn reference_servers_with_sessions_are_found_out_to_have_them() {
+    let Some(peers) = Peers::find() else { return };
+    let entry = json!({ "command": peers.program("mcp-server-everything"), "timeout": "60s" });
+    let config = json!({ "mcpServers": { "everything": entry } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let request = json!({
+        "name": "everything:echo", "args": { "message": "hello" },
+        "intent": { "operation_type": "write" },
+    });
+    let client = product.connect().await;
+    let result = client.call("call_tool_write", &request).await;
+    assert_eq!(result["content"][0]["text"], "Echo: hello", "{result}");
+    let kept = until_kept(&product.home).await;
+    assert!(kept.contains("legacy"), "{kept}");
+}
+
+async fn check_cards(entry: &Value, kept: Option<&str>) {
+    let config = json!({ "mcpServers": { "cards": entry } });
+    let product = Product::start(PROGRAMS, &config).await;
+    call_cards(&product).await;
+    match kept {
+        Some(era) => {
+            let kept = until_kept(&product.home).await;
+            assert!(kept.contains(era), "{kept}");
+        }
+        // Nothing was asked, so nothing was learned.
+        None => assert!(!product.home.data_dir().join("protocols.json").exists()),
+    }
+}
+
+async fn call_cards(product: &Product) {
+    let client = product.connect().await;
+    for (operation, tool, arguments) in [
+        ("read", "get-card", json!({ "cardId": "card_4" })),
+        (
+            "write",
+            "review-card",
+            json!({ "cardId": "card_4", "grade": 3 }),
+        ),
+    ] {
+        let request = json!({
+            "name": format!("cards:{tool}"), "args": arguments,
+            "intent": { "operation_type": operation },
+        });
+        let result = client
+            .call(&format!("call_tool_{operation}"), &request)
+            .await;
+        let data = &result["structuredContent"]["data"];
+        assert!(data.is_object(), "{tool}: {result}");
+        assert_ne!(result["isError"], true, "{tool}: {result}");
+    }
+}
+
+/// What the gateway remembers of its servers.
+async fn until_kept(home: &Home) -> String {
+    eventually("what servers speak is kept", async || {
+        std::fs::read_to_string(home.data_dir().join("protocols.json")).ok()
+    })
+    .await
+}
+
+/// Starts the sample service over HTTP; it ends when the process is dropped.
+async fn start_cards() -> (String, Child) {
+    let mut process = Command::new(CARDS)
+        .args(["--http", "127.0.0.1:0"])
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the program can be started");
+    let mut told = BufReader::new(process.stderr.take().expect("stderr is piped")).lines();
+    let address = within("the program says where it listens", async {
+        loop {
+            let line = told.next_line().await.expect("stderr is text");
+            let line = line.expect("the program goes on");
+            let mut words = line.split_whitespace();
+            if let Some(address) = words.find_map(|word| word.strip_prefix("address=")) {
+                return address.to_owned();
+            }
+        }
+    })
+    .await;
+    // Read on, so that it never waits for somebody to take what it tells.
+    tokio::spawn(async move { while let Ok(Some(_)) = told.next_line().await {} });
+    (format!("http://{address}/mcp"), process)
+}
