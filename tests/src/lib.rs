@@ -13,6 +13,7 @@
 )]
 
 mod client;
+pub mod conformance;
 mod disk;
 mod fixture;
 mod home;
@@ -23,6 +24,7 @@ mod postgres;
 mod product;
 pub mod script;
 mod skip;
+pub mod stateless_client;
 mod stdio_client;
 mod wait;
 
@@ -34,6 +36,7 @@ pub use http_client::{Afterwards, HttpAnswer, HttpClient, RawAnswer, raw_exchang
 pub use http_fixture::HttpFixture;
 pub use postgres::{Database, Postgres};
 pub use product::Product;
+pub use stateless_client::StatelessClient;
 pub use stdio_client::StdioClient;
 pub use wait::{DEADLINE, eventually, within};
 

@@ -1,24 +1,10 @@
-//! The official conformance suite against the program over HTTP.
-//!
-//! The suite runs everything that a revision requires, and most of that needs tools, prompts and resources of the suite's
-//! own fixture server, by name. The tables below say which scenarios apply to a server that has other tools and nothing but
-//! tools, and which do not, and why. A scenario in neither table fails the test, so that a new version of the suite cannot
-//! bring one in unseen. Whatever a scenario asks for, every message it got has to fit the schema of the protocol.
+//! The official conformance suite against the program over HTTP: which scenarios apply to a server that has other tools
+//! than the suite's fixture and nothing but tools, and which do not, and why.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use mcpproxy_tests::decode;
+use mcpproxy_tests::conformance::{self, Apart, Applies};
 use mcpproxy_tests::peers::Peers;
-use serde_json::Value;
 
 use crate::program::Cards;
-
-/// A scenario, and how many of its checks have to hold.
-type Applies = (&'static str, usize);
-
-/// Why checks of a scenario cannot hold here: a text that the suite gives with each of them.
-type Apart = (&'static str, &'static str);
 
 /// Before 2026-07-28. `server-session-lifecycle` skips two checks of its three, because a server may refuse to end a session
 /// on request; `server-sse-polling` has nothing to say of a server that answers with JSON and opens no stream.
@@ -125,9 +111,6 @@ const APART_2026: &[Apart] = &[
     ("resources-templates-read", "resources/read"),
 ];
 
-/// Tasks are an extension that this server does not declare, and their scenarios need tools of the suite.
-const TASKS: &str = "tasks-";
-
 /// What the server says of a tool that only the suite's fixture has.
 const NO_TOOL: &str = "There is no tool '";
 /// What the suite says of it.
@@ -145,79 +128,6 @@ async fn what_applies_of_revision_2026_07_28_holds() {
 
 async fn check(revision: &str, apply: &[Applies], apart: &[Apart]) {
     let Some(peers) = Peers::find() else { return };
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let cards = Cards::start().await;
-    let results = folder.path().join("results");
-    let ran = peers
-        .conform(folder.path(), &cards.endpoint, revision, &results)
-        .await;
-    assert!(results.is_dir(), "the suite left nothing: {ran:?}");
-    let mut scenarios = read(&results);
-    scenarios.retain(|name, _| !name.starts_with(TASKS));
-    for (name, checks) in &scenarios {
-        let reason = apart
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, reason)| *reason);
-        let expected = apply
-            .iter()
-            .find(|(other, _)| other == name)
-            .map(|(_, count)| *count);
-        assert!(
-            reason.is_some() || expected.is_some(),
-            "'{name}' is in no table"
-        );
-        let held = checks
-            .iter()
-            .filter(|check| check["status"] == "SUCCESS")
-            .count();
-        assert!(
-            held >= expected.unwrap_or_default(),
-            "{name}: {held} hold: {checks:?}"
-        );
-        for failed in checks.iter().filter(|check| check["status"] == "FAILURE") {
-            let told = failed["errorMessage"].as_str().unwrap_or_default();
-            assert!(
-                reason.is_some_and(|reason| told.contains(reason)),
-                "{name}: {failed}"
-            );
-            assert_ne!(failed["id"], "wire-schema-valid", "{name}: {failed}");
-        }
-    }
-    for name in apply
-        .iter()
-        .map(|(name, _)| name)
-        .chain(apart.iter().map(|(name, _)| name))
-    {
-        assert!(
-            scenarios.contains_key(*name),
-            "'{name}' did not run: {ran:?}"
-        );
-    }
-}
-
-/// The checks of each scenario. A folder is named after the side, the scenario and the moment, and the moment has this
-/// length.
-fn read(results: &Path) -> BTreeMap<String, Vec<Value>> {
-    const MOMENT: usize = "-2026-11-16T04-15-13-920Z".len();
-    let folders = std::fs::read_dir(results).expect("the results can be read");
-    folders
-        .map(|folder| {
-            let folder = folder.expect("the results can be read").path();
-            let name = folder
-                .file_name()
-                .and_then(|name| name.to_str())
-                .expect("a folder has a name");
-            let scenario = name
-                .strip_prefix("server-")
-                .expect("the suite tests a server");
-            let scenario = &scenario[..scenario.len() - MOMENT];
-            let text =
-                std::fs::read_to_string(folder.join("checks.json")).expect("a scenario has checks");
-            let Value::Array(checks) = decode(&text) else {
-                panic!("{scenario} has no list of checks: {text}");
-            };
-            (scenario.to_owned(), checks)
-        })
-        .collect()
+    conformance::check(&peers, &cards.endpoint, revision, apply, apart).await;
 }
