@@ -320,11 +320,10 @@ async fn names(client: &HttpClient) -> Vec<String> {
         let result = &answer["result"];
         let tools = result["tools"].as_array();
         let tools = tools.unwrap_or_else(|| panic!("no tools: {answer}"));
-        names.extend(
-            tools
-                .iter()
-                .map(|tool| tool["name"].as_str().unwrap().to_owned()),
-        );
+        for tool in tools {
+            let name = tool["name"].as_str().expect("a tool has a name");
+            names.push(name.to_owned());
+        }
         match result["nextCursor"].as_str() {
             Some(cursor) => params = json!({ "cursor": cursor }),
             None => return names,

@@ -97,8 +97,6 @@ async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Respo
         let text = message::encode(id, Err(error));
         return asked.form.answer(StatusCode::NOT_ACCEPTABLE, text);
     }
-    let mut changes = Changes::at(endpoint, &app.gateway);
-    let told = changes.now().await;
     let (opened, announces) = match message::opened(endpoint, id, asked.params) {
         Ok(opened) => opened,
         Err(error) => {
@@ -106,28 +104,52 @@ async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Respo
             return asked.form.answer(StatusCode::BAD_REQUEST, text);
         }
     };
-    let event = |text: &str| Ok::<_, Infallible>(Bytes::from(sse::encode(text)));
-    let first = stream::iter([event(&opened)]);
-    let last = event(&message::ended(id));
-    let changed = event(&tools_changed(id));
+    let mut changes = Changes::at(endpoint, &app.gateway);
     if announces == Announces::Nothing {
         changes = changes.none();
     }
-    let state = (Arc::clone(app), changes, told, Some((last, changed)));
-    let rest = stream::unfold(state, |(app, mut changes, told, events)| async move {
-        let (last, changed) = events?;
-        tokio::select! {
-            () = app.shutdown.cancelled() => Some((last, (app, changes, told, None))),
-            now = changes.other_than(told) => {
-                let events = Some((last, changed.clone()));
-                Some((changed, (app, changes, now, events)))
-            }
-            () = tokio::time::sleep(KEEP_ALIVE) => {
-                Some((Ok(BEAT), (app, changes, told, Some((last, changed)))))
-            }
-        }
+    // Before the client reads that it is listened for: from then on it counts on being told.
+    let told = changes.now().await;
+    let event = |text: &str| Bytes::from(sse::encode(text));
+    let first = stream::iter([Ok(event(&opened))]);
+    let listening = Listening {
+        app: Arc::clone(app),
+        changes,
+        told,
+        news: event(&tools_changed(id)),
+        last: Some(event(&message::ended(id))),
+    };
+    let rest = stream::unfold(listening, async |mut listening| {
+        let event = listening.next().await?;
+        Some((Ok::<_, Infallible>(event), listening))
     });
     event_stream(Body::from_stream(first.chain(rest)))
+}
+
+/// A client that listens for changes.
+struct Listening {
+    app: Arc<App>,
+    changes: Changes,
+    /// Stands for what the client knows.
+    told: u64,
+    /// Tells it of other tools.
+    news: Bytes,
+    /// Tells it that the stream ends; gone when it was sent.
+    last: Option<Bytes>,
+}
+
+impl Listening {
+    async fn next(&mut self) -> Option<Bytes> {
+        self.last.as_ref()?;
+        tokio::select! {
+            () = self.app.shutdown.cancelled() => self.last.take(),
+            now = self.changes.other_than(self.told) => {
+                self.told = now;
+                Some(self.news.clone())
+            }
+            () = tokio::time::sleep(KEEP_ALIVE) => Some(BEAT),
+        }
+    }
 }
 
 /// Everything that a request and its headers must fulfil before its method is looked at.
