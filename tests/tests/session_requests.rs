@@ -216,7 +216,7 @@ async fn open_session(product: &Product, revision: &str) -> HttpClient {
     let answer = client.post(&[], body.to_string()).await;
     let id = answer.headers["mcp-session-id"]
         .to_str()
-        .unwrap()
+        .expect("the id is text")
         .to_owned();
     client.with_session(Some(&id))
 }

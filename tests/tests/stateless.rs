@@ -4,8 +4,8 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpproxy_tests::stateless_client::{STATELESS, introduced, introduction};
 use mcpproxy_tests::{
-    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, StatelessClient, decode, programs,
-    within,
+    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, StatelessClient, decode,
+    eventually, programs, within,
 };
 use serde_json::{Value, json};
 
@@ -244,6 +244,30 @@ async fn the_record_names_the_client_of_a_request() {
     assert!(record["session_id"].is_null(), "{record}");
 }
 
+#[tokio::test]
+async fn a_client_that_hangs_up_calls_its_request_off() {
+    let tool = r#"{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+    let fixture = Fixture::new(PROGRAMS).tools(&[tool]).gate("look");
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = StatelessClient::new(&product.endpoint());
+    let params = json!({ "name": "call_tool_read", "arguments": look() });
+    let call = tokio::spawn(async move { client.ask("tools/call", &params).await });
+    eventually("the call is at its server", async || {
+        (!fixture.ledger().is_empty()).then_some(())
+    })
+    .await;
+    call.abort();
+    let record = eventually("the call is in doubt", async || {
+        let page = product.get("/activity?tool=look&status=in_doubt").await;
+        let record = page["activities"][0].clone();
+        record["duration_ms"].is_number().then_some(record)
+    })
+    .await;
+    assert_eq!(record["error"]["code"], "CALLER_GONE", "{record}");
+    fixture.open_gate("look");
+}
+
 async fn gateway() -> Product {
     Product::start(PROGRAMS, &json!({})).await
 }
@@ -259,7 +283,7 @@ async fn open_session(product: &Product, revision: &str) -> HttpClient {
     assert!(result.get("resultType").is_none(), "{answer:?}");
     let id = answer.headers["mcp-session-id"]
         .to_str()
-        .unwrap()
+        .expect("the id is text")
         .to_owned();
     client.with_session(Some(&id))
 }
@@ -269,8 +293,8 @@ async fn check_stateless(client: &StatelessClient) {
     let list = &answer.json()["result"];
     assert_eq!(list["resultType"], "complete", "{answer:?}");
     assert_eq!(list["cacheScope"], "public");
-    assert!(list["ttlMs"].as_u64().unwrap() > 0);
-    assert_eq!(list["tools"].as_array().unwrap().len(), 5);
+    assert!(list["ttlMs"].as_u64() > Some(0), "{list}");
+    assert_eq!(list["tools"].as_array().map(Vec::len), Some(5));
     let params = json!({ "name": "call_tool_read", "arguments": look() });
     let answer = client.ask("tools/call", &params).await;
     assert_eq!(answer.body.matches("resultType").count(), 1, "{answer:?}");
@@ -288,7 +312,7 @@ fn message(method: &str) -> String {
 }
 
 fn event(bytes: &[u8]) -> Value {
-    let text = std::str::from_utf8(bytes).unwrap();
+    let text = std::str::from_utf8(bytes).expect("an event is text");
     let data: String = text
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))

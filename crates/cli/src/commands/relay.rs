@@ -170,13 +170,11 @@ impl Relay {
             entered,
         } = heard;
         let work = async {
-            match kind {
-                Kind::Listen => self.listen(line, headers).await,
-                _ => {
-                    let answer = self.daemon.message(headers, line.clone()).await;
-                    self.answer(line, answer, kind).await;
-                }
+            if kind == Kind::Listen {
+                return self.listen(line, headers).await;
             }
+            let answer = self.daemon.message(headers, line.clone()).await;
+            self.answer(line, answer, kind).await;
         };
         match entered {
             // Nothing is owed to whoever called it off.
