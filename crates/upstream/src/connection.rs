@@ -153,9 +153,8 @@ impl Connection {
                 (hello, revision, announces)
             }
             Link::Http(http) => {
-                let (hello, revision) = http.greet(&params(), deadline).await?;
-                // Its own stream of events tells when they reach us.
-                (hello, revision, false)
+                let greeted = http.greet(&params(), deadline).await?;
+                (greeted.hello, greeted.revision, greeted.announces)
             }
             Link::BuiltIn(_) => {
                 return Ok(Greeting {

@@ -1,13 +1,16 @@
-//! A server spoken to over Streamable HTTP.
+//! A server spoken to over Streamable HTTP, or over the HTTP of before it.
 //!
 //! Every request is its own POST on a shared pool of connections, made by the caller's own
 //! task. What does not change between requests (address, headers) is prepared once.
 
+mod address;
 mod answer;
 mod body;
 mod events;
+mod greeting;
 mod pool;
 mod refusal;
+mod streamed;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +18,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
-use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::revision::Era;
-use mcpproxy_wire::{Revision, rpc};
+use mcpproxy_wire::rpc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -28,9 +30,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::body::Body;
 pub(crate) use self::pool::{Connector, connector};
 use self::pool::{Lease, Pool};
+use self::streamed::Streamed;
 use crate::CallError;
 use crate::board::Board;
-use crate::connection::{self, Lost};
+use crate::connection::Lost;
 use crate::modern;
 use crate::pending::Answer;
 use crate::spec::HttpSpec;
@@ -42,8 +45,6 @@ const ASIDE_LIMIT: usize = 16;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A session with a server.
 pub(crate) struct Connection {
@@ -54,12 +55,16 @@ pub(crate) struct Connection {
 /// What requests and the event stream share.
 struct Wire {
     pool: Arc<Pool>,
+    /// The address of the server.
+    url: Uri,
     /// The path of the endpoint, with its query.
     uri: Uri,
     /// The headers of every request, before there is a session.
     headers: HeaderMap,
     era: Era,
     session: OnceLock<Session>,
+    /// Where answers come from a server that has them on one stream.
+    streamed: OnceLock<Streamed>,
     board: Arc<Board>,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
@@ -90,19 +95,21 @@ impl Connection {
         connector: Connector,
         board: &Arc<Board>,
     ) -> Result<Self, String> {
-        let url = read_url(&spec.url)?;
-        let mut headers = read_headers(&url, &spec.headers)?;
+        let url = address::read_url(&spec.url)?;
+        let mut headers = address::read_headers(&url, &spec.headers)?;
         if era == Era::Stateless {
             let revision = HeaderValue::from_static(modern::REVISION.as_str());
             headers.insert(PROTOCOL_VERSION, revision);
         }
         Ok(Self {
             wire: Arc::new(Wire {
-                uri: endpoint(&url),
-                pool: Pool::new(connector, url),
+                uri: address::path_of(&url),
+                pool: Pool::new(connector, url.clone()),
+                url,
                 headers,
                 era,
                 session: OnceLock::new(),
+                streamed: OnceLock::new(),
                 board: Arc::clone(board),
                 lost: watch::Sender::new(None),
                 next_id: AtomicU64::new(1),
@@ -110,36 +117,6 @@ impl Connection {
             }),
             events: Mutex::default(),
         })
-    }
-
-    /// Opens the session and the stream of events that comes with it.
-    pub(crate) async fn greet(
-        &self,
-        params: &str,
-        deadline: Instant,
-    ) -> Result<(ServerHello, Revision), CallError> {
-        let started = Instant::now();
-        let greeting = async {
-            let (hello, revision) = self.wire.initialize(params).await?;
-            let initialized = rpc::notification("notifications/initialized", "{}");
-            let (response, lease) = self
-                .wire
-                .post(initialized, HeaderMap::new(), Arc::default())
-                .await?;
-            give_back_if_empty(&response, lease);
-            Ok((hello, revision))
-        };
-        let (hello, revision) =
-            timeout_at(deadline, greeting)
-                .await
-                .map_err(|_| CallError::Timeout {
-                    after: started.elapsed(),
-                    sent: true,
-                })??;
-        let events = events::listen(Arc::clone(&self.wire), hello.announces_tool_changes);
-        let events = tokio::spawn(events).abort_handle();
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
-        Ok((hello, revision))
     }
 
     /// Sends a request and waits for its answer. `params` is JSON; the headers are added to
@@ -151,6 +128,9 @@ impl Connection {
         headers: HeaderMap,
         deadline: Instant,
     ) -> Answer {
+        if let Some(streamed) = self.wire.streamed.get() {
+            return streamed.request(&self.wire, method, params, deadline).await;
+        }
         let started = Instant::now();
         let id = self.wire.next_id();
         let mut in_flight = InFlight {
@@ -244,12 +224,7 @@ impl Drop for InFlight<'_> {
         if self.wire.era == Era::Stateless {
             return;
         }
-        let params = format!(
-            r#"{{"requestId":{},"reason":"no longer awaited"}}"#,
-            self.id
-        );
-        let message = rpc::notification("notifications/cancelled", &params);
-        self.wire.send_aside(message);
+        self.wire.cancel(self.id);
     }
 }
 
@@ -258,30 +233,6 @@ impl Drop for InFlight<'_> {
 impl Wire {
     fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
-    }
-
-    async fn initialize(
-        self: &Arc<Self>,
-        params: &str,
-    ) -> Result<(ServerHello, Revision), CallError> {
-        let id = self.next_id();
-        let message = rpc::request(id, "initialize", params);
-        let (response, lease) = self.post(message, HeaderMap::new(), Arc::default()).await?;
-        let session_id = response.headers().get(&SESSION_ID).cloned();
-        let answer = self.read_answer(response, lease, id).await?;
-        let (hello, revision) = connection::read_hello(&answer)?;
-        let mut headers = self.headers.clone();
-        let has_id = session_id.is_some();
-        if let Some(id) = session_id {
-            headers.insert(SESSION_ID, id);
-        }
-        headers.insert(
-            PROTOCOL_VERSION,
-            HeaderValue::from_static(revision.as_str()),
-        );
-        // A connection is greeted once; a second session would be another connection.
-        let _ = self.session.set(Session { headers, has_id });
-        Ok((hello, revision))
     }
 
     /// Sends a message; gives back an answer whose status says that it was taken.
@@ -294,7 +245,8 @@ impl Wire {
         let body = Body::new(Bytes::from(message), Arc::clone(&is_sent));
         let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
+        let endpoint = self.streamed.get().map(Streamed::endpoint);
+        *request.uri_mut() = endpoint.unwrap_or(&self.uri).clone();
         *request.headers_mut() = self.session_headers().clone();
         request.headers_mut().extend(headers);
         let (response, lease) = match self.pool.send(request).await {
@@ -308,6 +260,12 @@ impl Wire {
             return Ok((response, lease));
         }
         Err(self.refused(response).await)
+    }
+
+    /// Tells a server with sessions that nobody waits for an answer any more.
+    fn cancel(self: &Arc<Self>, id: u64) {
+        let params = format!(r#"{{"requestId":{id},"reason":"no longer awaited"}}"#);
+        self.send_aside(rpc::notification("notifications/cancelled", &params));
     }
 
     /// Sends a message nobody waits for, unless too many are on their way.
@@ -357,53 +315,6 @@ fn give_back_if_empty(response: &Response<Incoming>, lease: Lease) {
     if response.body().is_end_stream() {
         lease.give_back();
     }
-}
-
-// === configuration ===
-
-fn read_url(url: &str) -> Result<Uri, String> {
-    let uri: Uri = url
-        .parse()
-        .map_err(|_| "its url is not an address".to_owned())?;
-    let authority = uri.authority().map(http::uri::Authority::as_str);
-    match (uri.scheme_str(), authority) {
-        (Some("http" | "https"), Some(authority)) if !authority.contains('@') => Ok(uri),
-        (Some("http" | "https"), Some(_)) => {
-            Err("its url contains credentials, give them in headers instead".to_owned())
-        }
-        _ => Err("its url is not an http or https address".to_owned()),
-    }
-}
-
-/// What a request line names: the path with its query.
-fn endpoint(url: &Uri) -> Uri {
-    url.path_and_query()
-        .map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()))
-}
-
-fn read_headers(url: &Uri, pairs: &[(String, String)]) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    let host = url.authority().map_or("", http::uri::Authority::as_str);
-    let host = HeaderValue::try_from(host).map_err(|_| "its url has no valid host".to_owned())?;
-    headers.insert(HOST, host);
-    for (name, value) in pairs {
-        let header = HeaderName::try_from(name.as_str()).ok();
-        let value = HeaderValue::try_from(value.as_str()).ok();
-        let (Some(header), Some(mut value)) = (header, value) else {
-            return Err(format!("its header '{name}' is not valid"));
-        };
-        if matches!(
-            header.as_str(),
-            "content-length" | "transfer-encoding" | "connection"
-        ) {
-            return Err(format!("its header '{name}' cannot be configured"));
-        }
-        value.set_sensitive(true);
-        headers.insert(header, value);
-    }
-    headers.insert(ACCEPT, ACCEPTED);
-    headers.insert(CONTENT_TYPE, JSON);
-    Ok(headers)
 }
 
 /// Whether the status says that there is no such thing here.

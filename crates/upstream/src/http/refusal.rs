@@ -35,7 +35,8 @@ impl Wire {
             Ok(bytes) => error_in(&bytes),
             Err(_) => None,
         };
-        if self.has_session_id() && is_expiry(status, told.as_ref()) {
+        let has_session = self.has_session_id() || self.streamed.get().is_some();
+        if has_session && is_expiry(status, told.as_ref()) {
             let reason: Arc<str> = "its session has expired".into();
             self.lose(&reason, true);
             // The server does not know the session, so it did nothing in it.

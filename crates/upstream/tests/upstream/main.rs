@@ -10,4 +10,6 @@ mod http_server;
 mod modern;
 mod modern_server;
 mod processes;
+mod sse_server;
 mod stdio;
+mod streamed;
