@@ -13,19 +13,24 @@ const PROGRAMS: Programs = programs!();
 /// The sample service, which speaks both.
 const CARDS: &str = env!("CARGO_BIN_EXE_cards-under-test");
 
-/// A server of the Python SDK, whose newest major speaks both and whose previous one is old.
+/// A server of the Python SDK, whose newest major speaks both and whose previous one is old. It is told what to run over.
 const PYTHON: &str = r#"
+import sys
 try:
-    from mcp.server import MCPServer as Server
+    from mcp.server import MCPServer
+    server, options = MCPServer("peer"), {"port": 0}
 except ImportError:
-    from mcp.server.fastmcp import FastMCP as Server
-server = Server("peer")
+    from mcp.server.fastmcp import FastMCP
+    server, options = FastMCP("peer", port=0), {}
 @server.tool()
 def add(a: int, b: int) -> int:
     """Adds two numbers"""
     return a + b
-server.run("stdio")
+server.run(sys.argv[1], **(options if sys.argv[1] != "stdio" else {}))
 "#;
+
+/// The launchers of both majors, and what they are found to speak.
+const PYTHONS: [(&str, &str); 2] = [("python", "modern"), ("python-legacy", "legacy")];
 
 #[tokio::test]
 async fn a_program_that_speaks_both_is_called_in_the_way_the_operator_says() {
@@ -64,36 +69,31 @@ async fn what_a_server_speaks_is_known_after_a_restart() {
 }
 
 #[tokio::test]
-async fn servers_of_the_python_sdks_are_asked_what_they_speak() {
+async fn programs_of_the_python_sdks_are_asked_what_they_speak() {
     let Some(peers) = Peers::find() else { return };
-    for (launcher, protocols) in [
-        ("python", ["auto", "modern", "legacy"].as_slice()),
-        ("python-legacy", &["auto", "legacy"]),
-    ] {
-        for protocol in protocols {
+    for (launcher, era) in PYTHONS {
+        for protocol in ["auto", era, "legacy"] {
             let entry = json!({
-                "command": peers.program(launcher), "args": ["-c", PYTHON],
+                "command": peers.program(launcher), "args": ["-c", PYTHON, "stdio"],
                 "protocol": protocol, "timeout": "60s",
             });
-            let config = json!({ "mcpServers": { "peer": entry } });
-            let product = Product::start(PROGRAMS, &config).await;
-            let client = product.connect().await;
-            let request = json!({
-                "name": "peer:add", "args": { "a": 2, "b": 40 },
-                "intent": { "operation_type": "write" },
-            });
-            let result = client.call("call_tool_write", &request).await;
-            let text = &result["content"][0]["text"];
-            assert_eq!(text, "42", "{launcher} {protocol}: {result}");
-            if *protocol == "auto" {
-                let expected = if launcher == "python" {
-                    "modern"
-                } else {
-                    "legacy"
-                };
-                let kept = until_kept(&product.home).await;
-                assert!(kept.contains(expected), "{launcher}: {kept}");
-            }
+            check_python(&entry, (protocol == "auto").then_some(era)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_of_the_python_sdks_are_asked_what_they_speak_over_http() {
+    let Some(peers) = Peers::find() else { return };
+    for (launcher, era) in PYTHONS {
+        // Over one stream of answers, there is only the old way.
+        for (transport, path, era) in [("streamable-http", "mcp", era), ("sse", "sse", "legacy")] {
+            let mut command = Command::new(peers.program(launcher));
+            command.args(["-c", PYTHON, transport]);
+            let (address, _process) = start(command, "http://").await;
+            let url = format!("http://{address}/{path}");
+            let entry = json!({ "url": url, "timeout": "60s" });
+            check_python(&entry, Some(era)).await;
         }
     }
 }
@@ -160,12 +160,37 @@ async fn until_kept(home: &Home) -> String {
     .await
 }
 
+async fn check_python(entry: &Value, kept: Option<&str>) {
+    let config = json!({ "mcpServers": { "peer": entry } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = product.connect().await;
+    let request = json!({
+        "name": "peer:add", "args": { "a": 2, "b": 40 },
+        "intent": { "operation_type": "write" },
+    });
+    let result = client.call("call_tool_write", &request).await;
+    assert_eq!(result["content"][0]["text"], "42", "{entry}: {result}");
+    if let Some(era) = kept {
+        let kept = until_kept(&product.home).await;
+        assert!(kept.contains(era), "{entry}: {kept}");
+    }
+}
+
 /// Starts the sample service over HTTP; it ends when the process is dropped.
 async fn start_cards() -> (String, Child) {
-    let mut process = Command::new(CARDS)
+    let mut command = Command::new(CARDS);
+    command
         .args(["--http", "127.0.0.1:0"])
-        .env_remove("RUST_LOG")
+        .env_remove("RUST_LOG");
+    let (address, process) = start(command, "address=").await;
+    (format!("http://{address}/mcp"), process)
+}
+
+/// Starts a server that says on standard error where it listens, after the given text.
+async fn start(mut command: Command, before: &str) -> (String, Child) {
+    let mut process = command
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -176,7 +201,7 @@ async fn start_cards() -> (String, Child) {
             let line = told.next_line().await.expect("stderr is text");
             let line = line.expect("the program goes on");
             let mut words = line.split_whitespace();
-            if let Some(address) = words.find_map(|word| word.strip_prefix("address=")) {
+            if let Some(address) = words.find_map(|word| word.strip_prefix(before)) {
                 return address.to_owned();
             }
         }
@@ -184,5 +209,5 @@ async fn start_cards() -> (String, Child) {
     .await;
     // Read on, so that it never waits for somebody to take what it tells.
     tokio::spawn(async move { while let Ok(Some(_)) = told.next_line().await {} });
-    (format!("http://{address}/mcp"), process)
+    (address, process)
 }
