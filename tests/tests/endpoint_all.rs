@@ -119,6 +119,25 @@ async fn the_record_has_the_operation_of_the_tool() {
 }
 
 #[tokio::test]
+async fn the_class_at_the_moment_of_the_call_counts() {
+    let before = r#"{"name":"turn","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+    let after = r#"{"name":"turn","inputSchema":{},"annotations":{"destructiveHint":true}}"#;
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[before])
+        .list_changed()
+        .on_call("turn", &[after], true);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = connect(&product, "/all").await;
+    for operation in ["read", "destructive"] {
+        let result = client.call("srv__turn", &json!({})).await;
+        let record = record_of(&product, &result).await;
+        assert_eq!(record["intent_type"], operation, "{record}");
+        assert_eq!(record["status"], "success", "{record}");
+    }
+}
+
+#[tokio::test]
 async fn arguments_arrive_as_they_were_sent_and_are_checked() {
     let (product, fixture) = start(&TOOLS, &json!({})).await;
     let sent = r#"{ "z":9007199254740993, "at":"\u0041","n":1.10 }"#;
