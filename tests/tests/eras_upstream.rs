@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{Client, Home, Product, Programs, eventually, programs, within};
+use mcpproxy_tests::{Client, Fixture, Home, Product, Programs, eventually, programs, within};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -113,6 +113,55 @@ async fn reference_servers_with_sessions_are_found_out_to_have_them() {
     assert_eq!(result["content"][0]["text"], "Echo: hello", "{result}");
     let kept = until_kept(&product.home).await;
     assert!(kept.contains("legacy"), "{kept}");
+}
+
+/// Old servers that do not take the question well, and one that is slow to hear it.
+#[tokio::test]
+async fn old_programs_connect_whatever_they_make_of_the_question() {
+    let tool = r#"{"name":"hello","inputSchema":{"type":"object"}}"#;
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[tool])
+        .result("hello", r#"{"content":[{"type":"text","text":"hello"}]}"#);
+    let mut servers = json!({});
+    for (name, script) in [
+        (
+            "silent",
+            r#"grep --line-buffered -v server/discover | "$@""#,
+        ),
+        (
+            "exits",
+            r#"IFS= read -r line; case "$line" in *initialize*) ;; *) exit 1;; esac; { printf '%s\n' "$line"; cat; } | "$@""#,
+        ),
+        ("slow", r#"sleep 15; exec "$@""#),
+    ] {
+        let mut entry = fixture.entry_with(&json!({ "timeout": "90s" }));
+        let mut words = vec![
+            json!("-c"),
+            json!(script),
+            json!("sh"),
+            entry["command"].take(),
+        ];
+        words.extend(entry["args"].as_array().into_iter().flatten().cloned());
+        entry["command"] = json!("sh");
+        entry["args"] = words.into();
+        servers[name] = entry;
+    }
+    let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
+    let client = product.connect().await;
+    for name in ["exits", "silent", "slow"] {
+        let request = json!({
+            "name": format!("{name}:hello"), "args": {},
+            "intent": { "operation_type": "write" },
+        });
+        let result = client.call("call_tool_write", &request).await;
+        assert_eq!(result["content"][0]["text"], "hello", "{name}: {result}");
+    }
+    let kept = eventually("all are known", async || {
+        let kept = until_kept(&product.home).await;
+        (kept.matches("legacy").count() == 3).then_some(kept)
+    })
+    .await;
+    assert!(!kept.contains("modern"), "{kept}");
 }
 
 async fn check_cards(entry: &Value, kept: Option<&str>) {
