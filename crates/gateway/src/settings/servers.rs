@@ -178,8 +178,8 @@ fn check_transport(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) {
         .as_object()
         .and_then(|object| object.get_string("type"));
     let allowed = match (kind.map(|kind| kind.value.as_ref()), transport) {
-        (Some("stdio"), "url") => "\"http\", \"streamable-http\"",
-        (Some("http" | "streamable-http"), "command") => "\"stdio\"",
+        (Some("stdio"), "url") => "\"http\", \"streamable-http\", \"sse\"",
+        (Some("http" | "streamable-http" | "sse"), "command") => "\"stdio\"",
         _ => return,
     };
     let message = format!("{path}: 'type' contradicts '{transport}', allowed: {allowed}");

@@ -49,7 +49,7 @@ section! {
 }
 
 section! {
-    /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP).
+    /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP, or HTTP with a separate event stream; which one is found out).
     struct Server {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
         "name" name: Option<ServerName> = Value(None);
@@ -189,6 +189,7 @@ pub(super) enum TransportKind {
     Stdio,
     Http,
     StreamableHttp,
+    Sse,
 }
 
 // === impl Words ===
@@ -198,6 +199,7 @@ impl Words for TransportKind {
         ("stdio", Self::Stdio),
         ("http", Self::Http),
         ("streamable-http", Self::StreamableHttp),
+        ("sse", Self::Sse),
     ];
 }
 

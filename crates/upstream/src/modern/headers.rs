@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
+use mcpproxy_wire::headers::encode_value;
 use serde_json::{Map, Value};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What a schema says where an argument is to be repeated.
 const ANNOTATION: &str = "x-mcp-header";
-const OPENING: &str = "=?base64?";
-const CLOSING: &str = "?=";
 /// How deep a schema is looked at. JSON of a server is never nested deeper than its reader takes.
 const DEEPEST: usize = 128;
 
@@ -32,7 +31,7 @@ pub(crate) fn of_request(
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(METHOD, HeaderValue::from_static(method));
-    if let Some(value) = name.and_then(|name| HeaderValue::try_from(encode(name)).ok()) {
+    if let Some(value) = name.and_then(|name| header_value(name)) {
         headers.insert(NAME, value);
     }
     if params.is_empty() {
@@ -45,7 +44,7 @@ pub(crate) fn of_request(
             .iter()
             .try_fold(&arguments, |value, key| value.get(key));
         if let Some(value) = value.and_then(as_text)
-            && let Ok(value) = HeaderValue::try_from(encode(&value))
+            && let Some(value) = header_value(&value)
         {
             headers.insert(param.header.clone(), value);
         }
@@ -62,34 +61,9 @@ pub(crate) fn read_annotations(schema: &Value) -> Result<Vec<ParamHeader>, Strin
     Ok(reader.found)
 }
 
-/// The value as a header carries it: as it is, or encoded where a header could not carry it.
-fn encode(value: &str) -> String {
-    let bytes = value.as_bytes();
-    let has_edge = [bytes.first(), bytes.last()].contains(&Some(&b' '));
-    let is_mistakable = value.starts_with(OPENING) && value.ends_with(CLOSING);
-    let is_visible = bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
-    if is_visible && !has_edge && !is_mistakable {
-        return value.to_owned();
-    }
-    format!("{OPENING}{}{CLOSING}", base64(bytes))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let group = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            if digit > chunk.len() {
-                text.push('=');
-                continue;
-            }
-            let index = (group >> (18 - 6 * digit)) & 63;
-            text.push(char::from(ALPHABET[index as usize]));
-        }
-    }
-    text
+/// A text as a header carries it.
+fn header_value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::try_from(encode_value(text).as_ref()).ok()
 }
 
 fn as_text(value: &Value) -> Option<String> {
@@ -202,24 +176,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn values_a_header_cannot_carry_are_encoded() {
-        let cases = [
-            ("us-west1", "us-west1"),
-            ("", ""),
-            ("a b", "a b"),
-            (" a", "=?base64?IGE=?="),
-            ("a\t", "=?base64?YQk=?="),
-            ("日本語", "=?base64?5pel5pys6Kqe?="),
-            ("a\nb", "=?base64?YQpi?="),
-            ("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="),
-            ("ä", "=?base64?w6Q=?="),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(encode(value), expected, "{value:?}");
-        }
-    }
 
     #[test]
     fn arguments_are_repeated_where_the_schema_says_so() {

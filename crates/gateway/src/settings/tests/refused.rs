@@ -257,15 +257,15 @@ fn servers() {
     );
     check_server(
         "{ \"type\": \"stdio\", \"url\": \"http://h/\" }",
-        "2:3: mcpServers.a: 'type' contradicts 'url', allowed: \"http\", \"streamable-http\"",
+        "2:3: mcpServers.a: 'type' contradicts 'url', allowed: \"http\", \"streamable-http\", \"sse\"",
     );
     check_server(
         "{ \"type\": \"streamable-http\", \"command\": \"x\" }",
         "2:3: mcpServers.a: 'type' contradicts 'command', allowed: \"stdio\"",
     );
     check_server(
-        "{ \"type\": \"sse\", \"url\": \"http://h/\" }",
-        "2:11: mcpServers.a.type: found \"sse\", allowed: \"stdio\", \"http\", \"streamable-http\"",
+        "{ \"type\": \"ws\", \"url\": \"http://h/\" }",
+        "2:11: mcpServers.a.type: found \"ws\", allowed: \"stdio\", \"http\", \"streamable-http\", \"sse\"",
     );
     check_server(
         "{ \"name\": \"b\", \"command\": \"x\" }",
