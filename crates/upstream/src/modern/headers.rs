@@ -31,7 +31,7 @@ pub(crate) fn of_request(
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(METHOD, HeaderValue::from_static(method));
-    if let Some(value) = name.and_then(|name| header_value(name)) {
+    if let Some(value) = name.and_then(header_value) {
         headers.insert(NAME, value);
     }
     if params.is_empty() {
