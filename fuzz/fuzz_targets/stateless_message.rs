@@ -1,0 +1,232 @@
+//! Any bytes as a message that stands for itself, or a list of messages: whatever we answer is JSON, is for the one
+//! who asked, and a result says once that it is complete.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mcpproxy_wire::initialize::Announces;
+use mcpproxy_wire::json::{Fields, on_one_line};
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{Id, error_response, response};
+use mcpproxy_wire::stateless::{self, CacheScope, Freshness, Introduction, Params};
+use mcpproxy_wire::{Json, Message, Revision, RpcError, batch};
+use serde_json::value::RawValue;
+
+/// What the bytes are put into, before and after them: few inputs would be a message by chance.
+const FRAMES: [(&str, &str); 8] = [
+    ("", ""),
+    ("[", "]"),
+    (r#"{"jsonrpc":"2.0","id":1,"result":"#, "}"),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"x""#,
+        "}}",
+    ),
+    (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":"#, "}"),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"#,
+        "}}}",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"#,
+        "}}}}",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","method":"m","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}},"id":"#,
+        "}",
+    ),
+];
+
+/// Words too long to be found by chance. The bytes from [`FIRST_WORD`] on stand for them; no JSON has those bytes.
+const WORDS: [&str; 9] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
+    r#""_meta":"#,
+    r#""io.modelcontextprotocol/protocolVersion":"#,
+    r#""2026-07-28""#,
+    r#""io.modelcontextprotocol/clientCapabilities":"#,
+    r#""name":"#,
+    r#""version":"#,
+    r#""resultType":"#,
+    r#""result\u0054ype":"#,
+];
+const FIRST_WORD: u8 = 0x10;
+
+/// The most characters kept of what a client says of itself.
+const LONGEST_NAME: usize = 100;
+
+const FRESHNESS: Freshness = Freshness {
+    ttl_ms: u64::MAX,
+    scope: CacheScope::Private,
+};
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (frame, bytes) = input;
+    let (before, after) = FRAMES[usize::from(frame) % FRAMES.len()];
+    let bytes = spelled_out(bytes);
+    answer(&[before.as_bytes(), &bytes, after.as_bytes()].concat());
+});
+
+fn spelled_out(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    for byte in bytes {
+        let place = usize::from(byte.wrapping_sub(FIRST_WORD));
+        match WORDS.get(place) {
+            Some(word) => text.extend_from_slice(word.as_bytes()),
+            None => text.push(*byte),
+        }
+    }
+    text
+}
+
+fn answer(bytes: &[u8]) {
+    if !batch::is_list(bytes) {
+        answer_one(bytes);
+        return;
+    }
+    assert!(Message::parse(bytes).is_err(), "a list is no message");
+    match batch::split(bytes) {
+        Ok(messages) => {
+            assert!((1..=batch::MOST_MESSAGES).contains(&messages.len()));
+            let answers: Vec<String> = messages
+                .iter()
+                .flat_map(|message| answer_one(message.get().as_bytes()))
+                .collect();
+            let list = batch::join(&answers);
+            let read: Vec<&RawValue> =
+                serde_json::from_str(&list).expect("a list of answers is JSON");
+            assert_eq!(read.len(), answers.len());
+        }
+        Err(error) => check_answer(&error_response(None, &error), None),
+    }
+}
+
+/// All that could be answered to a message.
+fn answer_one(bytes: &[u8]) -> Vec<String> {
+    match Message::parse(bytes) {
+        Ok(Message::Request { id, params, .. }) => {
+            // What is skipped is not looked at, but all of a message has to be text for its id to be found.
+            if std::str::from_utf8(bytes).is_ok() {
+                assert_eq!(Message::salvage_id(bytes), Some(id));
+            }
+            let read = Params::read(params);
+            check_texts(&read);
+            answer_request(id, &read)
+        }
+        Ok(Message::Notification { params, .. }) => {
+            let read = Params::read(params);
+            check_texts(&read);
+            let _ = read.introduce();
+            Vec::new()
+        }
+        Ok(Message::Response { outcome, .. }) => {
+            if let Ok(result) = outcome {
+                check_result(result.get());
+            }
+            Vec::new()
+        }
+        Err(error) => {
+            let id = Message::salvage_id(bytes);
+            let refusal = error_response(id, &error);
+            check_answer(&refusal, id);
+            vec![refusal]
+        }
+    }
+}
+
+fn answer_request(id: Id<'_>, params: &Params<'_>) -> Vec<String> {
+    let answers = match params.introduce() {
+        Ok(introduction) => {
+            check_introduction(params, &introduction);
+            let name = introduction.name.unwrap_or_default();
+            let discovery = stateless::discovery(&name, &name, Announces::Tools, FRESHNESS);
+            for notification in [
+                stateless::subscription_opened(id, Announces::Tools),
+                stateless::tools_changed(id),
+            ] {
+                let read = Message::parse(notification.as_bytes());
+                assert!(
+                    matches!(read, Ok(Message::Notification { .. })),
+                    "{notification}"
+                );
+            }
+            let ended = stateless::subscription_ended(id, &name);
+            vec![
+                response(id, &ended),
+                response(id, &stateless::cacheable(&discovery, FRESHNESS)),
+                response(id, &stateless::complete(&discovery)),
+            ]
+        }
+        Err(error) => vec![error_response(Some(id), &error)],
+    };
+    for answer in &answers {
+        check_answer(answer, Some(id));
+    }
+    answers
+}
+
+fn check_introduction(params: &Params<'_>, introduction: &Introduction) {
+    assert!(params.names_revision());
+    let revision = params.revision().expect("the revision is a text");
+    assert_eq!(
+        Revision::parse(&revision).map(Revision::era),
+        Some(Era::Stateless)
+    );
+    let Introduction {
+        name,
+        version,
+        traceparent,
+    } = introduction;
+    for part in [name, version, traceparent].into_iter().flatten() {
+        assert!(part.chars().count() <= LONGEST_NAME);
+    }
+}
+
+/// A text of ours is the text that any other reader takes it for.
+fn check_texts(params: &Params<'_>) {
+    for (name, _) in params.fields.iter() {
+        let expected: Option<String> = params
+            .fields
+            .given(name)
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        assert_eq!(params.text(name).as_deref(), expected.as_deref());
+    }
+}
+
+/// A foreign result keeps what it says, but for its type, which it says once.
+fn check_result(result: &str) {
+    let complete = stateless::complete(result);
+    Json::parse(complete.clone()).expect("a result with its type is JSON");
+    Json::parse(stateless::cacheable(result, FRESHNESS)).expect("a result to keep is JSON");
+    let Ok(sent) = serde_json::from_str::<Fields<'_>>(result) else {
+        return;
+    };
+    let passed_on = stateless::without_result_type(result);
+    let kept = |fields: &Fields<'_>| -> Vec<(String, String)> {
+        fields
+            .iter()
+            .filter(|(name, _)| *name != "resultType")
+            .map(|(name, value)| (name.to_owned(), value.get().to_owned()))
+            .collect()
+    };
+    for (text, types) in [(&*passed_on, 0), (&*complete, 1)] {
+        let fields: Fields<'_> = serde_json::from_str(text).expect("a result stays an object");
+        assert_eq!(kept(&fields), kept(&sent), "{text}");
+        let named = fields.iter().filter(|(name, _)| *name == "resultType");
+        assert_eq!(named.count(), types, "{text}");
+    }
+}
+
+/// An answer is a message for the one who asked, even on one line.
+fn check_answer(answer: &str, asked: Option<Id<'_>>) {
+    let line = on_one_line(answer);
+    assert!(!line.contains(['\n', '\r']), "{line:?}");
+    for text in [answer, &line] {
+        let read = Message::parse(text.as_bytes());
+        let Ok(Message::Response { id, outcome }) = read else {
+            panic!("{text} is no answer: {read:?}");
+        };
+        assert_eq!(id, asked, "{text}");
+        if let Err(RpcError { code, message, .. }) = outcome {
+            assert!(code < 0 && !message.is_empty(), "{text}");
+        }
+    }
+}
