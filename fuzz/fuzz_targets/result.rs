@@ -18,7 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
     let arrived = passed_on.fields().expect("a result stays an object");
     for (name, value) in sent.iter().filter(|(name, _)| *name != "_meta") {
         assert!(
-            arrived.iter().any(|(other, passed)| other == name && passed.get() == value.get()),
+            arrived
+                .iter()
+                .any(|(other, passed)| other == name && passed.get() == value.get()),
             "{name} was changed"
         );
     }
