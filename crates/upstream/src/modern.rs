@@ -166,11 +166,12 @@ fn input_required() -> CallError {
     ))
 }
 
-/// How long a page of tools may be believed, as the server says.
+/// How long a page of tools may be believed, as the server says. Zero is what libraries send when
+/// nobody thought about it, so it says nothing; taken at its word it would cost every call a listing.
 pub(crate) fn time_to_live(page: &Json) -> Option<Duration> {
     let fields = page.fields()?;
     let milliseconds = fields.given("ttlMs")?.get().parse().ok()?;
-    Some(Duration::from_millis(milliseconds))
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
 /// What the answer to `server/discover` says of the server's era.
@@ -351,5 +352,6 @@ mod tests {
             Some(Duration::from_millis(1500))
         );
         assert_eq!(time_to_live(&json(r#"{"ttlMs":-1}"#)), None);
+        assert_eq!(time_to_live(&json(r#"{"ttlMs":0}"#)), None);
     }
 }

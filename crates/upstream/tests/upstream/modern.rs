@@ -79,19 +79,6 @@ async fn a_program_is_listed_and_called_without_a_session() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_its_list_holds_for_no_time_is_listed_before_every_decision() {
-    let fake = program("modern");
-    fake.memory.until_ready(1).await;
-    let before = fake.read("listings", "{}").await.expect("an answer");
-    for _ in 0..3 {
-        fake.upstream.fresh(soon()).await.expect("it lists");
-    }
-    let after = fake.read("listings", "{}").await.expect("an answer");
-    let listed = after.as_u64().expect("a number") - before.as_u64().expect("a number");
-    assert_eq!(listed, 3);
-}
-
-#[tokio::test]
 async fn results_that_are_not_complete_are_told_apart() {
     let fake = program("modern");
     match fake.read("asks_for_input", "{}").await {
