@@ -18,12 +18,12 @@ use mcpproxy_wire::CallResult;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::Gateway;
 use crate::failure::{Code, Failure, Violation};
 use crate::hints::{self, Made, Placed};
 use crate::on_record::{close, not_recorded, note_arguments, note_result, on_record};
 use crate::request::{Arguments, CallRequest};
 use crate::settings::ServerSettings;
+use crate::{Gateway, Party};
 
 /// What came of a call, with the ids the caller gets back.
 #[derive(Debug)]
@@ -64,26 +64,24 @@ impl Gateway {
         &self,
         variant: Operation,
         request: Result<CallRequest, Failure>,
-        caller: &Arc<Caller>,
+        party: impl Into<Party<'_>>,
     ) -> Outcome {
-        self.make(Asked::Through(variant), request, caller).await
+        let asked = Asked::Through(variant);
+        self.make(asked, request, party.into()).await
     }
 
     /// The same for a tool that was called by its own name: the operation is the tool's own class.
-    pub(crate) async fn call_as_classed(
-        &self,
-        request: CallRequest,
-        caller: &Arc<Caller>,
-    ) -> Outcome {
-        self.make(Asked::AsClassed, Ok(request), caller).await
+    pub(crate) async fn call_as_classed(&self, request: CallRequest, party: Party<'_>) -> Outcome {
+        self.make(Asked::AsClassed, Ok(request), party).await
     }
 
     async fn make(
         &self,
         asked: Asked,
         request: Result<CallRequest, Failure>,
-        caller: &Arc<Caller>,
+        party: Party<'_>,
     ) -> Outcome {
+        let caller = party.caller;
         let operation = self.expected(asked, request.as_ref().ok());
         let mut record = self.log.open(Kind::ToolCall, caller, Some(operation));
         let mut known = Known {
@@ -94,7 +92,7 @@ impl Gateway {
         let result = match request {
             Ok(request) => {
                 self.note_request(&mut record, &request);
-                let attempt = self.attempt(asked, &request, caller, &mut record, &mut known);
+                let attempt = self.attempt(asked, &request, party, &mut record, &mut known);
                 // A panic is a bug of ours; it costs this one call and nothing else.
                 let result = AssertUnwindSafe(attempt).catch_unwind().await;
                 result
@@ -139,7 +137,7 @@ impl Gateway {
         &self,
         asked: Asked,
         request: &CallRequest,
-        caller: &Arc<Caller>,
+        party: Party<'_>,
         record: &mut ActivityEntry,
         known: &mut Known,
     ) -> Result<CallResult, Failure> {
@@ -174,12 +172,12 @@ impl Gateway {
             Decision::Deny(denial) => return Err(denial.into()),
         };
         check_arguments(&entry, &request.arguments)?;
-        self.check_rate(&server.settings, &entry, caller)?;
+        self.check_rate(&server.settings, &entry, party.caller)?;
 
         let deadline = self.measured_deadline(&entry, &permit, deadline);
         let recorded = record.sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let origin = origin(caller, record);
+        let origin = origin(party, record);
         let call = turn.call(&permit, request.arguments.text(), origin, deadline);
         let sent = Instant::now();
         let operation = intent.operation();
@@ -266,8 +264,9 @@ fn subject(entry: &Entry) -> Subject<'_> {
     }
 }
 
-/// What tools of our own get to know of the caller.
-fn origin<'a>(caller: &'a Caller, record: &ActivityEntry) -> Origin<'a> {
+/// What servers get to know of the caller.
+fn origin<'a>(party: Party<'a>, record: &ActivityEntry) -> Origin<'a> {
+    let caller = party.caller;
     Origin {
         client_name: caller.client_name.as_deref(),
         client_version: caller.client_version.as_deref(),
@@ -275,6 +274,7 @@ fn origin<'a>(caller: &'a Caller, record: &ActivityEntry) -> Origin<'a> {
         trace_id: caller.trace_id.as_deref(),
         request_id: Some(record.request_id()),
         is_administrator: caller.is_administrator,
+        client: party.client,
     }
 }
 

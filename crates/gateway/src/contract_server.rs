@@ -136,6 +136,7 @@ mod tests {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c"),
             request_id: Some(request_id),
             is_administrator: false,
+            client: None,
         };
         let known = context(&origin, Grants::Everything);
         assert_eq!((&*known.agent_id, &*known.agent_version), ("agent", "2.1"));

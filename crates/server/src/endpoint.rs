@@ -4,11 +4,10 @@
 //! answers a call, and nothing else in this crate tells one endpoint from another.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use mcpproxy_gateway::discover::{Search, parse_names};
 use mcpproxy_gateway::offer::Scope;
-use mcpproxy_gateway::{CallRequest, Caller, Code, Failure, Gateway, menu};
+use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, Party, menu};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
@@ -120,14 +119,14 @@ impl Endpoint {
     pub(crate) async fn call(
         &self,
         gateway: &Gateway,
-        caller: &Arc<Caller>,
+        party: Party<'_>,
         name: &str,
         arguments: &str,
     ) -> Result<String, RpcError> {
         match self {
-            Self::Menu => call_menu(gateway, caller, name, arguments).await,
+            Self::Menu => call_menu(gateway, party, name, arguments).await,
             Self::Offered(scope) => gateway
-                .call_offered(scope, name, arguments, caller)
+                .call_offered(scope, name, arguments, party)
                 .await
                 .to_offered_result(),
         }
@@ -149,13 +148,14 @@ fn not_listed(failure: &Failure) -> RpcError {
 
 async fn call_menu(
     gateway: &Gateway,
-    caller: &Arc<Caller>,
+    party: Party<'_>,
     name: &str,
     arguments: &str,
 ) -> Result<String, RpcError> {
+    let caller = party.caller;
     if let Some(variant) = Operation::of_variant(name) {
         let request = CallRequest::parse(variant, arguments);
-        let outcome = gateway.call(variant, request, caller).await;
+        let outcome = gateway.call(variant, request, party).await;
         return Ok(outcome.to_call_tool_result());
     }
     match name {

@@ -220,7 +220,7 @@ impl Context<'_> {
         // In a place of its own: all that leads here would have to carry its size along.
         let call = self
             .endpoint
-            .call(self.gateway, self.caller, &name, arguments);
+            .call(self.gateway, self.caller.into(), &name, arguments);
         Box::pin(call).await
     }
 }

@@ -8,11 +8,13 @@
 //!
 //! Start reading at [`Upstream`]; then `task` (the life of an upstream), `board` (what is
 //! known of it, and who waits for what), `stdio` and `http`, `modern` (servers
-//! without sessions) and `probe` (which of the two a server is).
+//! without sessions) and `probe` (which of the two a server is). The way back to the client that
+//! a call is made for is [`client`].
 
 mod backoff;
 mod board;
 mod builtin;
+pub mod client;
 mod connection;
 mod environment;
 mod eras;

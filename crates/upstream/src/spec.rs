@@ -11,6 +11,8 @@ use mcpproxy_policy::Mask;
 use mcpproxy_wire::{Json, RpcError};
 use uuid::Uuid;
 
+use crate::client::Client;
+
 /// One upstream as the operator configured it, references resolved.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -88,6 +90,8 @@ pub struct Origin<'a> {
     pub request_id: Option<Uuid>,
     /// Whether the caller may administer the gateway.
     pub is_administrator: bool,
+    /// The way back to the client, where there is one.
+    pub client: Option<&'a Arc<Client>>,
 }
 
 /// Tools of this very program, offered like those of any upstream.

@@ -20,11 +20,11 @@ use mcpproxy_wire::rpc::INVALID_PARAMS;
 
 use self::listing::Listing;
 use self::name::{Names, Target, may_be_of};
-use crate::Gateway;
 use crate::call::Outcome;
 use crate::failure::{Code, Failure};
 use crate::on_record::close;
 use crate::request::{Arguments, CallRequest, cut, is_bounded, violation};
+use crate::{Gateway, Party};
 
 /// Whose tools are offered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -99,8 +99,9 @@ impl Gateway {
         scope: &Scope,
         name: &str,
         arguments: &str,
-        caller: &Arc<Caller>,
+        party: Party<'_>,
     ) -> Outcome {
+        let caller = party.caller;
         let Some((server, tool)) = self.offered_target(scope, name).await else {
             let failure = self.not_offered(scope, name, Code::UnknownTool);
             return self.refuse(None, name, failure, caller).await;
@@ -117,7 +118,7 @@ impl Gateway {
             arguments,
             declared: Declared::default(),
         };
-        let mut outcome = self.call_as_classed(request, caller).await;
+        let mut outcome = self.call_as_classed(request, party).await;
         if let Err(failure) = &outcome.result
             && is_unknown(failure.code)
         {
