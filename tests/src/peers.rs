@@ -25,6 +25,9 @@ const SESSION_DEADLINE: Duration = Duration::from_secs(150);
 /// What the clients are told, so that they give up first and say why.
 const SESSION_SECONDS: &str = "120";
 
+/// How long the official suite waits for a client, which gives up before that and says why.
+const CLIENT_MILLISECONDS: &str = "120000";
+
 /// The installed peers.
 #[derive(Debug)]
 pub struct Peers {
@@ -104,6 +107,42 @@ impl Peers {
             .args(["server", "--url", endpoint, "--requirements", revision])
             .arg("--output-dir")
             .arg(results)
+            .env("HOME", home);
+        run(suite, String::new()).await
+    }
+
+    /// The scenarios that a revision requires of clients, in the words of the official suite.
+    pub async fn client_scenarios(&self, home: &Path, revision: &str) -> Ran {
+        let mut suite = Command::new(self.program("conformance"));
+        suite
+            .args(["list", "--client", "--requirements", revision])
+            .env("HOME", home);
+        run(suite, String::new()).await
+    }
+
+    /// Runs one scenario of the official suite on a client; it leaves a folder in `results`.
+    pub async fn conform_client(
+        &self,
+        home: &Path,
+        client: &Path,
+        scenario: (&str, &str),
+        results: &Path,
+    ) -> Ran {
+        let (revision, scenario) = scenario;
+        let mut suite = Command::new(self.program("conformance"));
+        let (folder, name) = (client.parent(), client.file_name());
+        // The suite cuts the command at its spaces, so the path cannot be in it.
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let folders = folder.map(Path::to_owned).into_iter();
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&others)));
+        suite
+            .args(["client", "--spec-version", revision, "--scenario", scenario])
+            .args(["--timeout", CLIENT_MILLISECONDS])
+            .arg("--command")
+            .arg(name.expect("the client is a file"))
+            .arg("--output-dir")
+            .arg(results)
+            .env("PATH", path.expect("folders of programs have plain names"))
             .env("HOME", home);
         run(suite, String::new()).await
     }

@@ -1,0 +1,33 @@
+//! The official conformance suite against the gateway as a client of servers, in both protocols.
+//!
+//! The suite starts a server for each scenario and looks at what reaches it. The program it starts as the client puts a
+//! gateway in between and asks that one, so what is judged is how the gateway treats servers.
+
+use std::path::Path;
+
+use mcpproxy_tests::conformance::{self, Fails};
+use mcpproxy_tests::peers::Peers;
+
+/// The client that starts a gateway.
+const CLIENT: &str = env!("CARGO_BIN_EXE_conformance-client");
+
+const FAILS_2025: &[Fails] = &[("elicitation-sep1034-client-defaults", NOT_RELAYED)];
+
+const FAILS_2026: &[Fails] = &[("sep-2322-client-request-state", NOT_RELAYED)];
+
+const NOT_RELAYED: &str = "what a server asks is not relayed yet";
+
+#[tokio::test]
+async fn servers_of_revision_2025_11_25_are_treated_as_it_requires() {
+    check("2025-11-25", FAILS_2025).await;
+}
+
+#[tokio::test]
+async fn servers_of_revision_2026_07_28_are_treated_as_it_requires() {
+    check("2026-07-28", FAILS_2026).await;
+}
+
+async fn check(revision: &str, fails: &[Fails]) {
+    let Some(peers) = Peers::find() else { return };
+    conformance::check_client(&peers, Path::new(CLIENT), revision, fails).await;
+}
