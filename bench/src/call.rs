@@ -11,6 +11,11 @@ use clap::ValueEnum;
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use crate::era::Era;
+
+/// The method of every call.
+pub(crate) const CALL_METHOD: &str = "tools/call";
+
 /// What the measured call does upstream, and with that which variant of the gateway takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Operation {
@@ -23,6 +28,8 @@ pub(crate) enum Operation {
 /// A call with two holes: its id and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct CallTemplate {
+    /// The tool that is called, as headers repeat it.
+    name: String,
     before_text: String,
     after_text: String,
 }
@@ -54,8 +61,9 @@ impl CallTemplate {
     pub(crate) fn through_gateway(operation: Operation) -> Self {
         let (name, tool) = (operation.name(), operation.tool());
         Self {
+            name: format!("call_tool_{name}"),
             before_text: format!(
-                r#"{{"name":"call_tool_{name}","arguments":{{"name":"echo:{tool}","args":{{"text":""#
+                r#""name":"call_tool_{name}","arguments":{{"name":"echo:{tool}","args":{{"text":""#
             ),
             after_text: format!(r#""}},"intent":{{"operation_type":"{name}"}}}}}}}}"#),
         }
@@ -64,16 +72,24 @@ impl CallTemplate {
     /// A plain call of any tool that takes a text.
     pub(crate) fn tool(name: &str) -> Self {
         Self {
-            before_text: format!(r#"{{"name":"{name}","arguments":{{"text":""#),
+            name: name.to_owned(),
+            before_text: format!(r#""name":"{name}","arguments":{{"text":""#),
             after_text: r#""}}}"#.to_owned(),
         }
     }
 
+    /// The tool that is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The request; `text` must not need escaping in JSON.
-    pub(crate) fn request(&self, id: u64, text: &str) -> Bytes {
+    pub(crate) fn request(&self, era: Era, id: u64, text: &str) -> Bytes {
         Bytes::from(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{}{text}{}"#,
-            self.before_text, self.after_text
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{CALL_METHOD}","params":{{{}{}{text}{}"#,
+            era.introduction(),
+            self.before_text,
+            self.after_text
         ))
     }
 }
@@ -94,7 +110,7 @@ pub(crate) fn check_quickly(body: &[u8], is_event_stream: bool, text: &str) -> a
 }
 
 /// Decodes the whole answer and compares every part that matters.
-pub(crate) fn check_fully(answer: &Value, id: u64, text: &str) -> anyhow::Result<()> {
+pub(crate) fn check_fully(answer: &Value, era: Era, id: u64, text: &str) -> anyhow::Result<()> {
     ensure!(
         answer["jsonrpc"] == "2.0" && answer["id"] == json!(id),
         "the answer does not carry id {id}: {answer}"
@@ -103,6 +119,11 @@ pub(crate) fn check_fully(answer: &Value, id: u64, text: &str) -> anyhow::Result
     ensure!(
         result["isError"] != json!(true),
         "the call was answered with an error: {answer}"
+    );
+    // Only there every result says of what type it is, so this also shows which era was answered in.
+    ensure!(
+        era == Era::Session || result["resultType"] == "complete",
+        "the answer does not say that it is complete, as one without sessions has to: {answer}"
     );
     ensure!(
         result["content"][0] == json!({"type": "text", "text": text}),
@@ -183,7 +204,7 @@ mod tests {
     #[test]
     fn requests_are_the_calls_they_should_be() {
         let parse = |template: CallTemplate| -> Value {
-            serde_json::from_slice(&template.request(7, "hello")).unwrap()
+            serde_json::from_slice(&template.request(Era::Session, 7, "hello")).unwrap()
         };
         assert_eq!(
             parse(CallTemplate::direct(Operation::Read)),
@@ -203,6 +224,25 @@ mod tests {
                        "name": "echo:store", "args": {"text": "hello"},
                        "intent": {"operation_type": "write"}}})
         );
+    }
+
+    #[test]
+    fn requests_without_a_session_introduce_themselves_and_are_the_same_otherwise() {
+        for template in [
+            CallTemplate::direct(Operation::Write),
+            CallTemplate::through_gateway(Operation::Read),
+        ] {
+            let parse = |era| -> Value {
+                serde_json::from_slice(&template.request(era, 7, "hello")).unwrap()
+            };
+            let mut introduced = parse(Era::Stateless);
+            let parameters = introduced["params"].as_object_mut().unwrap();
+            let meta = parameters.remove("_meta").unwrap();
+            let revision = &meta["io.modelcontextprotocol/protocolVersion"];
+            assert_eq!(revision, Era::Stateless.revision());
+            assert_eq!(introduced, parse(Era::Session));
+            assert_eq!(introduced["params"]["name"], template.name());
+        }
     }
 
     #[test]
@@ -266,12 +306,20 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": id, "result": {
                 "content": [{"type": "text", "text": text}], "isError": is_error}})
         };
-        assert!(check_fully(&answer(1, "a", false), 1, "a").is_ok());
-        assert!(check_fully(&answer(2, "a", false), 1, "a").is_err());
-        assert!(check_fully(&answer(1, "b", false), 1, "a").is_err());
-        assert!(check_fully(&answer(1, "a", true), 1, "a").is_err());
+        let is_good = |answer: &Value, era| check_fully(answer, era, 1, "a").is_ok();
+        assert!(is_good(&answer(1, "a", false), Era::Session));
+        assert!(!is_good(&answer(2, "a", false), Era::Session));
+        assert!(!is_good(&answer(1, "b", false), Era::Session));
+        assert!(!is_good(&answer(1, "a", true), Era::Session));
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "a"}});
-        assert!(check_fully(&refusal, 1, "a").is_err());
+        assert!(!is_good(&refusal, Era::Session));
+
+        let mut typed = answer(1, "a", false);
+        assert!(!is_good(&typed, Era::Stateless));
+        typed["result"]["resultType"] = json!("input_required");
+        assert!(!is_good(&typed, Era::Stateless));
+        typed["result"]["resultType"] = json!("complete");
+        assert!(is_good(&typed, Era::Stateless));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One MCP client: one keep-alive connection, one session, one call at a time.
+//! One MCP client: one keep-alive connection, one session where its era has them, one call at a time.
 //!
 //! Raw hyper connections, because a pooling client would add its own locks and queues to both sides of the
 //! comparison. Must never know which of the two targets it talks to; the target is data.
@@ -18,8 +18,11 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::call::{CallTemplate, check_fully, check_quickly, decode};
-use crate::echo::{PATH, PROTOCOL_VERSION, SESSION_HEADER, VERSION_HEADER};
+use crate::call::{CALL_METHOD, CallTemplate, check_fully, check_quickly, decode};
+use crate::echo::{METHOD_HEADER, NAME_HEADER, PATH, SESSION_HEADER, VERSION_HEADER};
+use crate::era::Era;
+
+const LIST_METHOD: &str = "tools/list";
 
 /// Where calls go and what they look like there.
 #[derive(Clone, Debug)]
@@ -28,24 +31,28 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// How it is spoken to.
+    pub(crate) era: Era,
     /// The call it takes.
     pub(crate) call: CallTemplate,
 }
 
-/// A client with an open session.
+/// A client that can call: with an open session, or in an era that needs none.
 #[derive(Debug)]
 pub(crate) struct Connection {
     target: Arc<Target>,
     sender: SendRequest<Full<Bytes>>,
     /// The head of every request; the session joins it once it is open.
     headers: HeaderMap,
+    /// The head of every call, made once because nothing in it changes from call to call.
+    call_headers: HeaderMap,
     /// Tells this client's texts from those of all others.
     number: usize,
     next_id: u64,
 }
 
 impl Connection {
-    /// Connects and opens a session.
+    /// Connects, and opens a session where there are any.
     pub(crate) async fn open(target: Arc<Target>, number: usize) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(target.address)
             .await
@@ -58,12 +65,17 @@ impl Connection {
         tokio::spawn(connection);
         let mut client = Self {
             headers: base_headers(target.address)?,
+            call_headers: HeaderMap::new(),
             target,
             sender,
             number,
             next_id: 1,
         };
-        client.initialize().await?;
+        match client.target.era {
+            Era::Session => client.initialize().await?,
+            Era::Stateless => client.name_revision(),
+        }
+        client.call_headers = client.headers_of(CALL_METHOD, Some(client.target.call.name()))?;
         Ok(client)
     }
 
@@ -75,7 +87,8 @@ impl Connection {
 
     async fn timed_call(&mut self) -> anyhow::Result<Timing> {
         let (id, text) = self.next_text();
-        let request = self.request(self.target.call.request(id, &text));
+        let body = self.target.call.request(self.target.era, id, &text);
+        let request = request(self.call_headers.clone(), body);
         // Whether the connection is free again after the last answer is bookkeeping of the generator.
         self.sender.ready().await?;
         let started = Instant::now();
@@ -99,16 +112,17 @@ impl Connection {
     /// One call whose answer is decoded and compared part by part.
     pub(crate) async fn call_checked(&mut self) -> anyhow::Result<()> {
         let (id, text) = self.next_text();
-        let body = self.target.call.request(id, &text);
-        let answer = self.exchange(id, body).await?;
-        check_fully(&answer, id, &text).with_context(|| self.failed("a call"))
+        let body = self.target.call.request(self.target.era, id, &text);
+        let answer = self.exchange(id, self.call_headers.clone(), body).await?;
+        check_fully(&answer, self.target.era, id, &text).with_context(|| self.failed("a call"))
     }
 
     /// The tools the target offers.
     pub(crate) async fn list_tools(&mut self) -> anyhow::Result<Vec<Value>> {
         let id = self.take_id();
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
-        let mut answer = self.exchange(id, Bytes::from(body.to_string())).await?;
+        let body = list_request(self.target.era, id);
+        let headers = self.headers_of(LIST_METHOD, None)?;
+        let mut answer = self.exchange(id, headers, body).await?;
         match answer["result"]["tools"].take() {
             Value::Array(tools) => Ok(tools),
             _ => bail!("{}: no tools in {answer}", self.failed("tools/list")),
@@ -118,28 +132,27 @@ impl Connection {
     async fn initialize(&mut self) -> anyhow::Result<()> {
         let id = self.take_id();
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
-            "protocolVersion": PROTOCOL_VERSION,
+            "protocolVersion": Era::Session.revision(),
             "capabilities": {},
             "clientInfo": {"name": "mcpproxy-bench", "version": env!("CARGO_PKG_VERSION")},
         }});
-        let response = self.send(Bytes::from(body.to_string())).await?;
+        let body = Bytes::from(body.to_string());
+        let response = self.send(self.headers.clone(), body).await?;
         let session = response.headers().get(SESSION_HEADER).cloned();
         let answer = self.read(id, response).await?;
         ensure!(
-            answer["result"]["protocolVersion"] == PROTOCOL_VERSION,
-            "{}: it does not speak {PROTOCOL_VERSION}: {answer}",
-            self.failed("initialize")
+            answer["result"]["protocolVersion"] == Era::Session.revision(),
+            "{}: it does not speak {}: {answer}",
+            self.failed("initialize"),
+            Era::Session.revision()
         );
-        self.headers.insert(
-            HeaderName::from_static(VERSION_HEADER),
-            HeaderValue::from_static(PROTOCOL_VERSION),
-        );
+        self.name_revision();
         if let Some(session) = session {
             self.headers
                 .insert(HeaderName::from_static(SESSION_HEADER), session);
         }
         let body = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        let response = self.send(body).await?;
+        let response = self.send(self.headers.clone(), body).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
         ensure!(
@@ -151,14 +164,47 @@ impl Connection {
         Ok(())
     }
 
-    async fn exchange(&mut self, id: u64, body: Bytes) -> anyhow::Result<Value> {
-        let response = self.send(body).await?;
+    /// From here on every request says which revision it is of.
+    fn name_revision(&mut self) {
+        self.headers.insert(
+            HeaderName::from_static(VERSION_HEADER),
+            HeaderValue::from_static(self.target.era.revision()),
+        );
+    }
+
+    /// The head of a request; without sessions it repeats the method and what the request names.
+    fn headers_of(&self, method: &'static str, name: Option<&str>) -> anyhow::Result<HeaderMap> {
+        let mut headers = self.headers.clone();
+        if self.target.era == Era::Stateless {
+            headers.insert(
+                HeaderName::from_static(METHOD_HEADER),
+                HeaderValue::from_static(method),
+            );
+            if let Some(name) = name {
+                let name = HeaderValue::from_str(name)?;
+                headers.insert(HeaderName::from_static(NAME_HEADER), name);
+            }
+        }
+        Ok(headers)
+    }
+
+    async fn exchange(
+        &mut self,
+        id: u64,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Value> {
+        let response = self.send(headers, body).await?;
         self.read(id, response).await
     }
 
-    async fn send(&mut self, body: Bytes) -> anyhow::Result<Response<Incoming>> {
+    async fn send(
+        &mut self,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Response<Incoming>> {
         self.sender.ready().await?;
-        Ok(self.sender.send_request(self.request(body)).await?)
+        Ok(self.sender.send_request(request(headers, body)).await?)
     }
 
     async fn read(&self, id: u64, response: Response<Incoming>) -> anyhow::Result<Value> {
@@ -172,14 +218,6 @@ impl Connection {
             String::from_utf8_lossy(&body)
         );
         decode(&body, is_event_stream(&head.headers), id).with_context(|| self.failed("a request"))
-    }
-
-    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_static(PATH);
-        *request.headers_mut() = self.headers.clone();
-        request
     }
 
     fn take_id(&mut self) -> u64 {
@@ -206,6 +244,28 @@ pub(crate) struct Timing {
     pub(crate) finished: Instant,
     /// From handing over the request to that moment.
     pub(crate) latency: Duration,
+}
+
+fn request(headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static(PATH);
+    *request.headers_mut() = headers;
+    request
+}
+
+fn list_request(era: Era, id: u64) -> Bytes {
+    // The introduction ends with the comma before the next member; there is none here.
+    let parameters = match era {
+        Era::Session => String::new(),
+        Era::Stateless => {
+            let introduction = era.introduction().trim_end_matches(',');
+            format!(r#","params":{{{introduction}}}"#)
+        }
+    };
+    Bytes::from(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{LIST_METHOD}"{parameters}}}"#
+    ))
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {

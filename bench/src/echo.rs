@@ -1,9 +1,11 @@
 //! The bare echo upstream: a small, correct MCP server over Streamable HTTP that does next to nothing.
 //!
+//! It speaks one era, so that whoever is measured with it cannot have spoken the other.
 //! It is the stricter of the two yardsticks: what a call to it costs directly is what the gateway is compared with,
 //! so anything slow in here would flatter the gateway. Must never do work that the protocol does not ask for.
 
 mod protocol;
+mod stateless;
 #[cfg(test)]
 mod tests;
 
@@ -29,13 +31,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub(crate) use protocol::PROTOCOL_VERSION;
+use crate::era::Era;
 use protocol::{INVALID_REQUEST, Message, Reply, error};
 
 /// The header that carries a session.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
-/// The header that carries the revision after the session is open.
+/// The header that carries the revision, in a session after it is open.
 pub(crate) const VERSION_HEADER: &str = "mcp-protocol-version";
+/// The header that repeats the method where there are no sessions.
+pub(crate) const METHOD_HEADER: &str = "mcp-method";
+/// The header that repeats the name of the tool that is called.
+pub(crate) const NAME_HEADER: &str = "mcp-name";
 /// The only path served.
 pub(crate) const PATH: &str = "/mcp";
 
@@ -53,10 +59,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Each worker is a thread with a runtime of its own, and connections are dealt out in turn. So every core can be
 /// used, no task ever moves between threads, and sixteen connections mean eight for each of two workers instead
 /// of whatever the kernel's wake-ups made of it.
-pub(crate) fn start(listener: StdListener, workers: usize) -> anyhow::Result<SocketAddr> {
+pub(crate) fn start(era: Era, listener: StdListener, workers: usize) -> anyhow::Result<SocketAddr> {
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
-    let state = Arc::new(State::default());
+    let state = Arc::new(State::new(era));
     let mut queues = Vec::new();
     for _ in 0..workers.max(1) {
         let (sender, receiver) = mpsc::channel(HAND_OVER_QUEUE);
@@ -68,8 +74,8 @@ pub(crate) fn start(listener: StdListener, workers: usize) -> anyhow::Result<Soc
     Ok(address)
 }
 
-#[derive(Default)]
 struct State {
+    era: Era,
     sessions: RwLock<HashSet<Uuid>>,
     /// What the tool `store` was given last.
     kept: Mutex<Option<Box<RawValue>>>,
@@ -78,7 +84,8 @@ struct State {
 /// The two bodies this server sends: a whole answer, or an event stream that stays open.
 enum EchoBody {
     Whole(Option<Bytes>),
-    Stream { opened: bool },
+    /// With what has to be sent on it first.
+    Stream(Option<Bytes>),
 }
 
 fn spawn_runtime<F>(name: &str, future: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<()>
@@ -147,10 +154,19 @@ async fn respond(state: &State, request: Request<Incoming>) -> Response<EchoBody
     if request.headers().contains_key(ORIGIN) {
         return plain(StatusCode::FORBIDDEN, Bytes::new());
     }
+    match state.era {
+        Era::Session => respond_in_session(state, request).await,
+        Era::Stateless if request.method() == Method::POST => post(state, request).await,
+        Era::Stateless => not_allowed("POST"),
+    }
+}
+
+async fn respond_in_session(state: &State, request: Request<Incoming>) -> Response<EchoBody> {
+    let revision = Era::Session.revision();
     if let Some(version) = request.headers().get(VERSION_HEADER)
-        && version != PROTOCOL_VERSION
+        && version != revision
     {
-        let message = format!("Unsupported MCP-Protocol-Version, expected: {PROTOCOL_VERSION}");
+        let message = format!("Unsupported MCP-Protocol-Version, expected: {revision}");
         return plain(
             StatusCode::BAD_REQUEST,
             error(None, INVALID_REQUEST, &message),
@@ -163,11 +179,7 @@ async fn respond(state: &State, request: Request<Incoming>) -> Response<EchoBody
     } else if request.method() == Method::DELETE {
         delete(state, request.headers())
     } else {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
-        response
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
-        response
+        not_allowed("POST, GET, DELETE")
     }
 }
 
@@ -185,23 +197,40 @@ async fn post(state: &State, request: Request<Incoming>) -> Response<EchoBody> {
         Ok(message) => message,
         Err(answer) => return plain(StatusCode::BAD_REQUEST, answer),
     };
-    if !message.opens_session()
-        && let Err(refusal) = state.session(&head.headers)
-    {
-        return refusal;
-    }
-    match message.reply() {
+    let reply = match state.era {
+        Era::Stateless => stateless::reply(&message, &head.headers),
+        Era::Session => {
+            if !message.opens_session()
+                && let Err(refusal) = state.session(&head.headers)
+            {
+                return refusal;
+            }
+            message.reply()
+        }
+    };
+    match reply {
         Reply::Answer(answer) => plain(StatusCode::OK, answer),
         Reply::Keep(answer, text) => {
             *state.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             plain(StatusCode::OK, answer)
         }
         Reply::Open(answer) => state.open(answer),
+        Reply::Refuse(status, answer) => plain(status, answer),
+        Reply::Listen(first) => listening(&head.headers, first),
         Reply::Accepted => empty(StatusCode::ACCEPTED),
     }
 }
 
 fn event_stream(state: &State, headers: &HeaderMap) -> Response<EchoBody> {
+    if let Err(refusal) = state.session(headers) {
+        return refusal;
+    }
+    // A comment makes the head of the answer leave at once; after that there is nothing to say.
+    listening(headers, Bytes::from_static(b": open\n\n"))
+}
+
+/// A stream that begins with `first`, for who can read streams.
+fn listening(headers: &HeaderMap, first: Bytes) -> Response<EchoBody> {
     let accepts = headers
         .get(ACCEPT)
         .and_then(|value| value.to_str().ok())
@@ -209,10 +238,7 @@ fn event_stream(state: &State, headers: &HeaderMap) -> Response<EchoBody> {
     if !accepts {
         return plain(StatusCode::NOT_ACCEPTABLE, Bytes::new());
     }
-    if let Err(refusal) = state.session(headers) {
-        return refusal;
-    }
-    let mut response = Response::new(EchoBody::Stream { opened: false });
+    let mut response = Response::new(EchoBody::Stream(Some(first)));
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -234,6 +260,14 @@ fn delete(state: &State, headers: &HeaderMap) -> Response<EchoBody> {
 }
 
 impl State {
+    fn new(era: Era) -> Self {
+        Self {
+            era,
+            sessions: RwLock::default(),
+            kept: Mutex::default(),
+        }
+    }
+
     /// The session a request belongs to, or the refusal: 400 without one, 404 for one that is not open.
     #[expect(
         clippy::result_large_err,
@@ -294,6 +328,14 @@ fn plain(status: StatusCode, json: Bytes) -> Response<EchoBody> {
     response
 }
 
+fn not_allowed(allowed: &'static str) -> Response<EchoBody> {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
 fn empty(status: StatusCode) -> Response<EchoBody> {
     let mut response = Response::new(EchoBody::Whole(None));
     *response.status_mut() = status;
@@ -310,20 +352,19 @@ impl Body for EchoBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
             Self::Whole(answer) => Poll::Ready(answer.take().map(|bytes| Ok(Frame::data(bytes)))),
-            // A comment makes the head of the answer leave at once; after that there is nothing to say. No waker
-            // is kept because nothing ever becomes ready: hyper notices by itself when the client goes.
-            Self::Stream { opened: true } => Poll::Pending,
-            Self::Stream { opened } => {
-                *opened = true;
-                Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": open\n\n")))))
-            }
+            // Nothing follows what is sent first. No waker is kept because nothing ever becomes ready: hyper notices
+            // by itself when the client goes.
+            Self::Stream(first) => match first.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                None => Poll::Pending,
+            },
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(answer) => answer.as_ref().is_none_or(Bytes::is_empty),
-            Self::Stream { .. } => false,
+            Self::Stream(_) => false,
         }
     }
 
@@ -333,7 +374,7 @@ impl Body for EchoBody {
                 let length = answer.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Stream { .. } => SizeHint::default(),
+            Self::Stream(_) => SizeHint::default(),
         }
     }
 }

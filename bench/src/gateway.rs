@@ -19,8 +19,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::client::{Connection, Target};
+use crate::era::Era;
 use crate::process::ProcessUse;
-use crate::upstream::Upstream;
+use crate::section::Section;
 
 /// The hidden command with which this program becomes the echo upstream.
 pub(crate) const ECHO_COMMAND: &str = "echo-upstream";
@@ -34,10 +35,19 @@ const ECHO_DEADLINE: Duration = Duration::from_secs(10);
 /// What a message shows of the log.
 const LOG_LINES: usize = 20;
 
-/// A running echo upstream.
-pub(crate) struct EchoProcess {
+/// What stands behind a gateway.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behind {
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// How it is spoken to.
+    pub(crate) era: Era,
+}
+
+/// A running echo upstream.
+pub(crate) struct EchoProcess {
+    /// Where it is, for clients and gateways.
+    pub(crate) at: Behind,
     /// Its standard input is held open: the upstream ends when we do, however we end.
     _child: Child,
 }
@@ -70,9 +80,9 @@ pub(crate) fn find_binary(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 
 impl EchoProcess {
     /// Starts this program again as the echo upstream.
-    pub(crate) async fn start(upstream: Upstream) -> anyhow::Result<Self> {
+    pub(crate) async fn start(section: Section) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args([ECHO_COMMAND, upstream.name()])
+            .args([ECHO_COMMAND, section.upstream.name(), section.era.name()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -89,22 +99,25 @@ impl EchoProcess {
             .parse()
             .with_context(|| format!("The echo upstream said no address: {line:?}"))?;
         Ok(Self {
-            address,
+            at: Behind {
+                address,
+                era: section.era,
+            },
             _child: child,
         })
     }
 }
 
 impl GatewayProcess {
-    /// Starts a gateway with a fresh data directory in front of `upstream`.
-    pub(crate) fn start(binary: &Path, upstream: SocketAddr) -> anyhow::Result<Self> {
+    /// Starts a gateway with a fresh data directory in front of `upstream`, to which it speaks in the upstream's era.
+    pub(crate) fn start(binary: &Path, upstream: Behind) -> anyhow::Result<Self> {
         Self::start_with(binary, upstream, &std::env::temp_dir(), &json!({}))
     }
 
     /// The same with its data directory on a chosen disk, and with more than the defaults in its configuration.
     pub(crate) fn start_with(
         binary: &Path,
-        upstream: SocketAddr,
+        upstream: Behind,
         folder: &Path,
         setting: &Value,
     ) -> anyhow::Result<Self> {
@@ -175,7 +188,7 @@ impl GatewayProcess {
         self.child.kill().await
     }
 
-    /// Repeats an attempt with a new session each time until it succeeds.
+    /// Repeats an attempt with a new client each time until it succeeds.
     async fn until(
         &mut self,
         target: &Target,
@@ -215,10 +228,12 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
-fn configuration(listen: SocketAddr, upstream: SocketAddr, setting: &Value) -> String {
+fn configuration(listen: SocketAddr, upstream: Behind, setting: &Value) -> String {
+    let url = format!("http://{}/mcp", upstream.address);
     let mut configuration = json!({
         "listen": listen.to_string(),
-        "mcpServers": { "echo": { "url": format!("http://{upstream}/mcp") } },
+        // Left to itself the gateway would speak the newest era that the upstream knows, whatever the section says.
+        "mcpServers": { "echo": { "url": url, "protocol": upstream.era.protocol() } },
     });
     for (key, value) in setting.as_object().into_iter().flatten() {
         configuration[key] = value.clone();
@@ -254,19 +269,26 @@ mod tests {
     }
 
     #[test]
-    fn configuration_names_both_addresses_and_what_else_is_set() {
-        let written = configuration(
-            "127.0.0.1:1".parse().unwrap(),
-            "127.0.0.1:2".parse().unwrap(),
-            &json!({ "activity": { "durability": "balanced" } }),
-        );
-        let read: Value = serde_json::from_str(&written).unwrap();
-        let expected = json!({
-            "listen": "127.0.0.1:1",
-            "mcpServers": { "echo": { "url": "http://127.0.0.1:2/mcp" } },
-            "activity": { "durability": "balanced" }
-        });
-        assert_eq!(read, expected);
+    fn configuration_names_both_addresses_the_era_and_what_else_is_set() {
+        for (era, protocol) in [(Era::Session, "legacy"), (Era::Stateless, "modern")] {
+            let upstream = Behind {
+                address: "127.0.0.1:2".parse().unwrap(),
+                era,
+            };
+            let written = configuration(
+                "127.0.0.1:1".parse().unwrap(),
+                upstream,
+                &json!({ "activity": { "durability": "balanced" } }),
+            );
+            let read: Value = serde_json::from_str(&written).unwrap();
+            let server = json!({ "url": "http://127.0.0.1:2/mcp", "protocol": protocol });
+            let expected = json!({
+                "listen": "127.0.0.1:1",
+                "mcpServers": { "echo": server },
+                "activity": { "durability": "balanced" }
+            });
+            assert_eq!(read, expected);
+        }
     }
 
     #[test]
@@ -290,11 +312,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_gateway_that_ends_at_once_is_reported_with_its_status() {
-        let upstream = free_address().unwrap();
+        let upstream = Behind {
+            address: free_address().unwrap(),
+            era: Era::Session,
+        };
         let mut gateway = GatewayProcess::start(Path::new("/bin/false"), upstream).unwrap();
         let target = Target {
             name: "gateway",
             address: gateway.address,
+            era: upstream.era,
             call: CallTemplate::through_gateway(Operation::Read),
         };
         let message = gateway.first_list(&target).await.unwrap_err().to_string();

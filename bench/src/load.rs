@@ -110,7 +110,7 @@ impl Generator {
         Ok(Self { lanes })
     }
 
-    /// Opens `clients` sessions on each target, dealt out over the lanes, and checks one full answer on each.
+    /// Opens `clients` clients on each target, dealt out over the lanes, and checks one full answer on each.
     pub(crate) async fn connect(
         &self,
         direct: &Arc<Target>,
@@ -268,33 +268,41 @@ mod tests {
 
     use super::*;
     use crate::call::{CallTemplate, Operation};
+    use crate::era::Era;
+    use crate::section::{Eras, Section};
     use crate::upstream::Upstream;
 
     /// Enough for many calls; no test depends on how many.
     const LENGTH: Duration = Duration::from_millis(50);
 
     fn target(name: &'static str, call: CallTemplate) -> Arc<Target> {
-        target_on(Upstream::Bare, name, call)
+        let section = Section {
+            upstream: Upstream::Bare,
+            era: Era::Session,
+        };
+        target_on(section, name, call)
     }
 
-    fn target_on(upstream: Upstream, name: &'static str, call: CallTemplate) -> Arc<Target> {
+    fn target_on(section: Section, name: &'static str, call: CallTemplate) -> Arc<Target> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Arc::new(Target {
             name,
-            address: upstream.start(listener, 2).unwrap(),
+            address: section.upstream.start(section.era, listener, 2).unwrap(),
+            era: section.era,
             call,
         })
     }
 
     #[tokio::test]
-    async fn every_call_of_both_operations_to_both_upstreams_is_counted_once() {
-        for (upstream, operation) in [
-            (Upstream::Bare, Operation::Read),
-            (Upstream::Bare, Operation::Write),
-            (Upstream::Sdk, Operation::Read),
-            (Upstream::Sdk, Operation::Write),
-        ] {
-            let target = target_on(upstream, "echo", CallTemplate::direct(operation));
+    async fn every_call_of_both_operations_to_both_upstreams_in_both_eras_is_counted_once() {
+        let of = |upstream| Section::chosen(Eras::Both, Some(upstream));
+        let sections = [of(Upstream::Bare), of(Upstream::Sdk)].concat();
+        let both = [Operation::Read, Operation::Write];
+        let all = sections
+            .into_iter()
+            .flat_map(|section| both.map(|one| (section, one)));
+        for (section, operation) in all {
+            let target = target_on(section, "echo", CallTemplate::direct(operation));
             let generator = Generator::start(2).unwrap();
             generator.connect(&target, &target, 5).await.unwrap();
             let mut all = Tally::default();

@@ -8,6 +8,7 @@ mod call;
 mod client;
 mod contract;
 mod echo;
+mod era;
 mod gateway;
 mod load;
 mod log;
@@ -15,6 +16,7 @@ mod measure;
 mod process;
 mod report;
 mod sdk;
+mod section;
 mod stats;
 mod upstream;
 
@@ -25,11 +27,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::call::Operation;
+use crate::era::Era;
 use crate::measure::Subject;
+use crate::section::{Eras, Section};
 use crate::upstream::Upstream;
 
 /// Measures what a call through the gateway costs over the same call made directly.
@@ -52,7 +56,11 @@ struct Arguments {
     #[arg(long, value_enum, default_value_t = Operation::Read)]
     operation: Operation,
 
-    /// The upstream behind both sides; without it one after the other
+    /// What clients, gateway and upstream speak with each other
+    #[arg(long, value_enum, default_value_t = Eras::Both)]
+    era: Eras,
+
+    /// The upstream behind both sides; without it one after the other, only the bare one where there are no sessions
     #[arg(long, value_enum)]
     upstream: Option<Upstream>,
 
@@ -75,13 +83,15 @@ enum Other {
     EchoUpstream {
         /// How it is built
         upstream: Upstream,
+        /// What it has to speak
+        era: Era,
     },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
-        Some(Other::EchoUpstream { upstream }) => serve_echo(upstream),
+        Some(Other::EchoUpstream { upstream, era }) => serve_echo(upstream, era),
         Some(Other::Log(arguments)) => report(log::run(arguments, progress)),
         Some(Other::Contract(arguments)) => report(contract::run(arguments, progress)),
         None => report(run(arguments)),
@@ -121,32 +131,29 @@ async fn run(arguments: Arguments) -> anyhow::Result<String> {
         Some(path) => Some(gateway::find_binary(Some(path))?),
         None => None,
     };
-    let chosen = arguments
-        .upstream
-        .map_or_else(|| Upstream::value_variants().to_vec(), |one| vec![one]);
-    let mut sections = Vec::new();
-    for upstream in chosen {
+    let mut measured = Vec::new();
+    for section in Section::chosen(arguments.era, arguments.upstream) {
         let subject = Subject {
             binary: &binary,
             baseline: baseline.as_deref(),
-            upstream,
+            section,
             operation: arguments.operation,
             level_time: Duration::from_secs(arguments.seconds),
         };
-        sections.push(measure::run(subject, progress).await?);
+        measured.push(measure::run(subject, progress).await?);
     }
     Ok(if arguments.json {
-        format!("{:#}\n", report::json(&sections))
+        format!("{:#}\n", report::json(&measured))
     } else {
-        report::table(&sections)
+        report::table(&measured)
     })
 }
 
 /// Becomes the echo upstream: says where it listens and stays until whoever started it is gone.
-fn serve_echo(upstream: Upstream) -> anyhow::Result<()> {
+fn serve_echo(upstream: Upstream, era: Era) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let workers = std::thread::available_parallelism()?.get();
-    let address = upstream.start(listener, workers)?;
+    let address = upstream.start(era, listener, workers)?;
     writeln!(io::stdout().lock(), "{address}")?;
     let mut ignored = [0; 64];
     while io::stdin().lock().read(&mut ignored)? > 0 {}

@@ -11,11 +11,12 @@ use anyhow::{anyhow, ensure};
 
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
-use crate::gateway::{EchoProcess, GatewayProcess};
+use crate::era::Era;
+use crate::gateway::{Behind, EchoProcess, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::process::Memory;
+use crate::section::Section;
 use crate::stats::{P50, P99, Samples, float, microseconds};
-use crate::upstream::Upstream;
 
 /// The numbers of clients that are measured.
 pub(crate) const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -29,26 +30,26 @@ pub(crate) const SLICE: Duration = Duration::from_millis(250);
 /// The uncounted part before it.
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// What is to be measured with one upstream.
+/// What is to be measured for one section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     /// The gateway.
     pub(crate) binary: &'a Path,
     /// Another gateway that it is compared with, in place of the upstream itself.
     pub(crate) baseline: Option<&'a Path>,
-    /// How the upstream is built.
-    pub(crate) upstream: Upstream,
+    /// Which upstream, and what is spoken.
+    pub(crate) section: Section,
     /// What the measured call does.
     pub(crate) operation: Operation,
     /// The time for each number of clients, both sides together.
     pub(crate) level_time: Duration,
 }
 
-/// All that one run with one upstream measured.
+/// All that was measured for one section.
 #[derive(Debug)]
 pub(crate) struct Measurements {
-    /// How the upstream of both sides is built.
-    pub(crate) upstream: Upstream,
+    /// Which upstream both sides have, and what was spoken.
+    pub(crate) section: Section,
     /// What the measured call does.
     pub(crate) operation: Operation,
     /// What the gateway was compared with.
@@ -104,42 +105,42 @@ pub(crate) struct Measured {
     pub(crate) p99: Duration,
 }
 
-/// Runs everything with one upstream.
+/// Runs everything of one section.
 pub(crate) async fn run(
     subject: Subject<'_>,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Measurements> {
     let Subject {
         binary,
-        upstream,
+        section,
         operation,
         level_time,
         ..
     } = subject;
     let cores = std::thread::available_parallelism()?.get();
-    let progress = |step: &str| progress(&format!("{} upstream: {step}", upstream.name()));
-    let echo = EchoProcess::start(upstream).await?;
+    let progress = |step: &str| progress(&format!("{}: {step}", section.name()));
+    let echo = EchoProcess::start(section).await?;
     progress("measuring starts");
-    let starts = measure_starts(binary, &echo, operation).await?;
+    let starts = measure_starts(binary, echo.at, operation).await?;
 
-    let mut gateway = GatewayProcess::start(binary, echo.address)?;
-    let through = gateway_target("gateway", &gateway, operation);
+    let mut gateway = GatewayProcess::start(binary, echo.at)?;
+    let through = gateway_target("gateway", &gateway, section.era, operation);
     gateway.first_call(&through).await?;
     progress("measuring idle memory");
     tokio::time::sleep(IDLE).await;
     let memory_before = gateway.usage()?.memory;
 
     let mut baseline = match subject.baseline {
-        Some(binary) => Some(GatewayProcess::start(binary, echo.address)?),
+        Some(binary) => Some(GatewayProcess::start(binary, echo.at)?),
         None => None,
     };
     let other = match &mut baseline {
         Some(process) => {
-            let target = gateway_target("baseline", process, operation);
+            let target = gateway_target("baseline", process, section.era, operation);
             process.first_call(&target).await?;
             target
         }
-        None => direct_target(&echo, operation),
+        None => direct_target(echo.at, operation),
     };
     let name = other.name;
     let plan = Plan {
@@ -161,7 +162,7 @@ pub(crate) async fn run(
         baseline.stop().await?;
     }
     Ok(Measurements {
-        upstream,
+        section,
         operation,
         other: name,
         cores,
@@ -174,13 +175,13 @@ pub(crate) async fn run(
 
 async fn measure_starts(
     binary: &Path,
-    upstream: &EchoProcess,
+    upstream: Behind,
     operation: Operation,
 ) -> anyhow::Result<Samples> {
     let mut starts = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
-        let mut gateway = GatewayProcess::start(binary, upstream.address)?;
-        let target = gateway_target("gateway", &gateway, operation);
+        let mut gateway = GatewayProcess::start(binary, upstream)?;
+        let target = gateway_target("gateway", &gateway, upstream.era, operation);
         let elapsed = gateway.first_list(&target).await?;
         starts.push(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         gateway.stop().await?;
@@ -304,18 +305,25 @@ impl Measured {
     }
 }
 
-fn direct_target(upstream: &EchoProcess, operation: Operation) -> Target {
+fn direct_target(upstream: Behind, operation: Operation) -> Target {
     Target {
         name: "direct",
         address: upstream.address,
+        era: upstream.era,
         call: CallTemplate::direct(operation),
     }
 }
 
-fn gateway_target(name: &'static str, gateway: &GatewayProcess, operation: Operation) -> Target {
+fn gateway_target(
+    name: &'static str,
+    gateway: &GatewayProcess,
+    era: Era,
+    operation: Operation,
+) -> Target {
     Target {
         name,
         address: gateway.address,
+        era,
         call: CallTemplate::through_gateway(operation),
     }
 }

@@ -10,29 +10,21 @@ use crate::measure::{Level, Measured, Measurements, Pair};
 use crate::process::Memory;
 use crate::stats::{P50, microseconds};
 
-/// The report as text: a section for each upstream, one number to a line.
+/// The report as text: one number to a line.
 pub(crate) fn table(runs: &[Measurements]) -> String {
     runs.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
-/// The report as JSON: a member for each upstream.
+/// The report as JSON: a member for each section.
 pub(crate) fn json(runs: &[Measurements]) -> Value {
     let members = runs
         .iter()
-        .map(|run| (run.upstream.name().to_owned(), section_json(run)));
+        .map(|run| (run.section.name(), section_json(run)));
     Value::Object(members.collect())
 }
 
 fn section(run: &Measurements) -> String {
-    let mut table = Table {
-        text: format!(
-            "{} upstream: {} calls, gateway against {}, {} cores\n\n",
-            run.upstream.name(),
-            run.operation.name(),
-            run.other,
-            run.cores
-        ),
-    };
+    let mut table = Table { text: heading(run) };
     table.row("", "gateway", run.other, "");
     for level in &run.levels {
         table.latency(level);
@@ -53,6 +45,22 @@ fn section(run: &Measurements) -> String {
     table.text
 }
 
+/// What the numbers below it are about; above all what was spoken, without which they say nothing.
+fn heading(run: &Measurements) -> String {
+    let (name, era) = (run.section.name(), run.section.era);
+    format!(
+        "{name}: {} upstream, {} calls, gateway against {}, {} cores\n\
+         {} era on both faces: clients speak {}, the gateway speaks to its server with protocol {}\n\n",
+        run.section.upstream.name(),
+        run.operation.name(),
+        run.other,
+        run.cores,
+        era.name(),
+        era.revision(),
+        era.protocol(),
+    )
+}
+
 fn section_json(run: &Measurements) -> Value {
     let memory =
         |memory: Memory| json!({ "rss_kib": memory.resident, "pss_kib": memory.proportional });
@@ -60,7 +68,12 @@ fn section_json(run: &Measurements) -> Value {
         let time = run.starts.percentile(permille);
         time.map(|time| rounded(time.as_secs_f64() * 1e3))
     };
+    let era = run.section.era;
     json!({
+        "upstream": run.section.upstream.name(),
+        "era": era.name(),
+        "client_revision": era.revision(),
+        "server_protocol": era.protocol(),
         "operation": run.operation.name(),
         "compared_with": run.other,
         "cores": run.cores,
@@ -197,6 +210,8 @@ fn mebibytes(kibibytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::call::Operation;
+    use crate::era::Era;
+    use crate::section::Section;
     use crate::stats::Samples;
     use crate::upstream::Upstream;
 
@@ -209,7 +224,7 @@ mod tests {
         }
     }
 
-    fn example(upstream: Upstream) -> Measurements {
+    fn example(upstream: Upstream, era: Era) -> Measurements {
         let level = |clients| Level {
             clients,
             direct: measured(20_000.0, 40, 90),
@@ -221,7 +236,7 @@ mod tests {
             processor_of_baseline: None,
         };
         Measurements {
-            upstream,
+            section: Section { upstream, era },
             operation: Operation::Read,
             other: "direct",
             cores: 2,
@@ -240,7 +255,7 @@ mod tests {
 
     #[test]
     fn table_has_a_line_for_every_number() {
-        let text = table(&[example(Upstream::Bare)]);
+        let text = table(&[example(Upstream::Bare, Era::Session)]);
         let check = |line_start: &str, parts: &[&str]| {
             let line = text
                 .lines()
@@ -271,24 +286,41 @@ mod tests {
     }
 
     #[test]
-    fn each_upstream_has_a_section_of_its_own() {
-        let both = [Upstream::Bare, Upstream::Sdk].map(example);
-        let text = table(&both);
-        let (bare, sdk) = text.split_once("\n\nsdk upstream: read calls").unwrap();
-        assert!(bare.starts_with("bare upstream: read calls"), "{bare}");
-        for section in [bare, sdk] {
+    fn each_upstream_in_each_era_has_a_section_that_says_what_was_spoken() {
+        let all = [
+            example(Upstream::Bare, Era::Session),
+            example(Upstream::Sdk, Era::Session),
+            example(Upstream::Bare, Era::Stateless),
+        ];
+        let text = table(&all);
+        let (bare, rest) = text.split_once("\n\nsdk: sdk upstream, read").unwrap();
+        let stateless = "\n\nbare-stateless: bare upstream, read";
+        let (sdk, stateless) = rest.split_once(stateless).unwrap();
+        assert!(bare.starts_with("bare: bare upstream, read"), "{bare}");
+        let old = "session era on both faces: clients speak 2025-11-25, the gateway speaks to its server with protocol legacy";
+        let new = "stateless era on both faces: clients speak 2026-07-28, the gateway speaks to its server with protocol modern";
+        for (section, era) in [(bare, old), (sdk, old), (stateless, new)] {
+            assert_eq!(section.lines().nth(1), Some(era));
             assert_eq!(section.matches("latency p50, 1 client").count(), 1);
             assert_eq!(section.matches("start to first tools/list").count(), 1);
         }
-        let report = json(&both);
-        let members: Vec<_> = report.as_object().unwrap().keys().collect();
-        assert_eq!(members, ["bare", "sdk"]);
-        assert_eq!(report["bare"], report["sdk"]);
+        let report = json(&all);
+        let mut members: Vec<_> = report.as_object().unwrap().keys().collect();
+        members.sort();
+        assert_eq!(members, ["bare", "bare-stateless", "sdk"]);
+        let spoken = |section: &str| {
+            let members = ["upstream", "era", "client_revision", "server_protocol"];
+            members.map(|member| report[section][member].as_str().unwrap().to_owned())
+        };
+        assert_eq!(spoken("sdk"), ["sdk", "session", "2025-11-25", "legacy"]);
+        let expected = ["bare", "stateless", "2026-07-28", "modern"];
+        assert_eq!(spoken("bare-stateless"), expected);
+        assert_eq!(report["bare"]["levels"], report["bare-stateless"]["levels"]);
     }
 
     #[test]
     fn json_has_the_same_numbers() {
-        let report = &json(&[example(Upstream::Sdk)])["sdk"];
+        let report = &json(&[example(Upstream::Sdk, Era::Session)])["sdk"];
         assert_eq!(report["operation"], "read");
         assert_eq!(report["levels"][1]["clients"], 64);
         assert_eq!(report["levels"][0]["share_of_direct"], 0.4);

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use clap::ValueEnum;
 
+use crate::era::Era;
 use crate::{echo, sdk};
 
 /// How the echo upstream is built.
@@ -28,9 +29,17 @@ impl Upstream {
     }
 
     /// Serves `listener` from `workers` threads until the process ends, and says where.
-    pub(crate) fn start(self, listener: TcpListener, workers: usize) -> anyhow::Result<SocketAddr> {
+    ///
+    /// The bare one then speaks this era and no other. The SDK's speaks both, as it does by default: who asks it
+    /// decides.
+    pub(crate) fn start(
+        self,
+        era: Era,
+        listener: TcpListener,
+        workers: usize,
+    ) -> anyhow::Result<SocketAddr> {
         match self {
-            Self::Bare => echo::start(listener, workers),
+            Self::Bare => echo::start(era, listener, workers),
             Self::Sdk => sdk::start(listener, workers),
         }
     }

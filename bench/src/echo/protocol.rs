@@ -1,22 +1,20 @@
-//! The JSON-RPC half of the echo upstream: bytes in, bytes out.
+//! The JSON-RPC half of the echo upstream: bytes in, bytes out, and the era with sessions.
 //!
 //! Values that only travel through (ids, the echoed text) stay the bytes they came as. Must never do I/O.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-/// The one protocol revision this server speaks.
-pub(crate) const PROTOCOL_VERSION: &str = "2025-11-25";
 
 /// JSON that cannot be read, or is no single message.
 pub(super) const PARSE_ERROR: i32 = -32700;
 /// JSON that is no JSON-RPC message, or one that may not come now.
 pub(super) const INVALID_REQUEST: i32 = -32600;
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
+pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const INVALID_PARAMS: i32 = -32602;
 
 const INITIALIZE_RESULT: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"#,
@@ -25,13 +23,14 @@ const INITIALIZE_RESULT: &str = concat!(
     r#""}}"#
 );
 
-const TOOLS_RESULT: &str = concat!(
-    r#"{"tools":[{"name":"echo","description":"Answers with the text it was given.","#,
+/// The member of a result that holds both tools.
+pub(super) const TOOLS: &str = concat!(
+    r#""tools":[{"name":"echo","description":"Answers with the text it was given.","#,
     r#""inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]},"#,
     r#""annotations":{"readOnlyHint":true}},"#,
     r#"{"name":"store","description":"Keeps the text in place of the one before it, and answers with it.","#,
     r#""inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]},"#,
-    r#""annotations":{"readOnlyHint":false,"destructiveHint":false}}]}"#
+    r#""annotations":{"readOnlyHint":false,"destructiveHint":false}}]"#
 );
 
 /// One message of a client: a request, a notification, or an answer to something we never asked.
@@ -40,9 +39,9 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
+    pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
+    pub(super) method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
 }
@@ -52,10 +51,14 @@ pub(super) struct Message<'a> {
 pub(super) enum Reply {
     /// A new session, and the answer that opens it.
     Open(Bytes),
-    /// An answer inside a session.
+    /// An answer, inside a session where there are any.
     Answer(Bytes),
-    /// An answer inside a session, after the text (as JSON) was kept.
+    /// The same after the text (as JSON) was kept.
     Keep(Bytes, Box<RawValue>),
+    /// An answer that the status of HTTP has to speak of as well.
+    Refuse(StatusCode, Bytes),
+    /// A stream that begins with this event and stays open.
+    Listen(Bytes),
     /// Nothing to say: a notification or an answer.
     Accepted,
 }
@@ -94,16 +97,21 @@ impl<'a> Message<'a> {
         self.method.as_deref() == Some("initialize")
     }
 
-    /// The answer to this message.
+    /// The parameters as JSON.
+    pub(super) fn parameters(&self) -> &'a str {
+        self.params.map_or("null", RawValue::get)
+    }
+
+    /// The answer to this message in a session.
     pub(super) fn reply(&self) -> Reply {
         let (Some(id), Some(method)) = (self.id, self.method.as_deref()) else {
             return Reply::Accepted;
         };
         match method {
             "tools/call" => self.call(id),
-            "tools/list" => Reply::Answer(result(id, TOOLS_RESULT)),
-            "ping" => Reply::Answer(result(id, "{}")),
-            "initialize" => Reply::Open(result(id, INITIALIZE_RESULT)),
+            "tools/list" => Reply::Answer(result(id, &["{", TOOLS, "}"])),
+            "ping" => Reply::Answer(result(id, &["{}"])),
+            "initialize" => Reply::Open(result(id, &[INITIALIZE_RESULT])),
             other => Reply::Answer(error(
                 Some(id),
                 METHOD_NOT_FOUND,
@@ -113,32 +121,47 @@ impl<'a> Message<'a> {
     }
 
     fn call(&self, id: &RawValue) -> Reply {
-        let params = self.params.map_or("null", RawValue::get);
-        let params: CallParams<'_> = match serde_json::from_str(params) {
-            Ok(params) => params,
+        match serde_json::from_str::<CallParams<'_>>(self.parameters()) {
+            Ok(params) => call(id, "", &params.name, params.arguments),
             Err(cause) => {
                 let message = format!("Invalid params: {cause}");
-                return Reply::Answer(error(Some(id), INVALID_PARAMS, &message));
+                Reply::Answer(error(Some(id), INVALID_PARAMS, &message))
             }
-        };
-        let keeps = match params.name.as_ref() {
-            "echo" => false,
-            "store" => true,
-            other => {
-                let message = format!("Unknown tool: {other}");
-                return Reply::Answer(error(Some(id), INVALID_PARAMS, &message));
-            }
-        };
-        match text_argument(params.arguments) {
-            Some(text) if keeps => Reply::Keep(tool_result(id, text.get(), false), text.to_owned()),
-            Some(text) => Reply::Answer(tool_result(id, text.get(), false)),
-            None => Reply::Answer(tool_result(
-                id,
-                r#""Invalid arguments: text must be a string""#,
-                true,
-            )),
         }
     }
+}
+
+/// The answer to a call; its result begins with `members`, as JSON up to the next member.
+pub(super) fn call(
+    id: &RawValue,
+    members: &str,
+    name: &str,
+    arguments: Option<&RawValue>,
+) -> Reply {
+    let keeps = match name {
+        "echo" => false,
+        "store" => true,
+        other => {
+            let message = format!("Unknown tool: {other}");
+            return Reply::Answer(error(Some(id), INVALID_PARAMS, &message));
+        }
+    };
+    let Some(text) = text_argument(arguments) else {
+        let complaint = r#""Invalid arguments: text must be a string""#;
+        return Reply::Answer(tool_result(id, members, complaint, true));
+    };
+    let answer = tool_result(id, members, text.get(), false);
+    if keeps {
+        Reply::Keep(answer, text.to_owned())
+    } else {
+        Reply::Answer(answer)
+    }
+}
+
+/// A JSON-RPC answer with a result that is put together from these parts.
+pub(super) fn result(id: &RawValue, parts: &[&str]) -> Bytes {
+    let head = [r#"{"jsonrpc":"2.0","id":"#, id.get(), r#","result":"#];
+    Bytes::from([&head, parts, &["}"]].concat().concat())
 }
 
 /// A JSON-RPC error answer; without an id when the request's own could not be read.
@@ -160,29 +183,18 @@ fn text_argument(arguments: Option<&RawValue>) -> Option<&RawValue> {
         .then_some(arguments.text)
 }
 
-fn result(id: &RawValue, result: &str) -> Bytes {
-    concat(&[
+/// One allocation of the exact size for the whole answer, because this is what is measured.
+fn tool_result(id: &RawValue, members: &str, json_text: &str, is_error: bool) -> Bytes {
+    let parts = [
         r#"{"jsonrpc":"2.0","id":"#,
         id.get(),
-        r#","result":"#,
-        result,
-        "}",
-    ])
-}
-
-fn tool_result(id: &RawValue, json_text: &str, is_error: bool) -> Bytes {
-    concat(&[
-        r#"{"jsonrpc":"2.0","id":"#,
-        id.get(),
-        r#","result":{"content":[{"type":"text","text":"#,
+        r#","result":{"#,
+        members,
+        r#""content":[{"type":"text","text":"#,
         json_text,
         r#"}],"isError":"#,
         if is_error { "true" } else { "false" },
         "}}",
-    ])
-}
-
-/// One allocation of the exact size for the whole answer.
-fn concat(parts: &[&str]) -> Bytes {
+    ];
     Bytes::from(parts.concat())
 }

@@ -1,12 +1,14 @@
 //! The protocol of the echo upstream over a real socket, spoken byte by byte.
 
+mod stateless;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::PROTOCOL_VERSION;
+use crate::era::Era;
 
 /// Far beyond any answer on loopback; it only keeps a broken server from hanging the tests.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -36,7 +38,7 @@ impl Client {
     fn opened(address: SocketAddr) -> Self {
         let mut client = Self::connect(address);
         let answer = client.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-            "params": {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}}}));
+            "params": {"protocolVersion": Era::Session.revision(), "capabilities": {}}}));
         assert_eq!(answer.status, 200);
         client.session = Some(answer.header("mcp-session-id").to_owned());
         client
@@ -95,6 +97,16 @@ impl Client {
         self.stream.read_exact(&mut answer.body).unwrap();
         answer
     }
+
+    /// The next chunk of a body without an end.
+    fn read_chunk(&mut self) -> String {
+        let mut length = String::new();
+        self.stream.read_line(&mut length).unwrap();
+        let length = usize::from_str_radix(length.trim_end(), 16).unwrap();
+        let mut chunk = vec![0; length];
+        self.stream.read_exact(&mut chunk).unwrap();
+        String::from_utf8(chunk).unwrap()
+    }
 }
 
 impl Answer {
@@ -113,7 +125,11 @@ impl Answer {
 }
 
 fn server() -> SocketAddr {
-    super::start(TcpListener::bind("127.0.0.1:0").unwrap(), 2).unwrap()
+    server_of(Era::Session)
+}
+
+fn server_of(era: Era) -> SocketAddr {
+    super::start(era, TcpListener::bind("127.0.0.1:0").unwrap(), 2).unwrap()
 }
 
 fn call(id: &Value, name: &str, arguments: &Value) -> Value {

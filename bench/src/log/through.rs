@@ -14,10 +14,18 @@ use super::disk::{Disk, Flush};
 use super::place::Place;
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
+use crate::era::Era;
 use crate::gateway::{EchoProcess, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::measure::{CLIENTS, Measured, SETTLE, SLICE};
+use crate::section::Section;
 use crate::upstream::Upstream;
+
+/// What all of it is measured with. One era is enough, because it is the log that is measured.
+const SECTION: Section = Section {
+    upstream: Upstream::Bare,
+    era: Era::Session,
+};
 
 /// How many slices one round has: each of the three ways, and the disk.
 const TURNS: u32 = 4;
@@ -66,7 +74,7 @@ pub(crate) async fn measure(
 
 impl Cast {
     async fn start(place: &Place, binary: &Path) -> anyhow::Result<Self> {
-        let echo = EchoProcess::start(Upstream::Bare).await?;
+        let echo = EchoProcess::start(SECTION).await?;
         let start = async |durability: &str| {
             let mut setting = place.store_setting();
             setting["activity"] = json!({ "durability": durability });
@@ -89,7 +97,8 @@ impl Cast {
     ) -> anyhow::Result<Through> {
         let direct = Arc::new(Target {
             name: "direct",
-            address: self.echo.address,
+            address: self.echo.at.address,
+            era: SECTION.era,
             call: CallTemplate::direct(Operation::Write),
         });
         let cores = std::thread::available_parallelism()?.get();
@@ -141,7 +150,7 @@ async fn start(
     echo: &EchoProcess,
     setting: &Value,
 ) -> anyhow::Result<GatewayProcess> {
-    let mut gateway = GatewayProcess::start_with(binary, echo.address, folder, setting)?;
+    let mut gateway = GatewayProcess::start_with(binary, echo.at, folder, setting)?;
     let target = target(&gateway);
     gateway.first_call(&target).await?;
     Ok(gateway)
@@ -151,6 +160,7 @@ fn target(gateway: &GatewayProcess) -> Target {
     Target {
         name: "gateway",
         address: gateway.address,
+        era: SECTION.era,
         call: CallTemplate::through_gateway(Operation::Write),
     }
 }

@@ -9,21 +9,30 @@ use serde_json::json;
 
 use crate::call::{CallTemplate, Operation, decode};
 use crate::client::{Connection, Target};
-use crate::echo::PROTOCOL_VERSION;
+use crate::era::Era;
+use crate::section::Section;
 use crate::upstream::Upstream;
 
 /// Far beyond any answer on loopback; it only keeps a broken server from hanging the tests.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-fn server(upstream: Upstream) -> SocketAddr {
+fn server(section: Section) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    upstream.start(listener, 2).unwrap()
+    section.upstream.start(section.era, listener, 2).unwrap()
 }
 
-async fn open(address: SocketAddr, call: CallTemplate) -> Connection {
+fn sdk(era: Era) -> Section {
+    Section {
+        upstream: Upstream::Sdk,
+        era,
+    }
+}
+
+async fn open(address: SocketAddr, era: Era, call: CallTemplate) -> Connection {
     let target = Target {
         name: "sdk",
         address,
+        era,
         call,
     };
     within(Connection::open(Arc::new(target), 0)).await.unwrap()
@@ -38,7 +47,7 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
 /// Opens a session as a client that names `host`; the whole answer, head included.
 fn initialize(address: SocketAddr, host: &str) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": PROTOCOL_VERSION, "capabilities": {},
+        "protocolVersion": Era::Session.revision(), "capabilities": {},
         "clientInfo": {"name": "test", "version": "0"}}})
     .to_string();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -58,7 +67,7 @@ fn initialize(address: SocketAddr, host: &str) -> String {
 
 #[test]
 fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
-    let answer = initialize(server(Upstream::Sdk), "localhost");
+    let answer = initialize(server(sdk(Era::Session)), "localhost");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let head = head.to_ascii_lowercase();
     assert!(head.contains("\r\nmcp-session-id: "), "{head}");
@@ -67,7 +76,7 @@ fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
         "{head}"
     );
     let result = &decode(body.as_bytes(), true, 1).unwrap()["result"];
-    assert_eq!(result["protocolVersion"], PROTOCOL_VERSION);
+    assert_eq!(result["protocolVersion"], Era::Session.revision());
     assert_eq!(
         result["capabilities"],
         json!({"tools": {"listChanged": true}})
@@ -76,7 +85,7 @@ fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
 
 #[test]
 fn only_loopback_names_are_hosts() {
-    let address = server(Upstream::Sdk);
+    let address = server(sdk(Era::Session));
     let status = |host: &str| {
         let answer = initialize(address, host);
         answer.split(' ').nth(1).unwrap().to_owned()
@@ -86,31 +95,40 @@ fn only_loopback_names_are_hosts() {
 }
 
 #[tokio::test]
-async fn both_upstreams_offer_the_same_tools() {
+async fn both_upstreams_offer_the_same_tools_in_both_eras() {
     let mut lists = Vec::new();
-    for upstream in [Upstream::Bare, Upstream::Sdk] {
-        let mut connection = open(server(upstream), CallTemplate::direct(Operation::Read)).await;
-        lists.push(within(connection.list_tools()).await.unwrap());
+    for era in [Era::Session, Era::Stateless] {
+        for upstream in [Upstream::Bare, Upstream::Sdk] {
+            let address = server(Section { upstream, era });
+            let call = CallTemplate::direct(Operation::Read);
+            let mut connection = open(address, era, call).await;
+            lists.push(within(connection.list_tools()).await.unwrap());
+        }
     }
     assert_eq!(lists[0].len(), 2);
-    assert_eq!(lists[0], lists[1]);
+    for list in &lists[1..] {
+        assert_eq!(list, &lists[0]);
+    }
 }
 
 #[tokio::test]
 async fn calls_of_both_operations_answer_with_their_text() {
-    let address = server(Upstream::Sdk);
-    for operation in [Operation::Read, Operation::Write] {
-        let mut connection = open(address, CallTemplate::direct(operation)).await;
-        // The second check is the one of the measured loop; the third shows that the connection goes on after it.
-        within(connection.call_checked()).await.unwrap();
-        within(connection.call()).await.unwrap();
-        within(connection.call_checked()).await.unwrap();
+    for era in [Era::Session, Era::Stateless] {
+        let address = server(sdk(era));
+        for operation in [Operation::Read, Operation::Write] {
+            let mut connection = open(address, era, CallTemplate::direct(operation)).await;
+            // The second check is the one of the measured loop; the third shows that the connection goes on after it.
+            within(connection.call_checked()).await.unwrap();
+            within(connection.call()).await.unwrap();
+            within(connection.call_checked()).await.unwrap();
+        }
     }
 }
 
 #[tokio::test]
 async fn a_call_that_cannot_be_answered_says_so() {
-    let mut connection = open(server(Upstream::Sdk), CallTemplate::tool("missing")).await;
+    let address = server(sdk(Era::Session));
+    let mut connection = open(address, Era::Session, CallTemplate::tool("missing")).await;
     for error in [
         within(connection.call()).await.unwrap_err(),
         within(connection.call_checked()).await.unwrap_err(),
