@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::capabilities::Capabilities;
 use crate::json::{Fields, Json};
 use crate::revision::Revision;
 
@@ -17,6 +18,8 @@ pub struct ServerHello {
     pub has_tools: bool,
     /// Whether the server promises to tell when its tools change.
     pub announces_tool_changes: bool,
+    /// What else it has.
+    pub capabilities: Capabilities,
     /// Name and version, for people.
     pub server_info: Option<Json>,
 }
@@ -45,7 +48,9 @@ pub enum Announces {
 pub fn params(revision: Revision, version: &str) -> Value {
     json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": {},
+        // What is asked during a call is passed on to the client behind it. Folders are not
+        // declared: those of one client would be given to all who use the server.
+        "capabilities": { "elicitation": { "form": {}, "url": {} }, "sampling": {} },
         "clientInfo": { "name": "mcpproxy", "version": version },
     })
 }
@@ -101,6 +106,7 @@ impl ServerHello {
             announces_tool_changes: tools
                 .and_then(|tools| tools.get("listChanged"))
                 .is_some_and(|raw| raw.get() == "true"),
+            capabilities: Capabilities::read(fields.given("capabilities")),
             server_info: fields.given("serverInfo").map(|raw| json.part(raw)),
         })
     }

@@ -9,8 +9,10 @@
 //! then [`tool`] and [`result`], what travels in it.
 
 pub mod batch;
+pub mod capabilities;
 pub mod headers;
 pub mod initialize;
+pub mod item;
 pub mod json;
 pub mod result;
 pub mod revision;
@@ -19,6 +21,7 @@ pub mod sse;
 pub mod stateless;
 pub mod tool;
 
+pub use capabilities::Capabilities;
 pub use json::Json;
 pub use result::CallResult;
 pub use revision::Revision;

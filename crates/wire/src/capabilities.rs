@@ -1,0 +1,94 @@
+//! What a server declares to have besides tools, the same in every revision.
+
+use serde_json::value::RawValue;
+
+use crate::json::Fields;
+
+/// What a server declares to have besides tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it has prompts, and tells when there are others.
+    pub prompts: Option<Changes>,
+    /// Whether it has resources, and tells when there are others.
+    pub resources: Option<Changes>,
+    /// Whether it tells those who ask for it when a resource changes.
+    pub has_subscriptions: bool,
+    /// Whether it completes arguments.
+    pub has_completions: bool,
+    /// Whether it writes log messages for clients.
+    pub has_logging: bool,
+}
+
+/// Whether a server tells when a list changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// It does.
+    Announced,
+    /// It does not.
+    Silent,
+}
+
+impl Capabilities {
+    /// Reads the `capabilities` of a server; whatever is no object declares nothing.
+    pub fn read(capabilities: Option<&RawValue>) -> Self {
+        let fields = capabilities.and_then(object).unwrap_or_default();
+        let has = |name: &str| fields.given(name).is_some();
+        let resources = fields.given("resources");
+        Self {
+            prompts: fields.given("prompts").map(Changes::of),
+            resources: resources.map(Changes::of),
+            has_subscriptions: resources.is_some_and(|raw| is_true(raw, "subscribe")),
+            has_completions: has("completions"),
+            has_logging: has("logging"),
+        }
+    }
+}
+
+impl Changes {
+    fn of(capability: &RawValue) -> Self {
+        if is_true(capability, "listChanged") {
+            Self::Announced
+        } else {
+            Self::Silent
+        }
+    }
+}
+
+fn is_true(capability: &RawValue, name: &str) -> bool {
+    object(capability)
+        .and_then(|fields| fields.get(name))
+        .map(RawValue::get)
+        == Some("true")
+}
+
+fn object(raw: &RawValue) -> Option<Fields<'_>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_declared_is_read_and_nothing_else_is_assumed() {
+        let read = |text: &str| Capabilities::read(Some(serde_json::from_str(text).unwrap()));
+        assert_eq!(Capabilities::read(None), Capabilities::default());
+        for text in ["7", "{}", "[]", r#"{"prompts":null,"x":{}}"#] {
+            assert_eq!(read(text), Capabilities::default(), "{text}");
+        }
+        let all = read(
+            r#"{"prompts":{},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}}"#,
+        );
+        let expected = Capabilities {
+            prompts: Some(Changes::Silent),
+            resources: Some(Changes::Announced),
+            has_subscriptions: true,
+            has_completions: true,
+            has_logging: true,
+        };
+        assert_eq!(all, expected);
+        let odd = read(r#"{"prompts":{"listChanged":"true"},"resources":{"subscribe":1}}"#);
+        assert_eq!(odd.prompts, Some(Changes::Silent));
+        assert!(odd.resources.is_some() && !odd.has_subscriptions);
+    }
+}
