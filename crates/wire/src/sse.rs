@@ -1,5 +1,7 @@
 //! Reading and writing server-sent events.
 
+use std::time::Duration;
+
 use memchr::memchr2;
 
 use crate::json::on_one_line;
@@ -32,6 +34,8 @@ pub struct Reader {
     has_data: bool,
     after_carriage_return: bool,
     at_start: bool,
+    last_id: Option<String>,
+    retry: Option<Duration>,
 }
 
 /// The text of an event that carries one message.
@@ -50,7 +54,19 @@ impl Reader {
             has_data: false,
             after_carriage_return: false,
             at_start: true,
+            last_id: None,
+            retry: None,
         }
+    }
+
+    /// Where to resume the stream. An event without a payload is not given, but moves this on.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the other side wants to be left alone before the stream is resumed, if it said.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Takes the next bytes and gives the events they complete.
@@ -90,6 +106,10 @@ impl Reader {
         }
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
+            if let Some(id) = &event.id {
+                // An empty one takes back what was said before.
+                self.last_id = Some(id.clone()).filter(|id| !id.is_empty());
+            }
             return std::mem::take(&mut self.has_data).then_some(event);
         }
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
@@ -103,10 +123,18 @@ impl Reader {
             }
             "event" => self.event.name = Some(value.to_owned()),
             "id" => self.event.id = Some(value.to_owned()),
+            "retry" => self.retry = read_milliseconds(value).or(self.retry),
             _ => {}
         }
         None
     }
+}
+
+/// Digits and nothing else; a sign, which the parser would take, is none.
+fn read_milliseconds(value: &str) -> Option<Duration> {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    let milliseconds = value.parse().ok().filter(|_| is_number)?;
+    Some(Duration::from_millis(milliseconds))
 }
 
 #[cfg(test)]
@@ -139,6 +167,31 @@ mod tests {
         for step in 1..stream.len() {
             assert_eq!(read(stream, step), expected, "cut every {step} bytes");
         }
+    }
+
+    #[test]
+    fn where_and_when_to_resume_is_known_without_a_payload() {
+        let mut reader = Reader::new(1000);
+        let mut after = |stream: &str| {
+            reader.feed(stream.as_bytes()).unwrap();
+            (reader.last_id().map(str::to_owned), reader.retry())
+        };
+        let at = |id: &str, milliseconds| {
+            let retry = Some(Duration::from_millis(milliseconds));
+            (Some(id.to_owned()), retry)
+        };
+        assert_eq!(after("data: first\n\n"), (None, None));
+        assert_eq!(after("id: 1\nretry: 1500\n\n"), at("1", 1500));
+        assert_eq!(after("data: no id\n\n"), at("1", 1500));
+        // What is unfinished has not been seen whole, and is to be sent again.
+        assert_eq!(after("id: 2\ndata: x\n"), at("1", 1500));
+        assert_eq!(after("\n"), at("2", 1500));
+        for wrong in ["", "soon", "-1", "+1", "1.5", "99999999999999999999999"] {
+            assert_eq!(after(&format!("retry: {wrong}\n\n")), at("2", 1500));
+        }
+        assert_eq!(after("retry:0\n\n"), at("2", 0));
+        let (id, _) = after("id\n\n");
+        assert_eq!(id, None, "an empty id takes back the one before");
     }
 
     #[test]
