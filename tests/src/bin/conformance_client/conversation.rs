@@ -5,8 +5,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::{Method, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use mcpproxy_tests::stateless_client::STATELESS;
 use mcpproxy_tests::{HttpClient, decode, within};
 use serde_json::{Map, Value, json};
@@ -73,7 +74,8 @@ impl Conversation {
             headers.extend([("mcp-method", method), ("mcp-name", &name)]);
         }
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.exchange(&headers, &message).await
+        let response = self.http.open(Method::POST, &headers, message.to_string());
+        self.read(response.await, &message["id"]).await
     }
 
     /// Repeats a request with what it was found to need, until it is answered.
@@ -111,13 +113,13 @@ impl Conversation {
             "clientInfo": who_we_are(),
         });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let answer = self.http.post(&[], hello.to_string()).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-        let id = answer.headers["mcp-session-id"]
-            .to_str()
-            .expect("the id of a session is text");
+        let response = self.http.open(Method::POST, &[], hello.to_string()).await;
+        assert_eq!(response.status(), StatusCode::OK, "{response:?}");
+        let id = response.headers()["mcp-session-id"].clone();
+        let id = id.to_str().expect("the id of a session is text");
         self.http = self.http.clone().with_session(Some(id));
-        self.capabilities = answer.json()["result"]["capabilities"].clone();
+        let answer = self.read(response, &hello["id"]).await;
+        self.capabilities = answer["result"]["capabilities"].clone();
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.tell(&ready).await;
     }
@@ -129,10 +131,8 @@ impl Conversation {
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
     }
 
-    /// Posts a request and waits for its answer, in whichever form it comes.
-    async fn exchange(&self, headers: &[(&str, &str)], message: &Value) -> Value {
-        let opened = self.http.open(Method::POST, headers, message.to_string());
-        let mut response = opened.await;
+    /// Reads the answer to the request with this id, in whichever form it comes.
+    async fn read(&self, mut response: Response<Incoming>, id: &Value) -> Value {
         let kind = response.headers().get("content-type");
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             let whole = within("the answer arrives", response.collect()).await;
@@ -146,7 +146,7 @@ impl Conversation {
             let frame = frame.expect("the stream does not break off");
             unread.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
             while let Some(event) = take_event(&mut unread) {
-                if event.get("method").is_none() && event["id"] == message["id"] {
+                if event.get("method").is_none() && event["id"] == *id {
                     return event;
                 }
                 if event.get("method").is_some() && event.get("id").is_some() {
