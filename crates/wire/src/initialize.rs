@@ -9,6 +9,10 @@ use crate::revision::Revision;
 /// The most that is kept of a client's name and version, in characters.
 pub(crate) const NAME_LIMIT: usize = 100;
 
+/// The most that is kept of what a client declares, in bytes. It is kept as long as the session
+/// lasts, and a list of capabilities is not longer.
+const CAPABILITIES_LIMIT: usize = 64 * 1024;
+
 /// What a server says of itself when a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHello {
@@ -33,6 +37,9 @@ pub struct ClientHello {
     pub name: Option<String>,
     /// The client's version.
     pub version: Option<String>,
+    /// What it can be asked, as it declared it; nothing if that is no object, or one of no
+    /// reasonable size.
+    pub capabilities: Option<Json>,
 }
 
 /// What we promise to tell our clients.
@@ -62,9 +69,12 @@ pub fn result(
     instructions: &str,
     announces: Announces,
 ) -> Value {
+    let mut capabilities = capabilities(announces);
+    // Log messages of servers are passed on, from the level that the session sets.
+    capabilities["logging"] = json!({});
     json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": capabilities(announces),
+        "capabilities": capabilities,
         "serverInfo": server_info(version),
         "instructions": instructions,
     })
@@ -130,6 +140,10 @@ impl ClientHello {
             protocol_version,
             name: string("name"),
             version: string("version"),
+            capabilities: fields
+                .given("capabilities")
+                .filter(|raw| raw.get().starts_with('{') && raw.get().len() <= CAPABILITIES_LIMIT)
+                .and_then(|raw| Json::parse(raw.get().to_owned()).ok()),
         })
     }
 }
@@ -168,6 +182,18 @@ mod tests {
             (hello.name.as_deref(), hello.version.as_deref()),
             (Some("c"), Some("1"))
         );
+        assert_eq!(hello.capabilities.unwrap().text(), "{}");
+        let declaring = |capabilities: &str| {
+            let params =
+                format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
+            ClientHello::parse(&params).unwrap().capabilities
+        };
+        let kept = declaring(r#"{"elicitation":{ "url":{} },"x":1e400}"#).unwrap();
+        assert_eq!(kept.text(), r#"{"elicitation":{ "url":{} },"x":1e400}"#);
+        let endless = format!(r#"{{"x":"{}"}}"#, "y".repeat(CAPABILITIES_LIMIT));
+        for unusable in ["null", "[]", "7", &endless] {
+            assert_eq!(declaring(unusable), None);
+        }
         assert!(ClientHello::parse("{}").is_none());
         assert_eq!(
             ClientHello::parse(r#"{"protocolVersion":"x","clientInfo":7}"#)

@@ -12,6 +12,7 @@ pub mod batch;
 pub mod capabilities;
 pub mod headers;
 pub mod initialize;
+pub mod input;
 pub mod item;
 pub mod json;
 pub mod result;

@@ -51,6 +51,10 @@ pub enum Message<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
 
+/// A request id that outlives the message it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptId(Box<str>);
+
 /// The error object of JSON-RPC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -223,9 +227,21 @@ impl<'a> Id<'a> {
         self.0
     }
 
+    /// The same, to be repeated after the message is gone.
+    pub fn keep(self) -> KeptId {
+        KeptId(self.0.into())
+    }
+
     /// The number, if this is one of ours.
     pub fn number(self) -> Option<u64> {
         self.0.parse().ok()
+    }
+}
+
+impl KeptId {
+    /// The id as it was written.
+    pub fn id(&self) -> Id<'_> {
+        Id(&self.0)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::initialize::{self, Announces, NAME_LIMIT};
+use crate::input::asks_for_input;
 use crate::json::Fields;
 use crate::revision::{Era, Revision};
 use crate::rpc::{INVALID_PARAMS, Id, RpcError, notification};
@@ -18,6 +19,7 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -101,9 +103,15 @@ pub fn cacheable(result: &str, freshness: Freshness) -> String {
     )
 }
 
-/// A result as this revision has it: it says that it is complete.
+/// A result as this revision has it: it says that it is complete, unless a server of this revision
+/// asks for input with it.
 pub fn complete(result: &str) -> String {
-    with_members(&without_result_type(result), r#""resultType":"complete""#)
+    let kind = if asks_for_input(result) {
+        r#""resultType":"input_required""#
+    } else {
+        r#""resultType":"complete""#
+    };
+    with_members(&without_result_type(result), kind)
 }
 
 /// A result as the revisions with sessions have it. Only a server of this revision says what type
@@ -189,6 +197,28 @@ impl<'a> Params<'a> {
         text(self.fields.given(name)?)
     }
 
+    /// What the client of this request can be asked, as it declares it.
+    pub fn capabilities(&self) -> Option<&'a RawValue> {
+        self.meta.given(CLIENT_CAPABILITIES)
+    }
+
+    /// What progress is to be reported under: a string or a number.
+    pub fn progress_token(&self) -> Option<&'a RawValue> {
+        let token = self.meta.given("progressToken")?;
+        let is_token = |first: &u8| matches!(first, b'"' | b'-' | b'0'..=b'9');
+        token
+            .get()
+            .as_bytes()
+            .first()
+            .filter(|first| is_token(first))?;
+        Some(token)
+    }
+
+    /// The least severe log messages that are wanted during this request.
+    pub fn log_level(&self) -> Option<&'a RawValue> {
+        self.meta.given(LOG_LEVEL)
+    }
+
     /// Whether the request names its revision, as only those of this one do.
     pub fn names_revision(&self) -> bool {
         self.meta.get(PROTOCOL_VERSION).is_some()
@@ -239,7 +269,7 @@ fn object(raw: &RawValue) -> Option<Fields<'_>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     if !raw.get().contains('\\') {
         let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
         return Some(Cow::Borrowed(inside));
@@ -314,6 +344,26 @@ mod tests {
     }
 
     #[test]
+    fn a_request_says_what_it_wants_to_be_told() {
+        let told = |meta: &str| {
+            let text = format!(r#"{{"_meta":{meta}}}"#);
+            let raw: &RawValue = serde_json::from_str(&text).unwrap();
+            let params = Params::read(Some(raw));
+            let owned = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
+            (owned(params.progress_token()), owned(params.log_level()))
+        };
+        let token = |text: &str| (Some(text.to_owned()), None);
+        assert_eq!(told(r#"{"progressToken":"t"}"#), token(r#""t""#));
+        assert_eq!(told(r#"{"progressToken":-1.5}"#), token("-1.5"));
+        for no_token in ["{}", "true", "null", "[1]"] {
+            let meta = format!(r#"{{"progressToken":{no_token}}}"#);
+            assert_eq!(told(&meta), (None, None));
+        }
+        let level = r#"{"io.modelcontextprotocol/logLevel":"debug"}"#;
+        assert_eq!(told(level), (None, Some(r#""debug""#.to_owned())));
+    }
+
+    #[test]
     fn a_result_says_once_that_it_is_complete() {
         for (result, expected) in [
             ("{}", r#"{"resultType":"complete"}"#),
@@ -325,6 +375,14 @@ mod tests {
             (
                 r#"{"resultType":"x","a":1e400,"result\u0054ype":"y"}"#,
                 r#"{"resultType":"complete","a":1e400}"#,
+            ),
+            (
+                r#"{"a":1,"resultType":"input\u005frequired"}"#,
+                r#"{"resultType":"input_required","a":1}"#,
+            ),
+            (
+                r#"{"a":"input_required"}"#,
+                r#"{"resultType":"complete","a":"input_required"}"#,
             ),
         ] {
             assert_eq!(complete(result), expected);
