@@ -267,9 +267,12 @@ impl Ask {
 // === impl Question ===
 
 impl Question {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
     /// The question that a method asks.
     pub fn of_method(method: &str) -> Option<Self> {
-        [Self::Elicitation, Self::Sampling, Self::Roots]
+        Self::ALL
             .into_iter()
             .find(|question| question.method() == method)
     }

@@ -1,9 +1,10 @@
 //! One connection to one server, whatever it runs over.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod errand;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use http::HeaderMap;
 use mcpproxy_wire::initialize::{self, ServerHello};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::ToolPage;
@@ -11,9 +12,12 @@ use mcpproxy_wire::{Json, Revision};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+pub(crate) use self::errand::Errand;
 use crate::board::Board;
-use crate::modern::{self, Modern};
+use crate::client::LogLevel;
+use crate::modern::{self, Modern, Round};
 use crate::pending::Answer;
+use crate::request::Request;
 use crate::shared::Shared;
 use crate::spec::Transport;
 use crate::{BuiltIn, CallError, Origin, builtin, http as http_link, stdio};
@@ -25,6 +29,8 @@ pub(crate) struct Connection {
     modern: Option<Arc<Modern>>,
     /// Hears of changes where there are no sessions.
     listener: Mutex<Option<AbortHandle>>,
+    /// From which level on a server with sessions sends log messages; nothing if it sends none.
+    logging: OnceLock<Mutex<LogLevel>>,
 }
 
 /// What a connection runs over.
@@ -121,6 +127,7 @@ impl Connection {
             link,
             modern,
             listener: Mutex::default(),
+            logging: OnceLock::new(),
         }
     }
 
@@ -144,7 +151,9 @@ impl Connection {
         let params = || initialize::params(Revision::LATEST_WITH_SESSION, version).to_string();
         let (hello, revision, announces) = match &*self.link {
             Link::Stdio(stdio) => {
-                let answer = stdio.request("initialize", &params(), deadline).await?;
+                let params = params();
+                let initialize = Request::own("initialize", &params, deadline);
+                let answer = stdio.request(initialize).await?;
                 let (hello, revision) = read_hello(&answer)?;
                 stdio
                     .notify("notifications/initialized", "{}", deadline)
@@ -166,6 +175,10 @@ impl Connection {
                 });
             }
         };
+        if hello.has_logging {
+            // What servers send of themselves is not known. It is taken for what most need.
+            let _ = self.logging.set(Mutex::new(LogLevel::Info));
+        }
         Ok(Greeting {
             server_info: hello.server_info,
             revision: Some(revision),
@@ -177,7 +190,7 @@ impl Connection {
 
     /// Asks in the way without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Answer {
-        self.request("server/discover", None, "{}", deadline).await
+        self.request("server/discover", "{}", deadline).await
     }
 
     /// Keeps hearing of changes until the connection is stopped.
@@ -196,7 +209,7 @@ impl Connection {
                 time_to_live: None,
             });
         }
-        let answer = self.request("tools/list", None, params, deadline).await?;
+        let answer = self.request("tools/list", params, deadline).await?;
         let mut page = Page {
             tools: ToolPage::parse(&answer).map_err(CallError::malformed)?,
             time_to_live: None,
@@ -227,8 +240,13 @@ impl Connection {
         params.push_str(r#","arguments":"#);
         params.push_str(arguments);
         params.push('}');
-        let named = Some((tool, arguments));
-        self.request("tools/call", named, &params, deadline).await
+        let errand = Errand {
+            method: "tools/call",
+            params: &params,
+            name: tool,
+            arguments,
+        };
+        self.run(&errand, origin, deadline).await
     }
 
     /// Whether one call can break off without the connection being over.
@@ -271,32 +289,28 @@ impl Connection {
         }
     }
 
-    /// Makes a request as the era wants it. `params` is the text of a JSON object of our own
-    /// making; `named` is the tool it is about, and its arguments.
-    async fn request(
+    /// Makes a request of our own as the era wants it. `params` is the text of a JSON object.
+    pub(crate) async fn request(
         &self,
         method: &'static str,
-        named: Option<(&str, &str)>,
         params: &str,
         deadline: Instant,
     ) -> Answer {
+        let mut request = Request::own(method, params, deadline);
         let Some(modern) = &self.modern else {
-            let headers = HeaderMap::new();
-            return self.link.request(method, params, headers, deadline).await;
+            return self.link.request(request).await;
         };
-        let headers = match (&*self.link, named) {
-            (Link::Http(_), Some((tool, arguments))) => {
-                modern.headers(method, Some(tool), arguments)
-            }
-            (Link::Http(_), None) => modern.headers(method, None, "{}"),
-            _ => HeaderMap::new(),
-        };
-        let params = modern.params(params);
-        let answer = self
-            .link
-            .request(method, &params, headers, deadline)
-            .await?;
-        modern::check_result(answer)
+        let meta = modern.meta(None);
+        request.meta = &meta;
+        if let Link::Http(_) = &*self.link {
+            request.headers = modern.headers(method, None, "{}");
+        }
+        match modern::round(self.link.request(request).await?)? {
+            Round::Complete(result) => Ok(result),
+            Round::InputRequired(_) => Err(CallError::malformed(
+                "it asks for input where nothing can be asked for",
+            )),
+        }
     }
 
     fn replace_listener(&self, next: Option<AbortHandle>) {
@@ -326,17 +340,11 @@ impl std::fmt::Debug for Connection {
 // === impl Link ===
 
 impl Link {
-    /// Sends a request and waits for its answer. The headers are for those that have any.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        params: &str,
-        headers: HeaderMap,
-        deadline: Instant,
-    ) -> Answer {
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn request(&self, request: Request<'_>) -> Answer {
         match self {
-            Self::Stdio(stdio) => stdio.request(method, params, deadline).await,
-            Self::Http(http) => http.request(method, params, headers, deadline).await,
+            Self::Stdio(stdio) => stdio.request(request).await,
+            Self::Http(http) => http.request(request).await,
             Self::BuiltIn(_) => Err(CallError::unavailable("the tool is built in")),
         }
     }

@@ -13,6 +13,7 @@ mod refusal;
 mod streamed;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -25,7 +26,7 @@ use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use self::body::Body;
 pub(crate) use self::pool::{Connector, connector};
@@ -33,9 +34,13 @@ use self::pool::{Lease, Pool};
 use self::streamed::Streamed;
 use crate::CallError;
 use crate::board::Board;
+use crate::callers::Asked;
 use crate::connection::Lost;
+use crate::inbound::Inlet;
 use crate::modern;
+use crate::patience::within;
 use crate::pending::Answer;
+use crate::request::Request as Question;
 use crate::spec::HttpSpec;
 
 /// The longest a message that nobody waits for may take.
@@ -65,7 +70,7 @@ struct Wire {
     session: OnceLock<Session>,
     /// Where answers come from a server that has them on one stream.
     streamed: OnceLock<Streamed>,
-    board: Arc<Board>,
+    inlet: Inlet,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
     aside: Arc<Semaphore>,
@@ -110,7 +115,7 @@ impl Connection {
                 era,
                 session: OnceLock::new(),
                 streamed: OnceLock::new(),
-                board: Arc::clone(board),
+                inlet: Inlet::new(board),
                 lost: watch::Sender::new(None),
                 next_id: AtomicU64::new(1),
                 aside: Arc::new(Semaphore::new(ASIDE_LIMIT)),
@@ -119,17 +124,10 @@ impl Connection {
         })
     }
 
-    /// Sends a request and waits for its answer. `params` is JSON; the headers are added to
-    /// those that every request has.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        params: &str,
-        headers: HeaderMap,
-        deadline: Instant,
-    ) -> Answer {
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn request(&self, mut question: Question<'_>) -> Answer {
         if let Some(streamed) = self.wire.streamed.get() {
-            return streamed.request(&self.wire, method, params, deadline).await;
+            return streamed.request(&self.wire, question).await;
         }
         let started = Instant::now();
         let id = self.wire.next_id();
@@ -139,15 +137,18 @@ impl Connection {
             is_sent: Arc::default(),
             is_answered: false,
         };
-        let exchange = async {
-            let message = rpc::request(id, method, params);
+        let _waiting = self.wire.inlet.callers.enter(id, question.behind);
+        let headers = std::mem::take(&mut question.headers);
+        let exchange = pin!(async {
+            let message = question.message(id);
             let (response, lease) = self
                 .wire
                 .post(message, headers, Arc::clone(&in_flight.is_sent))
                 .await?;
             self.wire.read_answer(response, lease, id).await
-        };
-        match timeout_at(deadline, exchange).await {
+        });
+        let client = question.client().map(|client| &**client);
+        match within(question.deadline, client, exchange).await {
             Ok(answer) => {
                 in_flight.is_answered = true;
                 answer
@@ -288,6 +289,20 @@ impl Wire {
             }
             drop(slot);
         });
+    }
+
+    /// Has a question of the server answered.
+    fn have_answered(self: &Arc<Self>, asked: Asked) {
+        let wire = Arc::clone(self);
+        let reply = async move |message| {
+            let posted = wire.post(message, HeaderMap::new(), Arc::default());
+            if let Ok(Ok((response, lease))) = timeout(ASIDE_TIMEOUT, posted).await {
+                give_back_if_empty(&response, lease);
+            }
+        };
+        if let Err(refusal) = self.inlet.callers.answer(asked, reply) {
+            self.send_aside(refusal);
+        }
     }
 
     fn session_headers(&self) -> &HeaderMap {

@@ -1,12 +1,17 @@
 //! What a server sends us, whichever way it comes.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
 use serde_json::value::RawValue;
 
 use crate::CallError;
 use crate::board::Board;
+use crate::callers::{Asked, Callers};
+use crate::client::{Client, Question};
 use crate::pending::Answer;
 
 /// What to do about a message.
@@ -15,70 +20,161 @@ pub(crate) enum Inbound {
     Answer(u64, Answer),
     /// Send this back.
     Reply(String),
+    /// Have this answered, see [`Callers::answer`].
+    Ask(Asked),
     /// Nothing more.
     Done,
     /// It is no message; the reason is for the log.
     Garbage(String),
 }
 
-/// Reads one message.
-///
-/// An announced change of tools makes the listing stale here, at the moment it is read, so
-/// that no later decision rests on what was listed before.
-pub(crate) fn receive(bytes: &Bytes, board: &Board) -> Inbound {
-    match Message::parse(bytes) {
-        Ok(Message::Response {
-            id: Some(id),
-            outcome,
-        }) => match id.number() {
-            Some(number) => Inbound::Answer(
-                number,
-                outcome
-                    .map(|raw| Json::slice_of(bytes, raw))
-                    .map_err(CallError::Rpc),
-            ),
-            None => Inbound::Garbage("it answers a request that was never made".to_owned()),
-        },
-        Ok(Message::Response { id: None, outcome }) => Inbound::Garbage(match outcome {
-            Err(error) => format!("it reports an error for no request: {error}"),
-            Ok(_) => "it is an answer without an id".to_owned(),
-        }),
-        Ok(Message::Request { id, method, .. }) => Inbound::Reply(if method == "ping" {
-            rpc::response(id, "{}")
-        } else {
-            let refusal = format!("Method not found: {method}");
-            rpc::error_response(Some(id), &RpcError::new(rpc::METHOD_NOT_FOUND, refusal))
-        }),
-        Ok(Message::Notification { method, params }) => {
-            match &*method {
-                "notifications/tools/list_changed" => board.announce_change(),
-                "notifications/subscriptions/acknowledged" if grants_tool_changes(params) => {
-                    board.set_announces(true);
-                }
-                _ => {}
-            }
-            Inbound::Done
+/// Where what a server sends takes effect.
+#[derive(Debug, Clone)]
+pub(crate) struct Inlet {
+    pub(crate) board: Arc<Board>,
+    pub(crate) callers: Arc<Callers>,
+}
+
+impl Inlet {
+    pub(crate) fn new(board: &Arc<Board>) -> Self {
+        Self {
+            board: Arc::clone(board),
+            callers: Arc::default(),
         }
-        Err(error) => match Message::salvage_id(bytes).and_then(rpc::Id::number) {
-            Some(number) => Inbound::Answer(
-                number,
-                Err(CallError::malformed(format!(
-                    "the answer is no JSON-RPC response: {}",
-                    error.message
-                ))),
-            ),
-            None => Inbound::Garbage(error.message),
-        },
+    }
+
+    /// Reads one message, which came on the stream of the request with the id, if on any.
+    ///
+    /// An announced change of tools makes the listing stale here, at the moment it is read, so
+    /// that no later decision rests on what was listed before.
+    pub(crate) fn receive(&self, bytes: &Bytes, stream: Option<u64>) -> Inbound {
+        match Message::parse(bytes) {
+            Ok(Message::Response {
+                id: Some(id),
+                outcome,
+            }) => match id.number() {
+                Some(number) => Inbound::Answer(
+                    number,
+                    outcome
+                        .map(|raw| Json::slice_of(bytes, raw))
+                        .map_err(CallError::Rpc),
+                ),
+                None => Inbound::Garbage("it answers a request that was never made".to_owned()),
+            },
+            Ok(Message::Response { id: None, outcome }) => Inbound::Garbage(match outcome {
+                Err(error) => format!("it reports an error for no request: {error}"),
+                Ok(_) => "it is an answer without an id".to_owned(),
+            }),
+            Ok(Message::Request { id, method, params }) => {
+                let params = params.map(|raw| Json::slice_of(bytes, raw));
+                self.asked(id, &method, params, stream)
+            }
+            Ok(Message::Notification { method, params }) => {
+                let params = params.map(|raw| Json::slice_of(bytes, raw));
+                self.told(&method, params, stream);
+                Inbound::Done
+            }
+            Err(error) => match Message::salvage_id(bytes).and_then(Id::number) {
+                Some(number) => Inbound::Answer(
+                    number,
+                    Err(CallError::malformed(format!(
+                        "the answer is no JSON-RPC response: {}",
+                        error.message
+                    ))),
+                ),
+                None => Inbound::Garbage(error.message),
+            },
+        }
+    }
+
+    /// A request of the server. Folders are nobody's to give away to a server that others use as
+    /// well, so only questions that concern one call are passed on.
+    fn asked(
+        &self,
+        id: Id<'_>,
+        method: &str,
+        params: Option<Json>,
+        stream: Option<u64>,
+    ) -> Inbound {
+        if method == "ping" {
+            return Inbound::Reply(rpc::response(id, "{}"));
+        }
+        let refuse = |message: String| {
+            let error = RpcError::new(METHOD_NOT_FOUND, message);
+            Inbound::Reply(rpc::error_response(Some(id), &error))
+        };
+        let question = match Question::of_method(method) {
+            Some(question @ (Question::Elicitation | Question::Sampling)) => question,
+            Some(Question::Roots) | None => return refuse(format!("Method not found: {method}")),
+        };
+        match self.client(stream) {
+            Some(client) => {
+                let params = params.unwrap_or_else(|| Json::of(&serde_json::json!({})));
+                Inbound::Ask(Asked::new(id, question, params, client))
+            }
+            None => refuse(format!(
+                "Nothing tells which caller is meant by {method}: it belongs to no request, and not all requests are of one client"
+            )),
+        }
+    }
+
+    /// A notification of the server.
+    fn told(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
+        match method {
+            "notifications/tools/list_changed" => self.board.announce_change(),
+            "notifications/subscriptions/acknowledged"
+                if params.as_ref().is_some_and(grants_tool_changes) =>
+            {
+                self.board.set_announces(true);
+            }
+            "notifications/progress" => {
+                let Some(params) = params else { return };
+                let token = member(&params, "progressToken").and_then(|raw| raw.get().parse().ok());
+                if let Some(client) = token.and_then(|id| self.callers.of(id)) {
+                    client.progress(&params);
+                }
+            }
+            "notifications/message" => {
+                if let (Some(params), Some(client)) = (params, self.client(stream)) {
+                    client.log(&params);
+                }
+            }
+            "notifications/elicitation/complete" => {
+                if let (Some(params), Some(client)) = (params, self.client(stream)) {
+                    client.tell("notifications/elicitation/complete", params);
+                }
+            }
+            "notifications/cancelled" => {
+                let id = params
+                    .as_ref()
+                    .and_then(|params| member(params, "requestId"));
+                if let Some(id) = id {
+                    self.callers.withdraw(id.get());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whom a message concerns.
+    fn client(&self, stream: Option<u64>) -> Option<Arc<Client>> {
+        match stream {
+            Some(id) => self.callers.of(id),
+            None => self.callers.only(),
+        }
     }
 }
 
 /// Whether the acknowledged subscription is one to changes of tools.
-fn grants_tool_changes(params: Option<&RawValue>) -> bool {
-    let member = |raw: Option<&RawValue>, name: &str| {
-        let fields: Fields<'_> = serde_json::from_str(raw?.get()).ok()?;
-        fields.get(name).map(ToOwned::to_owned)
-    };
+fn grants_tool_changes(params: &Json) -> bool {
     let granted = member(params, "notifications");
-    let changes = member(granted.as_deref(), "toolsListChanged");
+    let granted: Option<Fields<'_>> = granted
+        .as_ref()
+        .and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let changes = granted.and_then(|granted| granted.get("toolsListChanged"));
     changes.is_some_and(|raw| raw.get() == "true")
+}
+
+fn member(object: &Json, name: &str) -> Option<Box<RawValue>> {
+    object.fields()?.get(name).map(ToOwned::to_owned)
 }

@@ -5,6 +5,7 @@
 
 mod headers;
 mod listen;
+mod rounds;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,13 +15,15 @@ use http::HeaderMap;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, Revision, RpcError, Tool, rpc};
+use mcpproxy_wire::{Json, Revision, RpcError, Tool};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::headers::ParamHeader;
 pub(crate) use self::listen::listen;
+pub(crate) use self::rounds::{MOST_ROUNDS, Round, ask, round, with_answers};
 use crate::CallError;
+use crate::client::{Client, Question};
 use crate::connection::Greeting;
 use crate::pending::Answer;
 
@@ -32,12 +35,14 @@ pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 const UNSUPPORTED_REVISION: i64 = -32022;
 
+const CLIENT_CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities""#;
+const LOG_LEVEL: &str = r#""io.modelcontextprotocol/logLevel""#;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// What travels with every request of a connection.
 #[derive(Debug)]
 pub(crate) struct Modern {
-    /// Our `_meta`, as JSON.
+    /// The members of our `_meta` that are the same in every request, as JSON.
     meta: String,
     /// The arguments that are repeated in headers, by tool; only tools that have any.
     params: RwLock<HashMap<Arc<str>, Arc<[ParamHeader]>>>,
@@ -56,33 +61,51 @@ pub(crate) enum Verdict {
 
 impl Modern {
     pub(crate) fn new(version: &str) -> Self {
-        // Nothing is declared that would make a server ask for something we do not relay.
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": REVISION.as_str(),
             "io.modelcontextprotocol/clientInfo": { "name": "mcpproxy", "version": version },
-            "io.modelcontextprotocol/clientCapabilities": {},
         });
+        let meta = meta.to_string();
         Self {
-            meta: meta.to_string(),
+            meta: meta[1..meta.len() - 1].to_owned(),
             params: RwLock::default(),
         }
     }
 
-    /// Adds our `_meta` to parameters, which are the text of a JSON object of our own making.
-    pub(crate) fn params(&self, params: &str) -> String {
-        let members = params.strip_prefix('{').unwrap_or(params);
-        let comma = if members == "}" { "" } else { "," };
-        [r#"{"_meta":"#, &self.meta, comma, members].concat()
+    /// The members of the `_meta` of a request. What a server may ask, and which log messages it
+    /// may send, is what the client behind the request declared.
+    pub(crate) fn meta(&self, client: Option<&Client>) -> String {
+        let mut meta = [&self.meta, ",", CLIENT_CAPABILITIES, ":{"].concat();
+        let Some(client) = client else {
+            meta.push('}');
+            return meta;
+        };
+        let declared = client.declared();
+        let capabilities = declared.capabilities.fields().unwrap_or_default();
+        let mut comma = "";
+        for question in Question::ALL {
+            if let Some(raw) = capabilities.given(question.capability()) {
+                let name = question.capability();
+                meta.push_str(&[comma, "\"", name, "\":", raw.get()].concat());
+                comma = ",";
+            }
+        }
+        meta.push('}');
+        if let Some(level) = declared.log_level {
+            meta.push_str(&[",", LOG_LEVEL, ":\"", level.as_str(), "\""].concat());
+        }
+        meta
     }
 
-    /// The headers of a request that names a tool, or nothing.
+    /// The headers of a request that names a tool, something else, or nothing.
     pub(crate) fn headers(
         &self,
         method: &'static str,
         tool: Option<&str>,
         arguments: &str,
     ) -> HeaderMap {
-        let params = tool.and_then(|tool| {
+        let called = tool.filter(|_| method == "tools/call");
+        let params = called.and_then(|tool| {
             let all = self.params.read().unwrap_or_else(PoisonError::into_inner);
             all.get(tool).cloned()
         });
@@ -136,35 +159,6 @@ fn read_params(tool: &Tool) -> Result<Vec<ParamHeader>, String> {
 }
 
 // === reading answers ===
-
-/// Lets a result through that is complete, untouched.
-pub(crate) fn check_result(result: Json) -> Answer {
-    let Some(kind) = result
-        .fields()
-        .and_then(|fields| string(&fields, "resultType"))
-    else {
-        return Ok(result);
-    };
-    match kind.as_str() {
-        "complete" => Ok(result),
-        "input_required" => Err(input_required()),
-        other => {
-            let named: String = other.chars().take(40).collect();
-            Err(CallError::malformed(format!(
-                "it answers with a result of an unknown type, '{named}'"
-            )))
-        }
-    }
-}
-
-/// The server cannot go on without asking somebody. This is the place from which a bridge to
-/// the caller would start: the request is to be repeated with what the caller answers.
-fn input_required() -> CallError {
-    CallError::Rpc(RpcError::new(
-        rpc::INTERNAL_ERROR,
-        "the server asks for input, which is not relayed to callers yet",
-    ))
-}
 
 /// How long a page of tools may be believed, as the server says. Zero is what libraries send when
 /// nobody thought about it, so it says nothing; taken at its word it would cost every call a listing.
@@ -251,52 +245,33 @@ fn string(fields: &Fields<'_>, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{Declared, LogLevel};
 
     fn json(text: &'static str) -> Json {
         Json::parse(text).expect("valid JSON")
     }
 
     #[test]
-    fn our_meta_is_added_to_parameters() {
+    fn meta_has_what_the_client_declared_and_nothing_we_cannot_relay() {
         let modern = Modern::new("1.2");
-        for (params, rest) in [
-            ("{}", json!({})),
-            (r#"{"cursor":"x"}"#, json!({ "cursor": "x" })),
-        ] {
-            let mut whole: serde_json::Value =
-                serde_json::from_str(&modern.params(params)).expect("valid JSON");
-            let meta = whole["_meta"].take();
-            assert_eq!(
-                meta["io.modelcontextprotocol/protocolVersion"],
-                "2026-07-28"
-            );
-            assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["version"], "1.2");
-            assert_eq!(
-                meta["io.modelcontextprotocol/clientCapabilities"],
-                json!({})
-            );
-            whole.as_object_mut().expect("an object").remove("_meta");
-            assert_eq!(whole, rest);
-        }
-    }
-
-    #[test]
-    fn complete_results_pass_untouched_and_no_others() {
-        for text in [
-            r#"{"content":[]}"#,
-            r#"{"resultType":"complete", "x":1.50}"#,
-        ] {
-            let result = json(text);
-            assert_eq!(check_result(result.clone()), Ok(result));
-        }
-        let refused = |text| {
-            check_result(json(text))
-                .expect_err("it is refused")
-                .to_string()
+        let read = |client: Option<&Client>| -> serde_json::Value {
+            serde_json::from_str(&format!("{{{}}}", modern.meta(client))).expect("valid JSON")
         };
-        assert!(refused(r#"{"resultType":"input_required"}"#).contains("asks for input"));
-        assert!(refused(r#"{"resultType":"task"}"#).contains("'task'"));
-        assert!(refused(r#"{"resultType":null}"#).contains("'null'"));
+        let prefix = "io.modelcontextprotocol/";
+        let own = read(None);
+        assert_eq!(own[format!("{prefix}protocolVersion")], "2026-07-28");
+        assert_eq!(own[format!("{prefix}clientInfo")]["version"], "1.2");
+        assert_eq!(own[format!("{prefix}clientCapabilities")], json!({}));
+        let capabilities = json!({ "tasks": {}, "sampling": {}, "elicitation": { "form": {} } });
+        let (client, _events) = Client::new(Declared {
+            capabilities: Json::of(&capabilities),
+            log_level: Some(LogLevel::Warning),
+            ..Declared::nothing(Era::Session, "one")
+        });
+        let meta = read(Some(&client));
+        let expected = json!({ "elicitation": { "form": {} }, "sampling": {} });
+        assert_eq!(meta[format!("{prefix}clientCapabilities")], expected);
+        assert_eq!(meta[format!("{prefix}logLevel")], "warning");
     }
 
     #[test]

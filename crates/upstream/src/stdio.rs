@@ -4,6 +4,7 @@
 //! does not read its input holds nobody beyond the deadline.
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,10 +18,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::CallError;
 use crate::board::Board;
-use crate::inbound::{self, Inbound};
+use crate::inbound::{Inbound, Inlet};
 use crate::lines::{Line, Lines, MESSAGE_LIMIT};
+use crate::patience::within;
 use crate::pending::{Answer, Passage, Pending};
 use crate::process::Process;
+use crate::request::Request;
 use crate::spec::StdioSpec;
 use crate::stderr::Tail;
 
@@ -42,6 +45,7 @@ const READ_OF_GARBAGE: usize = 4096;
 pub(crate) struct Connection {
     queue: mpsc::Sender<Outgoing>,
     pending: Arc<Pending>,
+    inlet: Inlet,
     /// Says why the connection ended; closed itself when the process is gone.
     ended: watch::Receiver<Option<Arc<str>>>,
     stop: Mutex<Option<oneshot::Sender<Duration>>>,
@@ -74,7 +78,7 @@ struct Tasks {
 struct Context {
     name: Arc<str>,
     mask: Mask,
-    board: Arc<Board>,
+    inlet: Inlet,
     pending: Arc<Pending>,
 }
 
@@ -96,10 +100,11 @@ impl Connection {
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(None);
         let (stop, stopping) = oneshot::channel();
+        let inlet = Inlet::new(board);
         let context = Context {
             name: Arc::clone(name),
             mask,
-            board: Arc::clone(board),
+            inlet: inlet.clone(),
             pending: Arc::clone(&pending),
         };
         let tail = Arc::clone(tail);
@@ -116,14 +121,15 @@ impl Connection {
         Ok(Self {
             queue,
             pending,
+            inlet,
             ended,
             stop: Mutex::new(Some(stop)),
             pid,
         })
     }
 
-    /// Sends a request and waits for its answer. `params` is JSON.
-    pub(crate) async fn request(&self, method: &str, params: &str, deadline: Instant) -> Answer {
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn request(&self, request: Request<'_>) -> Answer {
         let started = Instant::now();
         let mut ticket = self
             .pending
@@ -135,15 +141,18 @@ impl Connection {
             passage: Passage::default(),
             is_answered: false,
         };
+        let _waiting = self.inlet.callers.enter(ticket.id, request.behind);
+        let message = request.message(ticket.id);
         let outgoing = Outgoing {
-            line: line(rpc::request(ticket.id, method, &json::on_one_line(params))),
+            line: line(json::on_one_line(&message).into_owned()),
             passage: in_flight.passage.clone(),
         };
-        let exchange = async {
+        let exchange = pin!(async {
             self.queue.send(outgoing).await.ok()?;
             ticket.answer().await
-        };
-        match timeout_at(deadline, exchange).await {
+        });
+        let client = request.client().map(|client| &**client);
+        match within(request.deadline, client, exchange).await {
             Ok(Some(answer)) => {
                 in_flight.is_answered = true;
                 answer
@@ -166,10 +175,7 @@ impl Connection {
         params: &str,
         deadline: Instant,
     ) -> Result<(), CallError> {
-        let outgoing = Outgoing {
-            line: line(rpc::notification(method, params)),
-            passage: Passage::default(),
-        };
+        let outgoing = Outgoing::of(&rpc::notification(method, params));
         match timeout_at(deadline, self.queue.send(outgoing)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(CallError::disconnected(false, self.pending.closed())),
@@ -212,10 +218,8 @@ impl Drop for InFlight<'_> {
             r#"{{"requestId":{},"reason":"no longer awaited"}}"#,
             self.id
         );
-        let _ = self.connection.queue.try_send(Outgoing {
-            line: line(rpc::notification("notifications/cancelled", &params)),
-            passage: Passage::default(),
-        });
+        let cancelled = rpc::notification("notifications/cancelled", &params);
+        let _ = self.connection.queue.try_send(Outgoing::of(&cancelled));
     }
 }
 
@@ -240,7 +244,7 @@ async fn read(output: ChildStdout, context: Context, queue: mpsc::WeakSender<Out
     while let Some(line) = lines.next().await {
         match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => {}
-            Line::Whole(bytes) => match inbound::receive(&bytes, &context.board) {
+            Line::Whole(bytes) => match context.inlet.receive(&bytes, None) {
                 Inbound::Answer(id, answer) => {
                     context.pending.answer(id, answer);
                 }
@@ -248,11 +252,17 @@ async fn read(output: ChildStdout, context: Context, queue: mpsc::WeakSender<Out
                     // The reader must never wait for the writer: both would stand still
                     // with a server that answers only what was read. So a reply is dropped
                     // when the queue is full.
-                    if let Some(queue) = queue.upgrade() {
-                        let _ = queue.try_send(Outgoing {
-                            line: self::line(text),
-                            passage: Passage::default(),
-                        });
+                    send_if_room(&queue, &text);
+                }
+                Inbound::Ask(asked) => {
+                    let waiting = queue.clone();
+                    let reply = async move |text: String| {
+                        if let Some(queue) = waiting.upgrade() {
+                            let _ = queue.send(Outgoing::of(&text)).await;
+                        }
+                    };
+                    if let Err(refusal) = context.inlet.callers.answer(asked, reply) {
+                        send_if_room(&queue, &refusal);
                     }
                 }
                 Inbound::Done => {}
@@ -332,6 +342,22 @@ impl Context {
             "ignored a line of output that is no message");
         if count == LOGGED_LINES {
             tracing::warn!(server = %self.name, "further such lines are ignored silently");
+        }
+    }
+}
+
+fn send_if_room(queue: &mpsc::WeakSender<Outgoing>, message: &str) {
+    if let Some(queue) = queue.upgrade() {
+        let _ = queue.try_send(Outgoing::of(message));
+    }
+}
+
+impl Outgoing {
+    /// A message that nobody takes back.
+    fn of(message: &str) -> Self {
+        Self {
+            line: line(json::on_one_line(message).into_owned()),
+            passage: Passage::default(),
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct ServerHello {
     pub announces_tool_changes: bool,
     /// What else it has.
     pub capabilities: Capabilities,
+    /// Whether the server sends log messages.
+    pub has_logging: bool,
     /// Name and version, for people.
     pub server_info: Option<Json>,
 }
@@ -105,13 +107,13 @@ impl ServerHello {
             .given("protocolVersion")
             .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
             .ok_or("the result of initialize has no protocolVersion")?;
-        let tools = object(&fields, "capabilities").and_then(|capabilities| {
-            capabilities
-                .given("tools")
-                .map(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).unwrap_or_default())
-        });
+        let capabilities = object(&fields, "capabilities").unwrap_or_default();
+        let tools = capabilities
+            .given("tools")
+            .map(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).unwrap_or_default());
         Ok(Self {
             protocol_version,
+            has_logging: capabilities.given("logging").is_some(),
             has_tools: tools.is_some(),
             announces_tool_changes: tools
                 .and_then(|tools| tools.get("listChanged"))

@@ -15,6 +15,7 @@ pub const OWN_META_PREFIX: &str = "dev.mcpproxy/";
 pub struct CallResult {
     json: Json,
     is_error: bool,
+    asks_for_input: bool,
     meta: Option<Meta>,
     is_empty: bool,
 }
@@ -39,6 +40,8 @@ impl CallResult {
     pub fn parse(json: Json) -> Option<Self> {
         let fields = json.fields()?;
         let is_error = fields.get("isError").is_some_and(|raw| raw.get() == "true");
+        let kind = fields.get("resultType").map(RawValue::get);
+        let asks_for_input = kind == Some(r#""input_required""#);
         let is_empty = fields.iter().next().is_none();
         let meta = fields.get("_meta").map(|raw| Meta {
             span: span(json.text(), raw),
@@ -48,9 +51,15 @@ impl CallResult {
         Some(Self {
             json,
             is_error,
+            asks_for_input,
             meta,
             is_empty,
         })
+    }
+
+    /// Whether it is no result yet: the caller is to answer something and call again.
+    pub fn asks_for_input(&self) -> bool {
+        self.asks_for_input
     }
 
     /// Whether the tool itself reports a failure.

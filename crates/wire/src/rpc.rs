@@ -81,7 +81,11 @@ pub fn response(id: Id<'_>, result: &str) -> String {
 
 /// The refusal of a request, as text; without an id if there was none to read.
 pub fn error_response(id: Option<Id<'_>>, error: &RpcError) -> String {
-    let id = id.map_or("null", |id| id.0);
+    refusal(id.map_or("null", |id| id.0), error)
+}
+
+/// The same for an id that was kept as its JSON text.
+pub fn refusal(id: &str, error: &RpcError) -> String {
     // An error object of strings and values always serializes.
     let error = serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned());
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)

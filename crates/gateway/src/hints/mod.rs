@@ -111,6 +111,8 @@ impl Made {
         answer: &Result<CallResult, Failure>,
     ) -> Option<Self> {
         let ended = match answer {
+            // It has not ended.
+            Ok(result) if result.asks_for_input() => return None,
             Ok(result) if !result.is_error() => Ended::Well,
             Ok(_) => Ended::Badly,
             Err(failure) if says_something_of_the_tool(failure.code.as_str()) => Ended::Badly,
@@ -143,7 +145,7 @@ impl Gateway {
         result: CallResult,
         warnings: &mut Vec<Warning>,
     ) -> Result<CallResult, Failure> {
-        if !entry.announces_contract() {
+        if !entry.announces_contract() || result.asks_for_input() {
             return Ok(result);
         }
         self.hold_to_contract(entry, variant, &result, warnings)?;

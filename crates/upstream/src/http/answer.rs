@@ -14,7 +14,7 @@ use mcpproxy_wire::sse;
 use super::Wire;
 use super::pool::Lease;
 use crate::CallError;
-use crate::inbound::{self, Inbound};
+use crate::inbound::Inbound;
 use crate::lines::MESSAGE_LIMIT;
 use crate::pending::Answer;
 
@@ -64,7 +64,7 @@ impl Wire {
     }
 
     fn read_message(self: &Arc<Self>, bytes: &Bytes, id: u64) -> Answer {
-        match inbound::receive(bytes, &self.board) {
+        match self.inlet.receive(bytes, Some(id)) {
             Inbound::Answer(answered, answer) if answered == id => answer,
             Inbound::Garbage(reason) => Err(CallError::malformed(format!(
                 "the answer is no JSON-RPC response: {reason}"
@@ -130,7 +130,7 @@ impl Wire {
                 if !is_message || event.data.is_empty() {
                     continue;
                 }
-                match inbound::receive(&Bytes::from(event.data), &self.board) {
+                match self.inlet.receive(&Bytes::from(event.data), id) {
                     Inbound::Answer(answered, answer) if Some(answered) == id => {
                         return StreamEnd::Answer(answer);
                     }
@@ -138,8 +138,10 @@ impl Wire {
                     Inbound::Reply(message) if self.era == Era::Session => {
                         self.send_aside(message);
                     }
+                    Inbound::Ask(asked) if self.era == Era::Session => self.have_answered(asked),
                     Inbound::Answer(..)
                     | Inbound::Reply(_)
+                    | Inbound::Ask(_)
                     | Inbound::Done
                     | Inbound::Garbage(_) => {}
                 }

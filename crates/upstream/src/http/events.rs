@@ -41,11 +41,11 @@ pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
                 let since = Instant::now();
                 was_open = true;
                 if declares_changes {
-                    wire.board.set_announces(true);
+                    wire.inlet.board.set_announces(true);
                 }
                 wire.follow(&mut stream, None, &mut last_event).await;
                 if declares_changes {
-                    wire.board.set_announces(false);
+                    wire.inlet.board.set_announces(false);
                 }
                 failures = if since.elapsed() >= WELL_AFTER {
                     0

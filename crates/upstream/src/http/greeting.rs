@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use http::header::{HeaderMap, HeaderValue};
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::{Json, Revision, rpc};
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +14,7 @@ use super::streamed::{self, Streamed};
 use super::{Connection, PROTOCOL_VERSION, SESSION_ID, Session, Wire, events, give_back_if_empty};
 use crate::CallError;
 use crate::connection;
+use crate::request::Request;
 
 /// What came of a greeting.
 #[derive(Debug)]
@@ -56,8 +57,9 @@ impl Connection {
                 let Some(streamed) = self.open_stream(deadline).await else {
                     return Err(error);
                 };
-                let greeted = streamed.request(wire, "initialize", params, deadline);
-                let (hello, revision) = wire.begin_session(&greeted.await?, None)?;
+                let greeting = Request::own("initialize", params, deadline);
+                let greeted = streamed.request(wire, greeting).await?;
+                let (hello, revision) = wire.begin_session(&greeted, None)?;
                 (hello, revision, true)
             }
         };
@@ -100,7 +102,7 @@ impl Wire {
         let id = self.next_id();
         let message = rpc::request(id, "initialize", params);
         let is_sent = Arc::<AtomicBool>::default();
-        let mut request = Request::new(Body::new(message.into(), Arc::clone(&is_sent)));
+        let mut request = http::Request::new(Body::new(message.into(), Arc::clone(&is_sent)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();

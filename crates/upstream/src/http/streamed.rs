@@ -4,6 +4,7 @@
 //! connection.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,16 +14,18 @@ use http::Uri;
 use http::header::HeaderMap;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use mcpproxy_wire::{rpc, sse};
+use mcpproxy_wire::sse;
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::read_body;
 use super::pool::Lease;
 use super::{Wire, address};
 use crate::CallError;
-use crate::inbound::{self, Inbound};
+use crate::inbound::Inbound;
 use crate::lines::MESSAGE_LIMIT;
+use crate::patience::within;
 use crate::pending::{Answer, Pending, Ticket};
+use crate::request::Request;
 
 /// How long a stream may take to say where messages go.
 const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
@@ -98,11 +101,12 @@ async fn follow(mut stream: Stream, wire: Arc<Wire>, pending: Arc<Pending>) {
             if !is_message || event.data.is_empty() {
                 continue;
             }
-            match inbound::receive(&Bytes::from(event.data), &wire.board) {
+            match wire.inlet.receive(&Bytes::from(event.data), None) {
                 Inbound::Answer(id, answer) => {
                     pending.answer(id, answer);
                 }
                 Inbound::Reply(message) => wire.send_aside(message),
+                Inbound::Ask(asked) => wire.have_answered(asked),
                 Inbound::Done | Inbound::Garbage(_) => {}
             }
         }
@@ -138,14 +142,8 @@ impl Streamed {
         &self.endpoint
     }
 
-    /// Sends a request and waits for its answer. `params` is JSON.
-    pub(super) async fn request(
-        &self,
-        wire: &Arc<Wire>,
-        method: &str,
-        params: &str,
-        deadline: Instant,
-    ) -> Answer {
+    /// Sends a request and waits for its answer.
+    pub(super) async fn request(&self, wire: &Arc<Wire>, request: Request<'_>) -> Answer {
         let started = Instant::now();
         let ticket = self.pending.register();
         let mut in_flight = InFlight {
@@ -154,9 +152,11 @@ impl Streamed {
             is_sent: Arc::default(),
             is_answered: false,
         };
-        let message = rpc::request(in_flight.ticket.id, method, params);
+        let id = in_flight.ticket.id;
+        let _waiting = wire.inlet.callers.enter(id, request.behind);
+        let message = request.message(id);
         let is_sent = Arc::clone(&in_flight.is_sent);
-        let exchange = async {
+        let exchange = pin!(async {
             let posted = wire.post(message, HeaderMap::new(), Arc::clone(&is_sent));
             let (response, lease) = posted.await?;
             if read_body(response.into_body(), CONFIRMATION_LIMIT)
@@ -167,8 +167,9 @@ impl Streamed {
             }
             let answer = in_flight.ticket.answer().await;
             answer.unwrap_or_else(|| Err(CallError::disconnected(true, self.pending.closed())))
-        };
-        match timeout_at(deadline, exchange).await {
+        });
+        let client = request.client().map(|client| &**client);
+        match within(request.deadline, client, exchange).await {
             Ok(answer) => {
                 in_flight.is_answered = true;
                 answer

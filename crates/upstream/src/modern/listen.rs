@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::Modern;
 use crate::board::Board;
 use crate::connection::Link;
+use crate::request::Request;
 use crate::{CallError, backoff};
 
 const METHOD: &str = "subscriptions/listen";
@@ -23,7 +24,8 @@ const WELL_AFTER: Duration = Duration::from_secs(10);
 /// The server's acknowledgement makes its announcements count (see `inbound`), the end of the
 /// subscription ends that. What happened in between is found by the listing that follows.
 pub(crate) async fn listen(link: Arc<Link>, modern: Arc<Modern>, board: Arc<Board>) {
-    let params = modern.params(r#"{"notifications":{"toolsListChanged":true}}"#);
+    let params = r#"{"notifications":{"toolsListChanged":true}}"#;
+    let meta = modern.meta(None);
     let mut failures = 0;
     loop {
         let since = Instant::now();
@@ -31,9 +33,10 @@ pub(crate) async fn listen(link: Arc<Link>, modern: Arc<Modern>, board: Arc<Boar
             Link::Http(_) => modern.headers(METHOD, None, "{}"),
             Link::Stdio(_) | Link::BuiltIn(_) => HeaderMap::new(),
         };
-        let ended = link
-            .request(METHOD, &params, headers, since + KEPT_FOR)
-            .await;
+        let mut request = Request::own(METHOD, params, since + KEPT_FOR);
+        request.meta = &meta;
+        request.headers = headers;
+        let ended = link.request(request).await;
         board.set_announces(false);
         if let Err(CallError::Rpc(_) | CallError::Unavailable { .. }) = ended {
             // It declared what it does not have. It is listed like one that says nothing.

@@ -87,7 +87,8 @@ async fn open_asking(task: &mut Task) -> Result<Arc<Connection>, Problem> {
         patience,
         deadline,
     };
-    let era = match probe::ask(&connection, question).await {
+    // In a place of its own: it is rare, and all that leads here would carry its size along.
+    let era = match Box::pin(probe::ask(&connection, question)).await {
         Outcome::Stateless(greeting) => return welcome(task, connection, greeting, deadline).await,
         Outcome::Session(greeting) => {
             let session = Arc::new(connection.in_session());

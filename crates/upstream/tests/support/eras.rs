@@ -73,7 +73,9 @@ impl Server {
     pub(crate) fn call_by_era(&mut self, id: &Value, tool: &str) {
         match tool {
             "asks_for_input" => {
-                let asked = json!({ "resultType": "input_required", "requestState": "s" });
+                let question = json!({ "method": "elicitation/create", "params": {} });
+                let asked = json!({ "resultType": "input_required", "requestState": "s",
+                    "inputRequests": { "q": question } });
                 self.answer(id, &asked);
             }
             "odd" => self.answer(id, &json!({ "resultType": "odd", "content": [] })),

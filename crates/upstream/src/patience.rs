@@ -1,0 +1,84 @@
+//! Deadlines that stand still while a client is asked.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::client::Client;
+
+/// How often a deadline that was put off is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The deadline passed.
+#[derive(Debug)]
+pub(crate) struct Passed;
+
+/// Does the work unless the deadline passes first. The time that the client takes to answer
+/// does not count: people think, and that is not the server's fault.
+pub(crate) async fn within<T>(
+    deadline: Instant,
+    client: Option<&Client>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Result<T, Passed> {
+    let mut until = deadline;
+    loop {
+        tokio::select! {
+            biased;
+            done = work.as_mut() => return Ok(done),
+            () = sleep_until(until) => {}
+        }
+        let due = deadline + client.map_or(Duration::ZERO, Client::asked_for);
+        let now = Instant::now();
+        if due <= now {
+            return Err(Passed);
+        }
+        until = due.max(now + LOOK_AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::Json;
+    use mcpproxy_wire::revision::Era;
+    use std::pin::pin;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::{Declared, Event, Question};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_a_client_takes_to_answer_does_not_count() {
+        let (client, mut events) = Client::new(Declared {
+            capabilities: Json::of(&json!({ "elicitation": {} })),
+            ..Declared::nothing(Era::Session, "one")
+        });
+        let params = Json::of(&json!({}));
+        let answering = tokio::spawn(async move {
+            let Some(Event::Ask(ask)) = events.recv().await else {
+                panic!("a question");
+            };
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            ask.answer(Ok(Json::of(&json!({ "action": "decline" }))));
+            events
+        });
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let asked = client.ask(Question::Elicitation, params);
+        let answer = within(deadline, Some(&client), pin!(asked)).await;
+        answer.expect("it is in time").expect("it is answered");
+        let _events = answering.await.expect("it ends");
+
+        let slow = tokio::time::sleep(Duration::from_secs(11));
+        let passed = within(deadline, Some(&client), pin!(slow)).await;
+        assert!(passed.is_err(), "the server itself is still held to it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_client_a_deadline_is_a_deadline() {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let never = std::future::pending::<()>();
+        assert!(within(deadline, None, pin!(never)).await.is_err());
+        assert!(within(deadline, None, pin!(async { 1 })).await.is_ok());
+    }
+}

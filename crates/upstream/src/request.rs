@@ -1,0 +1,111 @@
+//! A request to a server, before it is put on a wire.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use mcpproxy_wire::rpc;
+use tokio::time::Instant;
+
+use crate::client::Client;
+
+/// A request to a server.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'static str,
+    /// The text of a JSON object of our own making, without `_meta`.
+    pub(crate) params: &'a str,
+    /// The members of its `_meta`, as JSON without the braces.
+    pub(crate) meta: &'a str,
+    /// What it carries over HTTP besides what every request does.
+    pub(crate) headers: HeaderMap,
+    pub(crate) behind: Behind<'a>,
+    pub(crate) deadline: Instant,
+}
+
+/// Whom a request is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Behind<'a> {
+    /// Nobody but us.
+    Us,
+    /// A caller, who may have a way back.
+    Caller(Option<&'a Arc<Client>>),
+}
+
+impl<'a> Request<'a> {
+    /// A request of our own.
+    pub(crate) fn own(method: &'static str, params: &'a str, deadline: Instant) -> Self {
+        Self {
+            method,
+            params,
+            meta: "",
+            headers: HeaderMap::new(),
+            behind: Behind::Us,
+            deadline,
+        }
+    }
+
+    /// The client it is made for.
+    pub(crate) fn client(&self) -> Option<&'a Arc<Client>> {
+        match self.behind {
+            Behind::Us => None,
+            Behind::Caller(client) => client,
+        }
+    }
+
+    /// The message, under an id. The server reports progress under the same number.
+    pub(crate) fn message(&self, id: u64) -> String {
+        let wants_progress = self
+            .client()
+            .is_some_and(|client| client.declared().progress_token.is_some());
+        if self.meta.is_empty() && !wants_progress {
+            return rpc::request(id, self.method, self.params);
+        }
+        let progress = match (wants_progress, self.meta.is_empty()) {
+            (false, _) => String::new(),
+            (true, true) => format!(r#""progressToken":{id}"#),
+            (true, false) => format!(r#","progressToken":{id}"#),
+        };
+        let members = self.params.strip_prefix('{').unwrap_or(self.params);
+        let comma = if members == "}" { "" } else { "," };
+        let params = [r#"{"_meta":{"#, self.meta, &progress, "}", comma, members].concat();
+        rpc::request(id, self.method, &params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::Json;
+    use mcpproxy_wire::revision::Era;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::client::Declared;
+
+    #[test]
+    fn what_a_request_needs_of_meta_is_added() {
+        let (client, _events) = Client::new(Declared {
+            progress_token: Some(Json::of(&json!("theirs"))),
+            ..Declared::nothing(Era::Session, "one")
+        });
+        let message = |params: &str, meta: &str, behind: Behind<'_>| -> Value {
+            let mut request = Request::own("tools/call", params, Instant::now());
+            request.meta = meta;
+            request.behind = behind;
+            serde_json::from_str(&request.message(7)).expect("valid JSON")
+        };
+        let wanting = Behind::Caller(Some(&client));
+        for (meta, behind, expected) in [
+            ("", Behind::Us, json!(null)),
+            ("", Behind::Caller(None), json!(null)),
+            ("", wanting, json!({ "progressToken": 7 })),
+            (r#""a":1"#, Behind::Us, json!({ "a": 1 })),
+            (r#""a":1"#, wanting, json!({ "a": 1, "progressToken": 7 })),
+        ] {
+            for params in ["{}", r#"{"name":"x"}"#] {
+                let message = message(params, meta, behind);
+                assert_eq!(message["params"]["_meta"], expected, "{params} {meta}");
+                assert_eq!(message["params"].get("name").is_some(), params != "{}");
+            }
+        }
+    }
+}
