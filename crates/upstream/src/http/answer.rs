@@ -18,10 +18,14 @@ use crate::inbound::Inbound;
 use crate::lines::MESSAGE_LIMIT;
 use crate::pending::Answer;
 
-/// How often a stream that breaks off before its answer is taken up again.
-const RESUMPTIONS: usize = 20;
-/// How long to wait before that.
-const RESUMPTION_PAUSE: Duration = Duration::from_millis(500);
+/// How often in a row a stream that ends before its answer is taken up again in vain. A server
+/// may end it as often as it likes if it goes on each time; the deadline of the request is the
+/// limit of that.
+const VAIN_RESUMPTIONS: usize = 40;
+/// How long to wait before that, if the server does not say.
+const RESUMPTION_PAUSE: Duration = Duration::from_millis(250);
+/// The least to wait, whatever the server says, so that nobody is kept busy.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a stream may stay open after its answer before its connection is given up.
 const END_OF_STREAM: Duration = Duration::from_secs(1);
@@ -30,8 +34,8 @@ const END_OF_STREAM: Duration = Duration::from_secs(1);
 pub(super) enum StreamEnd {
     /// With the answer that was looked for.
     Answer(Answer),
-    /// Without one.
-    Open,
+    /// Without one; and how long the server wants to be left alone, if it said.
+    Open(Option<Duration>),
     /// With an event that is too large.
     TooLarge(sse::TooLarge),
 }
@@ -77,8 +81,11 @@ impl Wire {
     /// the server allows it.
     async fn read_events(self: &Arc<Self>, body: Incoming, lease: Lease, id: u64) -> Answer {
         let mut last_event = None;
+        let mut pause = RESUMPTION_PAUSE;
         let mut stream = Some((body, lease));
-        for _ in 0..RESUMPTIONS {
+        let mut in_vain = 0;
+        while in_vain < VAIN_RESUMPTIONS {
+            let resumed_after = last_event.clone();
             if let Some((mut body, lease)) = stream.take() {
                 match self.follow(&mut body, Some(id), &mut last_event).await {
                     StreamEnd::Answer(answer) => {
@@ -89,7 +96,7 @@ impl Wire {
                     StreamEnd::TooLarge(error) => {
                         return Err(CallError::malformed(error.to_string()));
                     }
-                    StreamEnd::Open => {}
+                    StreamEnd::Open(retry) => pause = retry.unwrap_or(pause).max(SHORTEST_PAUSE),
                 }
             }
             let Some(last_event) = &last_event else { break };
@@ -97,7 +104,9 @@ impl Wire {
                 // Nothing is kept for a stream that breaks off.
                 break;
             }
-            tokio::time::sleep(RESUMPTION_PAUSE).await;
+            let is_vain = resumed_after.as_ref() == Some(last_event);
+            in_vain = if is_vain { in_vain + 1 } else { 0 };
+            tokio::time::sleep(pause).await;
             stream = self.open_events(Some(last_event)).await.ok();
         }
         Err(CallError::disconnected(
@@ -122,10 +131,13 @@ impl Wire {
                 Ok(events) => events,
                 Err(error) => return StreamEnd::TooLarge(error),
             };
+            if let Some(last) = reader
+                .last_id()
+                .filter(|last| last_event.as_deref() != Some(last))
+            {
+                *last_event = Some(last.to_owned());
+            }
             for event in events {
-                if event.id.as_ref().is_some_and(|id| !id.is_empty()) {
-                    last_event.clone_from(&event.id);
-                }
                 let is_message = event.name.as_deref().is_none_or(|name| name == "message");
                 if !is_message || event.data.is_empty() {
                     continue;
@@ -147,7 +159,7 @@ impl Wire {
                 }
             }
         }
-        StreamEnd::Open
+        StreamEnd::Open(reader.retry())
     }
 }
 
