@@ -104,8 +104,8 @@ impl Wire {
                 // Nothing is kept for a stream that breaks off.
                 break;
             }
-            let is_vain = resumed_after.as_ref() == Some(last_event);
-            in_vain = if is_vain { in_vain + 1 } else { 0 };
+            let brought_nothing = resumed_after.as_ref() == Some(last_event);
+            in_vain = if brought_nothing { in_vain + 1 } else { 0 };
             tokio::time::sleep(pause).await;
             stream = self.open_events(Some(last_event)).await.ok();
         }
