@@ -15,6 +15,7 @@ pub mod initialize;
 pub mod input;
 pub mod item;
 pub mod json;
+pub mod param_headers;
 pub mod result;
 pub mod revision;
 pub mod rpc;
