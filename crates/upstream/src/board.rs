@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::connection::Connection;
+use crate::shelf::Shelf;
 use crate::{CallError, State};
 
 /// How long a listing is believed of a server that neither announces changes nor says how long.
@@ -28,6 +29,8 @@ pub(crate) struct Board {
     progress: watch::Sender<Progress>,
     /// Wakes the upstream's task.
     pub(crate) bell: Notify,
+    /// What it lists besides tools.
+    pub(crate) shelf: Shelf,
 }
 
 /// The facts behind [`State`].
@@ -112,6 +115,7 @@ impl Board {
         Self {
             progress,
             bell: Notify::new(),
+            shelf: Shelf::default(),
         }
     }
 

@@ -5,6 +5,7 @@ mod errand;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use mcpproxy_wire::capabilities::{Capabilities, Changes};
 use mcpproxy_wire::initialize::{self, ServerHello};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::ToolPage;
@@ -65,6 +66,8 @@ pub(crate) struct Greeting {
     pub(crate) announces: bool,
     /// Whether it offers to tell of them to those who listen.
     pub(crate) announces_to_listeners: bool,
+    /// What it has besides tools.
+    pub(crate) capabilities: Capabilities,
 }
 
 /// Reads the answer to the greeting and checks that we speak its revision.
@@ -79,6 +82,25 @@ pub(crate) fn read_hello(answer: &Json) -> Result<(ServerHello, Revision), CallE
             ))
         })?;
     Ok((hello, revision))
+}
+
+// === impl Greeting ===
+
+impl Greeting {
+    /// What those can ask to be told of who listen, as a server without sessions names it.
+    pub(crate) fn announced_lists(&self) -> Vec<&'static str> {
+        let announces = |changes| changes == Some(Changes::Announced);
+        let lists = [
+            ("toolsListChanged", self.announces_to_listeners),
+            ("promptsListChanged", announces(self.capabilities.prompts)),
+            (
+                "resourcesListChanged",
+                announces(self.capabilities.resources),
+            ),
+        ];
+        let told = lists.into_iter().filter(|(_, is_announced)| *is_announced);
+        told.map(|(list, _)| list).collect()
+    }
 }
 
 // === impl Connection ===
@@ -172,6 +194,7 @@ impl Connection {
                     has_tools: true,
                     announces: false,
                     announces_to_listeners: false,
+                    capabilities: Capabilities::default(),
                 });
             }
         };
@@ -185,6 +208,7 @@ impl Connection {
             has_tools: hello.has_tools,
             announces,
             announces_to_listeners: false,
+            capabilities: hello.capabilities,
         })
     }
 
@@ -193,11 +217,11 @@ impl Connection {
         self.request("server/discover", "{}", deadline).await
     }
 
-    /// Keeps hearing of changes until the connection is stopped.
-    pub(crate) fn listen(&self, board: &Arc<Board>) {
+    /// Keeps hearing of changes of these lists until the connection is stopped.
+    pub(crate) fn listen(&self, board: &Arc<Board>, lists: Vec<&'static str>) {
         let Some(modern) = &self.modern else { return };
         let (link, modern) = (Arc::clone(&self.link), Arc::clone(modern));
-        let listener = tokio::spawn(modern::listen(link, modern, Arc::clone(board)));
+        let listener = tokio::spawn(modern::listen(link, modern, Arc::clone(board), lists));
         self.replace_listener(Some(listener.abort_handle()));
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcpproxy_wire::item::Kind;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
@@ -122,10 +123,22 @@ impl Inlet {
     fn told(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
         match method {
             "notifications/tools/list_changed" => self.board.announce_change(),
-            "notifications/subscriptions/acknowledged"
-                if params.as_ref().is_some_and(grants_tool_changes) =>
-            {
-                self.board.set_announces(true);
+            "notifications/prompts/list_changed" => self.board.shelf.announce(&[Kind::Prompt]),
+            "notifications/resources/list_changed" => {
+                let kinds = [Kind::Resource, Kind::Template];
+                self.board.shelf.announce(&kinds);
+            }
+            "notifications/resources/updated" => {
+                let uri = params.as_ref().and_then(|params| member(params, "uri"));
+                let uri = uri.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+                if let Some(uri) = uri {
+                    self.board.shelf.watched.update(&uri);
+                }
+            }
+            "notifications/subscriptions/acknowledged" => {
+                if let Some(params) = params {
+                    self.acknowledged(&params);
+                }
             }
             "notifications/progress" => {
                 let Some(params) = params else { return };
@@ -156,6 +169,32 @@ impl Inlet {
         }
     }
 
+    /// The server says what it will tell of. What it would have told of before may have been
+    /// missed.
+    fn acknowledged(&self, params: &Json) {
+        let granted = member(params, "notifications");
+        let granted: Fields<'_> = granted
+            .as_ref()
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
+        let is_granted = |name: &str| granted.get(name).map(RawValue::get) == Some("true");
+        let board = &self.board;
+        if is_granted("toolsListChanged") {
+            board.set_announces(true);
+        }
+        if is_granted("promptsListChanged") {
+            board.shelf.announce(&[Kind::Prompt]);
+        }
+        if is_granted("resourcesListChanged") {
+            board.shelf.announce(&[Kind::Resource, Kind::Template]);
+        }
+        let uris = granted.given("resourceSubscriptions");
+        if let Some(uris) = uris.and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok())
+        {
+            board.shelf.watched.acknowledge(&uris);
+        }
+    }
+
     /// Whom a message concerns.
     fn client(&self, stream: Option<u64>) -> Option<Arc<Client>> {
         match stream {
@@ -163,16 +202,6 @@ impl Inlet {
             None => self.callers.only(),
         }
     }
-}
-
-/// Whether the acknowledged subscription is one to changes of tools.
-fn grants_tool_changes(params: &Json) -> bool {
-    let granted = member(params, "notifications");
-    let granted: Option<Fields<'_>> = granted
-        .as_ref()
-        .and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let changes = granted.and_then(|granted| granted.get("toolsListChanged"));
-    changes.is_some_and(|raw| raw.get() == "true")
 }
 
 fn member(object: &Json, name: &str) -> Option<Box<RawValue>> {

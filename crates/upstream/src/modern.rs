@@ -12,14 +12,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, Revision, RpcError, Tool};
+use mcpproxy_wire::{Json, Revision, RpcError};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use self::headers::ParamHeader;
 pub(crate) use self::listen::listen;
 pub(crate) use self::rounds::{MOST_ROUNDS, Round, ask, round, with_answers};
 use crate::CallError;
@@ -117,7 +118,7 @@ impl Modern {
     pub(crate) fn learn_params(&self, page: &mut ToolPage) {
         let tools = std::mem::take(&mut page.tools);
         for (index, tool) in tools.into_iter().enumerate() {
-            match read_params(&tool) {
+            match param_headers::of_schema(&tool.input_schema) {
                 Ok(found) => {
                     self.remember_params(&tool.name, found);
                     page.tools.push(tool);
@@ -145,17 +146,6 @@ impl Modern {
             params.insert(Arc::clone(tool), found.into());
         }
     }
-}
-
-/// Most schemas have no such annotation, and are not decoded.
-fn read_params(tool: &Tool) -> Result<Vec<ParamHeader>, String> {
-    let text = tool.input_schema.text();
-    if memchr::memmem::find(text.as_bytes(), b"x-mcp-header").is_none() {
-        return Ok(Vec::new());
-    }
-    let schema = serde_json::from_str(text)
-        .map_err(|_| "its inputSchema cannot be read to find its x-mcp-header".to_owned())?;
-    headers::read_annotations(&schema)
 }
 
 // === reading answers ===
@@ -217,6 +207,7 @@ pub(crate) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
         announces_to_listeners: tools
             .and_then(|tools| tools.get("listChanged"))
             .is_some_and(|raw| raw.get() == "true"),
+        capabilities: Capabilities::read(fields.given("capabilities")),
     })
 }
 

@@ -25,6 +25,11 @@ pub trait Observer: Send + Sync {
     /// A server's tools were listed and differ from what was told before.
     fn listed(&self, server: &str, tools: Vec<Tool>);
 
+    /// A server has other prompts or resources than before.
+    fn shelf_changed(&self, server: &str) {
+        let _ = server;
+    }
+
     /// A server entered a state.
     fn state_changed(&self, server: &str, state: &State);
 }

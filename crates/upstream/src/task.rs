@@ -15,6 +15,7 @@ use crate::board::Live;
 use crate::connection::{Connection, Greeting, Lost};
 use crate::listing::{self, Known};
 use crate::shared::Shared;
+use crate::shelf::keeper::Keeper;
 use crate::spec::Transport;
 use crate::{CallError, State};
 
@@ -47,6 +48,8 @@ struct Task {
     /// Whether a server that says nothing may just be slow: what was concluded from its
     /// silence before turned out wrong.
     is_patient: bool,
+    /// Lists what the server has besides tools, as long as it is connected.
+    keeper: Option<Keeper>,
 }
 
 /// When to connect next.
@@ -73,11 +76,13 @@ pub(crate) async fn run(shared: Arc<Shared>, stop: watch::Receiver<Option<Durati
         failures_in_a_row: 0,
         attempt: None,
         is_patient: false,
+        keeper: None,
     };
     while task.rest(&next).await {
         next = task.connect().await;
     }
     task.enter(&State::Stopped);
+    task.shared.board.shelf.watched.end();
 }
 
 // === impl Task: the life of an upstream ===
@@ -115,7 +120,9 @@ impl Task {
         match opened {
             Ok(connection) => {
                 self.attempt = None;
-                self.serve(&connection).await
+                let next = self.serve(&connection).await;
+                self.keeper = None;
+                next
             }
             Err(reason) => {
                 self.abandon(Duration::ZERO).await;
@@ -268,7 +275,8 @@ impl Task {
         }
         let mut is_free = false;
         self.shared.board.change(|progress| {
-            is_free = self.shared.slots.available_permits() == self.shared.slot_count;
+            is_free = self.shared.slots.available_permits() == self.shared.slot_count
+                && !self.shared.board.shelf.watched.is_in_use();
             if is_free {
                 progress.state = State::Idle;
                 progress.connection = None;

@@ -1,5 +1,7 @@
 //! The handle to one upstream.
 
+mod library;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

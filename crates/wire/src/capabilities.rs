@@ -15,8 +15,6 @@ pub struct Capabilities {
     pub has_subscriptions: bool,
     /// Whether it completes arguments.
     pub has_completions: bool,
-    /// Whether it writes log messages for clients.
-    pub has_logging: bool,
 }
 
 /// Whether a server tells when a list changes.
@@ -39,7 +37,6 @@ impl Capabilities {
             resources: resources.map(Changes::of),
             has_subscriptions: resources.is_some_and(|raw| is_true(raw, "subscribe")),
             has_completions: has("completions"),
-            has_logging: has("logging"),
         }
     }
 }
@@ -77,14 +74,13 @@ mod tests {
             assert_eq!(read(text), Capabilities::default(), "{text}");
         }
         let all = read(
-            r#"{"prompts":{},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}}"#,
+            r#"{"prompts":{},"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#,
         );
         let expected = Capabilities {
             prompts: Some(Changes::Silent),
             resources: Some(Changes::Announced),
             has_subscriptions: true,
             has_completions: true,
-            has_logging: true,
         };
         assert_eq!(all, expected);
         let odd = read(r#"{"prompts":{"listChanged":"true"},"resources":{"subscribe":1}}"#);

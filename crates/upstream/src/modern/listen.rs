@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::Modern;
@@ -23,8 +24,17 @@ const WELL_AFTER: Duration = Duration::from_secs(10);
 ///
 /// The server's acknowledgement makes its announcements count (see `inbound`), the end of the
 /// subscription ends that. What happened in between is found by the listing that follows.
-pub(crate) async fn listen(link: Arc<Link>, modern: Arc<Modern>, board: Arc<Board>) {
-    let params = r#"{"notifications":{"toolsListChanged":true}}"#;
+pub(crate) async fn listen(
+    link: Arc<Link>,
+    modern: Arc<Modern>,
+    board: Arc<Board>,
+    lists: Vec<&'static str>,
+) {
+    let wanted: Map<String, Value> = lists
+        .into_iter()
+        .map(|list| (list.to_owned(), Value::Bool(true)))
+        .collect();
+    let params = json!({ "notifications": wanted }).to_string();
     let meta = modern.meta(None);
     let mut failures = 0;
     loop {
@@ -33,7 +43,7 @@ pub(crate) async fn listen(link: Arc<Link>, modern: Arc<Modern>, board: Arc<Boar
             Link::Http(_) => modern.headers(METHOD, None, "{}"),
             Link::Stdio(_) | Link::BuiltIn(_) => HeaderMap::new(),
         };
-        let mut request = Request::own(METHOD, params, since + KEPT_FOR);
+        let mut request = Request::own(METHOD, &params, since + KEPT_FOR);
         request.meta = &meta;
         request.headers = headers;
         let ended = link.request(request).await;

@@ -12,6 +12,7 @@ use crate::connection::{Connection, Greeting};
 use crate::eras::Key;
 use crate::listing;
 use crate::probe::{self, Outcome, Question};
+use crate::shelf::keeper::Keeper;
 use crate::spec::{Protocol, Transport};
 
 /// Connects to the server, greets it and lists its tools; the error is for people.
@@ -134,11 +135,12 @@ async fn welcome(
     } else {
         task.report(listing::Listing::default());
     }
-    let listens = greeting.announces_to_listeners;
+    let (lists, capabilities) = (greeting.announced_lists(), greeting.capabilities);
     task.publish(&connection, greeting, mark, time_to_live);
-    if listens {
-        connection.listen(&task.shared.board);
+    if !lists.is_empty() {
+        connection.listen(&task.shared.board, lists);
     }
+    task.keeper = Some(Keeper::start(&task.shared, &connection, capabilities));
     Ok(connection)
 }
 

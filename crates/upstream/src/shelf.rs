@@ -1,0 +1,291 @@
+//! What a server lists besides tools: prompts, resources and templates of resources.
+//!
+//! The lists of the last connection stay until the next one brings others, so that asking for them
+//! needs no server. As for tools, each event that makes a list stale is a mark, and a list that
+//! began at mark `n` covers every mark up to `n`. Nothing here delays a call of a tool.
+
+pub(crate) mod keeper;
+pub(crate) mod streams;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_wire::capabilities::{Capabilities, Changes};
+use mcpproxy_wire::item::{Item, Kind};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::CallError;
+use crate::subscription::Watched;
+
+/// How long a list is believed of a server that does not announce changes.
+const BELIEVED_FOR: Duration = Duration::from_secs(5);
+/// How long one is believed that does. An announcement can get lost with the stream it was on.
+const BELIEVED_IF_ANNOUNCED: Duration = Duration::from_mins(1);
+
+/// What a server lists besides tools, at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Stock {
+    /// What the server declared to have, when it was last connected.
+    pub capabilities: Capabilities,
+    /// Whether every list that it declared is known.
+    pub is_known: bool,
+    lists: [Arc<[Item]>; 3],
+}
+
+/// The lists of one server, for all who ask and wait.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    state: watch::Sender<State>,
+    /// Wakes who lists.
+    bell: Notify,
+    pub(crate) watched: Watched,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    capabilities: Option<Capabilities>,
+    lists: [List; 3],
+}
+
+/// One list, and what is known of its age.
+#[derive(Debug, Default)]
+struct List {
+    items: Arc<[Item]>,
+    marks: u64,
+    covers: u64,
+    /// When it was last listed, or could not be.
+    tried_at: Option<Instant>,
+    is_known: bool,
+    /// The last listing that failed: the mark it would have covered, and why.
+    refusal: Option<(u64, CallError)>,
+}
+
+// === impl Stock ===
+
+impl Stock {
+    /// The stock of a server that has listed everything: prompts, resources and templates.
+    pub fn new(capabilities: Capabilities, lists: [Vec<Item>; 3]) -> Self {
+        Self {
+            capabilities,
+            is_known: true,
+            lists: lists.map(Arc::from),
+        }
+    }
+
+    /// The list of one kind.
+    pub fn items(&self, kind: Kind) -> &Arc<[Item]> {
+        &self.lists[index(kind)]
+    }
+}
+
+// === impl Shelf ===
+
+impl Default for Shelf {
+    fn default() -> Self {
+        Self {
+            state: watch::Sender::default(),
+            bell: Notify::new(),
+            watched: Watched::default(),
+        }
+    }
+}
+
+impl Shelf {
+    /// What is known now.
+    pub(crate) fn stock(&self) -> Stock {
+        self.state.borrow().stock()
+    }
+
+    /// A list may have changed, as the server says.
+    pub(crate) fn announce(&self, kinds: &[Kind]) {
+        self.change(|state| {
+            for kind in kinds {
+                state.lists[index(*kind)].marks += 1;
+            }
+        });
+        self.bell.notify_one();
+    }
+
+    /// Has lists renewed that are older than they are believed, without waiting for it.
+    pub(crate) fn renew(&self) {
+        let mut is_due = false;
+        self.change(|state| {
+            for kind in Kind::ALL {
+                is_due |= state.mark_if_old(kind);
+            }
+        });
+        if is_due {
+            self.bell.notify_one();
+        }
+    }
+
+    /// Waits for lists that are no older than they are believed.
+    pub(crate) async fn wait(&self, deadline: Instant) -> Result<Stock, CallError> {
+        let started = Instant::now();
+        let mut watcher = self.state.subscribe();
+        self.renew();
+        let required = self.state.borrow().marks();
+        loop {
+            let verdict = watcher.borrow_and_update().verdict(required);
+            match verdict {
+                Some(Ok(stock)) => return Ok(stock),
+                Some(Err(error)) => return Err(error),
+                None => {}
+            }
+            if timeout_at(deadline, watcher.changed()).await.is_err() {
+                return Err(CallError::Timeout {
+                    after: started.elapsed(),
+                    sent: false,
+                });
+            }
+        }
+    }
+
+    /// Waits until a server has said what it has.
+    pub(crate) async fn declared(&self) {
+        let mut watcher = self.state.subscribe();
+        // The sender is ours, so the wait ends when there is something to say.
+        let _ = watcher.wait_for(|state| state.capabilities.is_some()).await;
+    }
+
+    /// A connection begins: what was listed before may hold no longer. Tells whether that is
+    /// news for those who know the stock.
+    fn begin(&self, capabilities: Capabilities) -> bool {
+        let mut is_news = false;
+        self.change(|state| {
+            is_news = state.capabilities != Some(capabilities);
+            state.capabilities = Some(capabilities);
+            for kind in Kind::ALL {
+                let list = &mut state.lists[index(kind)];
+                list.marks += 1;
+                if changes_of(capabilities, kind).is_none() {
+                    let mark = list.marks;
+                    is_news |= list.put(mark, Vec::new());
+                }
+            }
+        });
+        self.bell.notify_one();
+        is_news
+    }
+
+    /// The mark that a listing would cover, if one is due.
+    fn due(&self, kind: Kind) -> Option<u64> {
+        let state = self.state.borrow();
+        let list = &state.lists[index(kind)];
+        let refused = list.refusal.as_ref().map_or(0, |(mark, _)| *mark);
+        (list.marks > list.covers.max(refused)).then_some(list.marks)
+    }
+
+    /// A list that began at the mark is there; tells whether it differs from the one before.
+    fn put(&self, kind: Kind, mark: u64, items: Vec<Item>) -> bool {
+        let mut is_news = false;
+        self.change(|state| is_news = state.lists[index(kind)].put(mark, items));
+        is_news
+    }
+
+    /// A list that began at the mark could not be had.
+    fn refuse(&self, kind: Kind, mark: u64, error: CallError) {
+        self.change(|state| {
+            let list = &mut state.lists[index(kind)];
+            list.tried_at = Some(Instant::now());
+            list.refusal = Some((mark, error));
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        self.state.send_modify(change);
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn stock(&self) -> Stock {
+        Stock {
+            capabilities: self.capabilities.unwrap_or_default(),
+            is_known: self.capabilities.is_some() && self.lists.iter().all(|list| list.is_known),
+            lists: std::array::from_fn(|index| Arc::clone(&self.lists[index].items)),
+        }
+    }
+
+    fn marks(&self) -> [u64; 3] {
+        std::array::from_fn(|index| self.lists[index].marks)
+    }
+
+    /// What is to be said to who needs the marks covered; nothing as long as that is open.
+    fn verdict(&self, required: [u64; 3]) -> Option<Result<Stock, CallError>> {
+        self.capabilities?;
+        for (list, required) in self.lists.iter().zip(required) {
+            if list.covers >= required.max(1) {
+                continue;
+            }
+            return match &list.refusal {
+                Some((mark, error)) if *mark >= required => Some(Err(error.clone())),
+                _ => None,
+            };
+        }
+        Some(Ok(self.stock()))
+    }
+
+    /// Makes a list stale that is older than it is believed; tells whether it did.
+    fn mark_if_old(&mut self, kind: Kind) -> bool {
+        let Some(changes) = self.capabilities.and_then(|all| changes_of(all, kind)) else {
+            return false;
+        };
+        let believed_for = match changes {
+            Changes::Announced => BELIEVED_IF_ANNOUNCED,
+            Changes::Silent => BELIEVED_FOR,
+        };
+        let list = &mut self.lists[index(kind)];
+        let believed_for = if list.refusal.is_some() {
+            BELIEVED_FOR
+        } else {
+            believed_for
+        };
+        let is_old = list
+            .tried_at
+            .is_some_and(|tried| tried.elapsed() >= believed_for);
+        if is_old {
+            // Counted from now on, so that those who ask meanwhile share this listing.
+            list.tried_at = Some(Instant::now());
+            list.marks += 1;
+        }
+        is_old
+    }
+}
+
+// === impl List ===
+
+impl List {
+    fn put(&mut self, mark: u64, items: Vec<Item>) -> bool {
+        let is_news = !self.is_known || *self.items != *items;
+        if is_news {
+            self.items = items.into();
+        }
+        self.is_known = true;
+        self.covers = mark;
+        self.tried_at = Some(Instant::now());
+        self.refusal = None;
+        is_news
+    }
+}
+
+/// Whether a server has what is listed under a kind, and tells of changes.
+fn changes_of(capabilities: Capabilities, kind: Kind) -> Option<Changes> {
+    match kind {
+        Kind::Prompt => capabilities.prompts,
+        Kind::Resource | Kind::Template => capabilities.resources,
+    }
+}
+
+const fn index(kind: Kind) -> usize {
+    match kind {
+        Kind::Prompt => 0,
+        Kind::Resource => 1,
+        Kind::Template => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests;
