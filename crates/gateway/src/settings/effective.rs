@@ -23,6 +23,7 @@ pub fn effective(settings: &Settings) -> Value {
     shown.extend(object(json!({
         "allow_plain_http": settings.allow_plain_http,
         "mcpServers": servers,
+        "input_timeout": duration(settings.input_timeout),
         "intent_declaration": {
             "mode": settings.rules.mode.word(),
             "strict_server_validation": settings.rules.strict_server_validation,

@@ -47,6 +47,7 @@ pub(super) fn resolve(
             .into_iter()
             .map(|entry| server(entry, references))
             .collect(),
+        input_timeout: file.input_timeout.0,
         rules: Rules {
             mode: file.intent_declaration.mode.0,
             strict_server_validation: file.intent_declaration.strict_server_validation,

@@ -15,6 +15,10 @@ use super::secret::{Secret, Text};
 /// How long a call may take when nothing else is said.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a client may take to answer a server when nothing else is said: somebody has to read
+/// the question, and may have to look something up.
+pub(super) const DEFAULT_INPUT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
 /// How many calls may be under way at one server when nothing else is said.
 pub(super) const DEFAULT_MAX_CONCURRENT: usize = 64;
 
@@ -38,6 +42,8 @@ pub struct Settings {
     pub demo: bool,
     /// The servers, in the order of the file.
     pub servers: Vec<ServerSettings>,
+    /// How long a client may take to answer what a server asks it during a call.
+    pub input_timeout: Duration,
     /// How declared intent is checked.
     pub rules: Rules,
     /// What a search answers.

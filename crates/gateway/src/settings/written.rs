@@ -7,7 +7,8 @@ use super::content::{
     Address, ApiKey, HeaderName, HeaderValue, NotEmpty, StoreAddress, Url, VariableName,
 };
 use super::resolved::{
-    DEFAULT_MAX_CONCURRENT, DEFAULT_TIMEOUT, DEFAULT_TRUST, Detail, Durability, ProxiedHints, Trust,
+    DEFAULT_INPUT_TIMEOUT, DEFAULT_MAX_CONCURRENT, DEFAULT_TIMEOUT, DEFAULT_TRUST, Detail,
+    Durability, ProxiedHints, Trust,
 };
 use super::section::section;
 use super::servers::{ServerName, Servers};
@@ -35,6 +36,8 @@ section! {
         "allow_plain_http" allow_plain_http: bool = Value(false);
         /// The MCP servers behind the gateway, by name.
         "mcpServers" servers: Servers = Value(Servers::default());
+        /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
+        "input_timeout" input_timeout: Span<1, DAY_MS> = Value(Span(DEFAULT_INPUT_TIMEOUT));
         /// How declared intent is checked.
         "intent_declaration" intent_declaration: IntentDeclaration = Defaults;
         /// What a search answers.

@@ -45,6 +45,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "discovery": { "limit": 50, "detail": "compact", "semantic": false },
   "activity": { "retention_days": 1, "max_payload_bytes": 1024, "durability": "balanced" },
   "store": { "url": "postgres://user:password@db/mcpproxy" },
+  "input_timeout": "90s",
   "hints": { "proxied": "content" }, /* and another */
 }"#;
 
@@ -71,6 +72,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.activity, activity);
     assert_eq!(settings.store, Store::Sqlite);
     assert_eq!(settings.hints, ProxiedHints::Meta);
+    assert_eq!(settings.input_timeout, Duration::from_secs(300));
 }
 
 #[test]
@@ -100,6 +102,7 @@ fn every_global_key_is_used() {
     let address = Secret::new("postgres://user:password@db/mcpproxy");
     assert_eq!(settings.store, Store::Postgres(address));
     assert_eq!(settings.hints, ProxiedHints::Content);
+    assert_eq!(settings.input_timeout, Duration::from_secs(90));
 }
 
 #[test]
