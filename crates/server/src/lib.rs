@@ -6,6 +6,7 @@
 
 mod access;
 mod activity;
+mod asked;
 mod body;
 mod caller;
 mod changes;
@@ -18,6 +19,10 @@ mod listen;
 mod mcp;
 pub mod message;
 mod openapi;
+mod parked;
+mod peer;
+mod relay;
+mod reply;
 mod respond;
 mod rest;
 mod sessions;
@@ -41,6 +46,7 @@ use tower::ServiceExt;
 pub use access::Reach;
 use endpoint::Endpoint;
 pub use listen::{serve_socket, serve_tcp};
+use parked::Parked;
 use sessions::Sessions;
 
 /// What every request of the HTTP faces shares.
@@ -49,6 +55,7 @@ pub struct App {
     api_key: ArcSwap<Secret>,
     address: SocketAddr,
     sessions: Sessions,
+    parked: Arc<Parked>,
     shutdown: CancellationToken,
 }
 
@@ -65,6 +72,7 @@ impl App {
             api_key: ArcSwap::from_pointee(api_key),
             address,
             sessions: Sessions::default(),
+            parked: Parked::new(shutdown.clone()),
             shutdown,
         })
     }

@@ -63,6 +63,7 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     let ended = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(Lane::end));
     // A lane that panicked has nothing left to wait for.
     let _ = ended.await;
+    end_parked(&app).await;
 }
 
 /// Serves the local socket until the app is shut down.
@@ -76,6 +77,12 @@ pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
     .await;
     connections.close();
     connections.wait().await;
+    end_parked(&app).await;
+}
+
+/// Waits for the calls that no connection waits for; what they did is on record after that.
+async fn end_parked(app: &App) {
+    let _ = tokio::time::timeout(DRAIN_TIME, app.parked.ended()).await;
 }
 
 /// Accepts connections until the shutdown, no more at a time than there are places for.

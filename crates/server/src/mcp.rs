@@ -25,6 +25,7 @@ use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, answered, empty, event_stream, is_json};
 use crate::message::{self, Context, DISCOVER, LISTEN};
+use crate::reply;
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
 use crate::stateless::{self, Asked, BEAT, KEEP_ALIVE, PROTOCOL_VERSION};
@@ -141,7 +142,12 @@ impl Side<'_> {
                 let caller = of_request(&session.caller, self.headers, self.standing);
                 let request = (id, &*method, &read);
                 let context = self.context(&caller);
-                let answer = context.answer_request(&session.in_flight, request).await;
+                if message::is_work(&method) {
+                    let has_stream = accepts(self.headers, "text/event-stream");
+                    return reply::in_session(context, &session, self.form, has_stream, request)
+                        .await;
+                }
+                let answer = context.answer_request(session.client(), request).await;
                 answered(self.form, answer)
             }
         }
@@ -160,7 +166,7 @@ impl Side<'_> {
             Err(refused) => return refused.response(),
         };
         let context = self.context(&session.caller);
-        let answer = context.answer_in_session(&session.in_flight, message).await;
+        let answer = context.answer_in_session(session.client(), message).await;
         answered(self.form, answer)
     }
 
@@ -203,7 +209,7 @@ impl Side<'_> {
         let context = self.context(&caller);
         let answers = messages
             .into_iter()
-            .map(|message| context.answer_in_list(&session.in_flight, message));
+            .map(|message| context.answer_in_list(session.client(), message));
         let answers: Vec<String> = join_all(answers).await.into_iter().flatten().collect();
         let answer = (!answers.is_empty()).then(|| batch::join(&answers));
         answered(self.form, answer)
@@ -234,7 +240,7 @@ impl Side<'_> {
 }
 
 /// A stream of messages to the client: it tells of other tools where those can change, and shows
-/// that the session lives. We ask clients nothing.
+/// that the session lives. What a server asks during a request goes to the stream of that request.
 fn get(app: &Arc<App>, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
     if !accepts(headers, "text/event-stream") {
         let message = "A GET opens a stream: the Accept header must include text/event-stream";

@@ -4,9 +4,11 @@
 //! belong to; in the newer one every request stands for itself. Each message is decided by itself,
 //! see [`era_of`], so both are served at the same time in the same place.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_gateway::{Caller, Gateway};
+use mcpproxy_gateway::client::Client;
+use mcpproxy_gateway::{Caller, Gateway, Party};
 use mcpproxy_wire::initialize::{self, Announces, ClientHello};
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::revision::Era;
@@ -19,6 +21,8 @@ use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
 use crate::in_flight::InFlight;
+use crate::peer::Peer;
+use crate::relay::Work;
 
 /// What we call our version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -34,8 +38,21 @@ pub const DISCOVER: &str = "server/discover";
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) endpoint: &'a Endpoint,
-    pub(crate) gateway: &'a Gateway,
+    pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) caller: &'a Arc<Caller>,
+}
+
+/// What a session knows of its client.
+#[derive(Clone, Copy)]
+pub(crate) struct InSession<'a> {
+    pub(crate) in_flight: &'a InFlight,
+    pub(crate) peer: &'a Arc<Peer>,
+}
+
+/// Whether a request is worked on by a server, which may speak to the client meanwhile. All others
+/// are answered at once.
+pub(crate) fn is_work(method: &str) -> bool {
+    method == "tools/call"
 }
 
 /// Which protocol a request belongs to, as far as the request itself tells.
@@ -117,33 +134,36 @@ impl Context<'_> {
     /// Answers one message of a session; nothing if it wants no answer, or no longer wants one.
     pub(crate) async fn answer_in_session(
         self,
-        in_flight: &InFlight,
+        session: InSession<'_>,
         message: Message<'_>,
     ) -> Option<String> {
         match message {
             Message::Request { id, method, params } => {
                 let params = Params::read(params);
-                self.answer_request(in_flight, (id, &method, &params)).await
+                self.answer_request(session, (id, &method, &params)).await
             }
             Message::Notification { method, params } => {
                 if method == "notifications/cancelled" {
-                    in_flight.call_off(&Params::read(params));
+                    session.in_flight.call_off(&Params::read(params));
                 }
                 None
             }
-            // We ask clients nothing yet, so there is nothing their answers could be for.
-            Message::Response { .. } => None,
+            Message::Response { id, outcome } => {
+                session.peer.asked.answer(id, outcome);
+                None
+            }
         }
     }
 
-    /// Answers one request of a session; nothing if it was called off.
+    /// Answers one request of a session, whose client hears nothing before that; nothing if it was
+    /// called off.
     pub(crate) async fn answer_request(
         self,
-        in_flight: &InFlight,
+        session: InSession<'_>,
         (id, method, params): (Id<'_>, &str, &Params<'_>),
     ) -> Option<String> {
-        let entered = in_flight.enter(id.text());
-        let result = self.result_in_session(method, params);
+        let entered = session.in_flight.enter(id.text());
+        let result = self.result_in_session(session.peer, method, params);
         let result = entered.unless_called_off(result).await?;
         Some(encode(id, result))
     }
@@ -151,7 +171,7 @@ impl Context<'_> {
     /// Answers one message of a list; what is wrong with it concerns no other one.
     pub(crate) async fn answer_in_list(
         self,
-        in_flight: &InFlight,
+        session: InSession<'_>,
         message: &RawValue,
     ) -> Option<String> {
         let bytes = message.get().as_bytes();
@@ -160,22 +180,24 @@ impl Context<'_> {
                 let message = "Invalid Request: initialize cannot be part of a list";
                 Some(encode(id, Err(RpcError::new(INVALID_REQUEST, message))))
             }
-            Ok(message) => self.answer_in_session(in_flight, message).await,
+            Ok(message) => self.answer_in_session(session, message).await,
             Err(error) => Some(unreadable(bytes, &error)),
         }
     }
 
-    /// The result of a request in a session.
+    /// The result of a request in a session, whose client hears nothing before that.
     pub(crate) async fn result_in_session(
         self,
+        peer: &Peer,
         method: &str,
         params: &Params<'_>,
     ) -> Result<String, RpcError> {
         match method {
-            "tools/call" => {
-                let result = self.call(params).await?;
-                Ok(stateless::without_result_type(&result).into_owned())
+            _ if is_work(method) => {
+                let (client, _) = Client::new(peer.unreachable());
+                self.work(Era::Session, method, params, client).await
             }
+            "logging/setLevel" => peer.set_level(params),
             "tools/list" => {
                 let listed = self.endpoint.tools_list(self.gateway, params).await?;
                 Ok(listed.into_owned())
@@ -185,17 +207,13 @@ impl Context<'_> {
         }
     }
 
-    /// The result of a request that stands for itself.
+    /// The result of a request that stands for itself, if it is answered at once.
     pub(crate) async fn result_by_itself(
         self,
         method: &str,
         params: &Params<'_>,
     ) -> Result<String, RpcError> {
         match method {
-            "tools/call" => {
-                let result = self.call(params).await?;
-                Ok(stateless::complete(&result))
-            }
             "tools/list" => {
                 let listed = self.endpoint.tools_list(self.gateway, params).await?;
                 Ok(stateless::cacheable(&listed, self.endpoint.freshness()))
@@ -210,18 +228,46 @@ impl Context<'_> {
         }
     }
 
-    async fn call(self, params: &Params<'_>) -> Result<String, RpcError> {
-        let name = params.text("name").ok_or_else(|| {
+    /// The work of a request, for which its server may speak to the client meanwhile.
+    pub(crate) fn work(
+        self,
+        era: Era,
+        method: &str,
+        params: &Params<'_>,
+        client: Arc<Client>,
+    ) -> Work {
+        match method {
+            "tools/call" => self.call(era, params, client),
+            _ => Box::pin(std::future::ready(Err(unknown_method(method)))),
+        }
+    }
+
+    fn call(self, era: Era, params: &Params<'_>, client: Arc<Client>) -> Work {
+        let Some(name) = params.text("name").map(Cow::into_owned) else {
             let message = "tools/call needs the name of a tool, as a string";
-            RpcError::new(INVALID_PARAMS, message)
-        })?;
+            let error = RpcError::new(INVALID_PARAMS, message);
+            return Box::pin(std::future::ready(Err(error)));
+        };
         let arguments = params.fields.given("arguments");
-        let arguments = arguments.map_or("{}", RawValue::get);
-        // In a place of its own: all that leads here would have to carry its size along.
-        let call = self
-            .endpoint
-            .call(self.gateway, self.caller.into(), &name, arguments);
-        Box::pin(call).await
+        let arguments = arguments.map_or("{}", RawValue::get).to_owned();
+        let endpoint = self.endpoint.clone();
+        let (gateway, caller) = (Arc::clone(self.gateway), Arc::clone(self.caller));
+        Box::pin(async move {
+            let party = Party {
+                caller: &caller,
+                client: Some(&client),
+            };
+            let result = endpoint.call(&gateway, party, &name, &arguments).await?;
+            Ok(shaped(era, &result))
+        })
+    }
+}
+
+/// A result as a protocol has it.
+fn shaped(era: Era, result: &str) -> String {
+    match era {
+        Era::Session => stateless::without_result_type(result).into_owned(),
+        Era::Stateless => stateless::complete(result),
     }
 }
 

@@ -14,6 +14,8 @@ use uuid::Uuid;
 use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::in_flight::InFlight;
+use crate::message::InSession;
+use crate::peer::Peer;
 
 /// The most sessions kept; beyond it the one unused for longest makes room.
 const MOST_SESSIONS: usize = 10_000;
@@ -30,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) revision: Revision,
     /// What it waits for.
     pub(crate) in_flight: InFlight,
+    /// What it said of itself, and what it is asked.
+    pub(crate) peer: Arc<Peer>,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     last_used: AtomicU64,
@@ -55,7 +59,10 @@ impl Sessions {
     /// Opens a session and gives its id, which nobody can guess.
     pub(crate) fn open(&self, hello: ClientHello, endpoint: &Endpoint, told: u64) -> String {
         let id = Uuid::new_v4().to_string();
+        let ended = CancellationToken::new();
+        let peer = Peer::new(&id, hello.capabilities, ended.clone());
         let session = Session {
+            peer: Arc::new(peer),
             revision: Revision::negotiate(&hello.protocol_version),
             in_flight: InFlight::default(),
             endpoint: endpoint.clone(),
@@ -67,7 +74,7 @@ impl Sessions {
                 trace_id: None,
                 is_administrator: false,
             }),
-            ended: CancellationToken::new(),
+            ended,
             last_used: AtomicU64::new(self.now()),
         };
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -103,6 +110,14 @@ impl Sessions {
 }
 
 impl Session {
+    /// What it knows of its client.
+    pub(crate) fn client(&self) -> InSession<'_> {
+        InSession {
+            in_flight: &self.in_flight,
+            peer: &self.peer,
+        }
+    }
+
     /// Waits until the client has to be told that other tools are offered. Of several streams of a
     /// session one tells it.
     pub(crate) async fn has_other_tools(&self, changes: &mut Changes) {

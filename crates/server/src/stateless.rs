@@ -27,6 +27,7 @@ use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, event_stream};
 use crate::message::{self, Context, LISTEN};
+use crate::reply;
 
 /// Names the revision of a request.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -79,7 +80,20 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
         gateway: &app.gateway,
         caller: &caller,
     };
-    let result = context.result_by_itself(method, asked.params).await;
+    if message::is_work(method) {
+        let has_stream = accepts(asked.headers, "text/event-stream");
+        let told = context.work_by_itself(&app.parked, method, asked.params, has_stream);
+        return reply::written(form, id, told.await, by_itself).await;
+    }
+    by_itself(
+        form,
+        id,
+        context.result_by_itself(method, asked.params).await,
+    )
+}
+
+/// The answer to a request.
+fn by_itself(form: Form, id: Id<'_>, result: Result<String, RpcError>) -> Response {
     let status = match &result {
         Err(error) if error.code == METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,

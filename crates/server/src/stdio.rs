@@ -25,9 +25,13 @@ use crate::caller::introduced;
 use crate::endpoint::Endpoint;
 use crate::in_flight::{Entered, InFlight};
 pub use crate::lines::{Line, Lines};
-use crate::message::{self, Context, DISCOVER, LISTEN};
+use crate::message::{self, Context, DISCOVER, InSession, LISTEN};
+use crate::parked::Parked;
+use crate::peer::Peer;
+use crate::relay::{Conversation, Step, Told, WAITING_MESSAGES};
+use crate::reply::Progress;
 
-/// Answers that wait to be written; when the reader is slow, callers wait too.
+/// Messages that wait to be written; when the reader is slow, callers wait too.
 const WAITING_ANSWERS: usize = 64;
 
 /// The most messages of one client that are worked on at a time; then reading pauses.
@@ -44,11 +48,14 @@ pub async fn serve(
     let calls = TaskTracker::new();
     let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     let mut lines = Lines::new(input);
+    let closing = CancellationToken::new();
     let mut connection = Connection {
         gateway,
         answers,
         in_flight: InFlight::default(),
-        closing: CancellationToken::new(),
+        parked: Parked::new(closing.clone()),
+        peer: Arc::new(Peer::new("", None, closing.clone())),
+        closing,
         caller: Arc::default(),
         spoken: None,
     };
@@ -62,7 +69,11 @@ pub async fn serve(
             }
         };
         // Entered here and not in its task: what calls it off may be the next line.
-        let entered = connection.hear(&line);
+        let entered = match connection.hear(&line) {
+            Heard::Whole => continue,
+            Heard::Request(entered) => Some(entered),
+            Heard::Other => None,
+        };
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             break;
         };
@@ -76,6 +87,7 @@ pub async fn serve(
     connection.closing.cancel();
     calls.close();
     calls.wait().await;
+    connection.parked.ended().await;
     drop(connection);
     writer.await.map_err(std::io::Error::other)?
 }
@@ -86,10 +98,24 @@ struct Connection {
     gateway: Arc<Gateway>,
     answers: mpsc::Sender<String>,
     in_flight: InFlight,
+    /// Calls whose answers asked the client something.
+    parked: Arc<Parked>,
+    /// The client of the session.
+    peer: Arc<Peer>,
     /// Cancelled when the input has ended.
     closing: CancellationToken,
     caller: Arc<Caller>,
     spoken: Option<Spoken>,
+}
+
+/// What a line was, as far as the lines after it are concerned.
+enum Heard {
+    /// Nothing is left to do for it.
+    Whole,
+    /// A request, which the next line may call off.
+    Request(Entered),
+    /// What has to be looked at further.
+    Other,
 }
 
 /// Which protocol the client chose.
@@ -103,9 +129,9 @@ enum Spoken {
 
 impl Connection {
     /// Takes from a line what concerns the lines after it.
-    fn hear(&mut self, line: &[u8]) -> Option<Entered> {
-        match Message::parse(line).ok()? {
-            Message::Request { id, method, params } => {
+    fn hear(&mut self, line: &[u8]) -> Heard {
+        match Message::parse(line) {
+            Ok(Message::Request { id, method, params }) => {
                 let read = Params::read(params);
                 match message::era_of(&method, &read) {
                     Some(Era::Session) => self.greet(params),
@@ -115,15 +141,20 @@ impl Connection {
                     }
                     _ => {}
                 }
-                Some(self.in_flight.enter(id.text()))
+                Heard::Request(self.in_flight.enter(id.text()))
             }
-            Message::Notification { method, params } => {
+            Ok(Message::Notification { method, params }) => {
                 if method == "notifications/cancelled" {
                     self.in_flight.call_off(&Params::read(params));
                 }
-                None
+                Heard::Whole
             }
-            Message::Response { .. } => None,
+            // It takes no place of a request: requests may be waiting for it.
+            Ok(Message::Response { id, outcome }) => {
+                self.peer.asked.answer(id, outcome);
+                Heard::Whole
+            }
+            Err(_) => Heard::Other,
         }
     }
 
@@ -135,8 +166,11 @@ impl Connection {
         self.spoken = Some(Spoken::Session(Revision::negotiate(
             &hello.protocol_version,
         )));
+        let session_id = Uuid::new_v4().to_string();
+        let peer = Peer::new(&session_id, hello.capabilities, self.closing.clone());
+        self.peer = Arc::new(peer);
         self.caller = Arc::new(Caller {
-            session_id: Some(Uuid::new_v4().to_string()),
+            session_id: Some(session_id),
             client_name: hello.name,
             client_version: hello.version,
             trace_id: None,
@@ -168,20 +202,61 @@ impl Connection {
             Era::Session if method == "initialize" => {
                 message::hello(&Endpoint::Menu, params).map(|(_, result)| result)
             }
+            Era::Session if message::is_work(method) => return self.work(id, method, &read).await,
             Era::Session => {
                 let context = self.context(&self.caller);
-                context.result_in_session(method, &read).await
+                context.result_in_session(&self.peer, method, &read).await
             }
             Era::Stateless => match read.introduce() {
                 Ok(_) if method == LISTEN => return self.listen(id, &read).await,
                 Ok(introduction) => {
                     let caller = introduced(introduction, &HeaderMap::new(), Standing::Agent);
-                    self.context(&caller).result_by_itself(method, &read).await
+                    let context = self.context(&caller);
+                    if message::is_work(method) {
+                        let progress = context.work_by_itself(&self.parked, method, &read, true);
+                        return self.pass_on(id, progress.await).await;
+                    }
+                    context.result_by_itself(method, &read).await
                 }
                 Err(error) => Err(error),
             },
         };
         self.send(message::encode(id, result)).await;
+    }
+
+    /// A request of the session that a server works on.
+    async fn work(&self, id: Id<'_>, method: &str, params: &Params<'_>) {
+        let context = self.context(&self.caller);
+        let mut running = context.work_in_session(&self.peer, method, params, true);
+        let first = match running.next(true).await {
+            Step::Done(result) => return self.pass_on(id, Progress::Done(result)).await,
+            Step::Event(first) => first,
+        };
+        let conversation = Conversation {
+            running,
+            peer: Arc::clone(&self.peer),
+            limit: self.gateway.settings().input_timeout,
+        };
+        let (out, told) = mpsc::channel(WAITING_MESSAGES);
+        tokio::join!(
+            conversation.hold(first, out),
+            self.pass_on(id, Progress::Heard(told))
+        );
+    }
+
+    /// Writes what a request comes to, and what is told before that.
+    async fn pass_on(&self, id: Id<'_>, progress: Progress) {
+        let mut told = match progress {
+            Progress::Done(result) => return self.send(message::encode(id, result)).await,
+            Progress::Heard(told) => told,
+        };
+        while let Some(told) = told.recv().await {
+            let line = match told {
+                Told::Message(message) => message,
+                Told::Answer(result) => message::encode(id, result),
+            };
+            self.send(line).await;
+        }
     }
 
     fn era_of(&self, method: &str, params: &Params<'_>) -> Era {
@@ -219,9 +294,13 @@ impl Connection {
             Err(error) => return self.send(error_response(None, &error)).await,
         };
         let context = self.context(&self.caller);
+        let session = InSession {
+            in_flight: &self.in_flight,
+            peer: &self.peer,
+        };
         let answers = messages
             .into_iter()
-            .map(|message| context.answer_in_list(&self.in_flight, message));
+            .map(|message| context.answer_in_list(session, message));
         let answers: Vec<String> = join_all(answers).await.into_iter().flatten().collect();
         if !answers.is_empty() {
             self.send(batch::join(&answers)).await;

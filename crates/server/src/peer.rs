@@ -1,0 +1,172 @@
+//! The client behind a call, as it said of itself: for a session once, without one with every
+//! request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcpproxy_gateway::Caller;
+use mcpproxy_gateway::client::{Declared, LogLevel};
+use mcpproxy_wire::Json;
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
+use mcpproxy_wire::stateless::Params;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::asked::Asked;
+
+/// What a repeated request carries on.
+const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
+
+/// The client of a session.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    who: Arc<str>,
+    capabilities: Option<Json>,
+    /// The position in [`LogLevel::ALL`].
+    log_level: AtomicUsize,
+    /// What it is asked at the moment.
+    pub(crate) asked: Asked,
+}
+
+impl Peer {
+    /// The client that opened a session, until `ended` is cancelled.
+    pub(crate) fn new(who: &str, capabilities: Option<Json>, ended: CancellationToken) -> Self {
+        Self {
+            who: who.into(),
+            capabilities,
+            log_level: AtomicUsize::new(LogLevel::Info as usize),
+            asked: Asked::new(ended),
+        }
+    }
+
+    /// What it says of itself with a request.
+    pub(crate) fn declared(&self, params: &Params<'_>) -> Declared {
+        let nothing = self.unreachable();
+        Declared {
+            capabilities: self.capabilities.clone().unwrap_or(nothing.capabilities),
+            progress_token: params.progress_token().and_then(kept),
+            log_level: LogLevel::ALL
+                .get(self.log_level.load(Ordering::Relaxed))
+                .copied(),
+            ..nothing
+        }
+    }
+
+    /// The same where there is no way to reach it during the request.
+    pub(crate) fn unreachable(&self) -> Declared {
+        Declared::nothing(Era::Session, Arc::clone(&self.who))
+    }
+
+    /// Does what `logging/setLevel` asks for.
+    pub(crate) fn set_level(&self, params: &Params<'_>) -> Result<String, RpcError> {
+        let level = params.fields.given("level").and_then(LogLevel::read);
+        let level = level.ok_or_else(|| {
+            let names = LogLevel::ALL.map(LogLevel::as_str).join(", ");
+            let message = format!("logging/setLevel needs params.level, one of {names}");
+            RpcError::new(INVALID_PARAMS, message)
+        })?;
+        self.log_level.store(level as usize, Ordering::Relaxed);
+        Ok("{}".to_owned())
+    }
+}
+
+/// What a request that stands for itself says of its client. What it is asked comes to it as the
+/// result, so it needs no stream for that.
+pub(crate) fn declared_by(params: &Params<'_>, caller: &Caller, has_stream: bool) -> Declared {
+    let name = caller.client_name.as_deref().unwrap_or_default();
+    let version = caller.client_version.as_deref().unwrap_or_default();
+    let standing = if caller.is_administrator {
+        "administrator"
+    } else {
+        "agent"
+    };
+    let nothing = Declared::nothing(Era::Stateless, [standing, name, version].join("\n"));
+    let answers = ANSWERS.into_iter().filter_map(|member| {
+        let given = params.fields.given(member)?;
+        Some((member, kept(given)?))
+    });
+    Declared {
+        capabilities: params
+            .capabilities()
+            .and_then(kept)
+            .unwrap_or(nothing.capabilities),
+        progress_token: params
+            .progress_token()
+            .filter(|_| has_stream)
+            .and_then(kept),
+        log_level: params
+            .log_level()
+            .filter(|_| has_stream)
+            .and_then(LogLevel::read),
+        answers: answers.collect(),
+        ..nothing
+    }
+}
+
+/// A part of a message that outlives it.
+fn kept(raw: &RawValue) -> Option<Json> {
+    Json::parse(raw.get().to_owned()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Params<'_> {
+        Params::read(serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_session_remembers_its_level_and_each_request_has_its_token() {
+        let capabilities = Json::parse(r#"{"roots":{}}"#).unwrap();
+        let peer = Peer::new("s", Some(capabilities), CancellationToken::new());
+        let declared = peer.declared(&read(r#"{"_meta":{"progressToken":7}}"#));
+        assert_eq!(declared.capabilities.text(), r#"{"roots":{}}"#);
+        assert_eq!(declared.progress_token.unwrap().text(), "7");
+        assert_eq!(declared.log_level, Some(LogLevel::Info));
+        assert_eq!((&*declared.who, declared.era), ("s", Era::Session));
+
+        assert_eq!(peer.set_level(&read(r#"{"level":"error"}"#)).unwrap(), "{}");
+        for wrong in ["{}", r#"{"level":"loud"}"#, r#"{"level":3}"#, "[]"] {
+            let error = peer.set_level(&read(wrong)).unwrap_err();
+            assert_eq!(error.code, INVALID_PARAMS, "{wrong}");
+        }
+        let declared = peer.declared(&read("{}"));
+        assert_eq!(declared.log_level, Some(LogLevel::Error));
+        assert!(declared.progress_token.is_none());
+        let declared = peer.unreachable();
+        assert!(declared.log_level.is_none());
+        assert_eq!(declared.capabilities.text(), "{}");
+    }
+
+    #[test]
+    fn a_request_by_itself_says_all_of_it() {
+        let text = r#"{"requestState":"theirs","inputResponses":{"a":{}},"_meta":{
+            "progressToken":"t",
+            "io.modelcontextprotocol/logLevel":"debug",
+            "io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}"#;
+        let caller = Caller::default();
+        let declared = declared_by(&read(text), &caller, true);
+        assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
+        assert_eq!(declared.log_level, Some(LogLevel::Debug));
+        assert_eq!(declared.progress_token.unwrap().text(), r#""t""#);
+        let answers: Vec<_> = declared
+            .answers
+            .iter()
+            .map(|(name, json)| (*name, json.text()))
+            .collect();
+        assert_eq!(
+            answers,
+            [
+                ("inputResponses", r#"{"a":{}}"#),
+                ("requestState", r#""theirs""#)
+            ]
+        );
+
+        let declared = declared_by(&read(text), &caller, false);
+        assert!(declared.progress_token.is_none() && declared.log_level.is_none());
+        assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
+        assert!(declared_by(&read("{}"), &caller, true).answers.is_empty());
+    }
+}
