@@ -265,7 +265,7 @@ fn subject(entry: &Entry) -> Subject<'_> {
 }
 
 /// What servers get to know of the caller.
-fn origin<'a>(party: Party<'a>, record: &ActivityEntry) -> Origin<'a> {
+pub(crate) fn origin<'a>(party: Party<'a>, record: &ActivityEntry) -> Origin<'a> {
     let caller = party.caller;
     Origin {
         client_name: caller.client_name.as_deref(),

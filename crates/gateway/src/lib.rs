@@ -10,6 +10,7 @@ mod demo;
 pub mod discover;
 pub mod failure;
 mod hints;
+pub mod library;
 pub mod menu;
 mod nearest;
 mod noted;
@@ -62,6 +63,7 @@ pub struct Gateway {
     rates: rate::RateLimits,
     hints: Arc<hints::Hints>,
     offers: offer::Offers,
+    library: library::Library,
     runtime: Runtime,
     built_ins: Vec<NamedBuiltIn>,
     wanted: Wanted,
@@ -98,8 +100,10 @@ impl Gateway {
         redaction::set_from(&settings);
         let log = noted::open_log(&settings, options.role)?;
         let catalog = Arc::new(Catalog::default());
+        let library = library::Library::default();
         let observer = noted::Observing {
             catalog: Arc::clone(&catalog),
+            library: library.changes(),
             // A command lives for one call; what its servers do is no change of anything.
             log: (options.role == Role::Daemon).then(|| log.clone()),
         };
@@ -118,6 +122,7 @@ impl Gateway {
             rates: rate::RateLimits::default(),
             hints: Arc::default(),
             offers: offer::Offers::default(),
+            library,
             runtime,
             built_ins: with_own(built_ins, gateway),
             wanted: options.wanted,

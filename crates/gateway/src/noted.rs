@@ -10,6 +10,7 @@ use mcpproxy_catalog::{Catalog, ServerListing};
 use mcpproxy_upstream::{Observer, State};
 use mcpproxy_wire::Tool;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use crate::Gateway;
 use crate::contract_check::tell_of_definitions;
@@ -53,6 +54,8 @@ pub(crate) fn keeping(settings: &Settings) -> Keeping {
 /// Puts what upstreams report into the catalog, and what changes on the record.
 pub(crate) struct Observing {
     pub(crate) catalog: Arc<Catalog>,
+    /// Counts changes of what servers list besides tools.
+    pub(crate) library: Arc<watch::Sender<u64>>,
     pub(crate) log: Option<Log>,
 }
 
@@ -69,6 +72,11 @@ impl Observer for Observing {
         if !change.is_empty() {
             log.note(note(Kind::ToolChange, Some(server), change));
         }
+    }
+
+    fn shelf_changed(&self, server: &str) {
+        tracing::debug!(server, "server lists other prompts or resources");
+        self.library.send_modify(|generation| *generation += 1);
     }
 
     fn state_changed(&self, server: &str, state: &State) {

@@ -110,6 +110,8 @@ impl Gateway {
             })
             .collect();
         self.servers.store(Arc::new(after));
+        let changes = self.library.changes();
+        changes.send_modify(|generation| *generation += 1);
         for upstream in gone {
             self.tasks
                 .spawn(async move { upstream.stop(STOP_GRACE).await });

@@ -1,4 +1,4 @@
-//! The tools of an endpoint as text, made once for each state of the catalog.
+//! The tools of an endpoint as text, made once for each state of the catalog; and other lists.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -10,15 +10,17 @@ use serde_json::Value;
 
 use super::name::Target;
 
-/// The most tools on a page.
+/// The most tools on a page, or other items.
 const PAGE_TOOLS: usize = 500;
 
 /// The most bytes on a page, unless a single tool has more.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Definitions of tools, one after the other in the order of servers and names.
+/// Definitions of tools, or of other items, one after the other in the order of servers and names.
 #[derive(Debug)]
 pub(crate) struct Listing {
+    /// The member of a result that has them.
+    member: &'static str,
     /// All definitions, separated by commas.
     text: String,
     tools: Vec<Place>,
@@ -39,16 +41,29 @@ impl Listing {
         entries: impl Iterator<Item = &'a Arc<Entry>>,
         name: impl Fn(&Entry) -> Option<String>,
     ) -> Self {
+        let callable = entries.filter(|entry| entry.availability() == Availability::Callable);
+        let defined = callable.map(|entry| {
+            let tool = (Arc::clone(entry.server()), Arc::clone(entry.name()));
+            (tool, definition(entry, name(entry)))
+        });
+        Self::collect("tools", defined)
+    }
+
+    /// These items, which come in order, under a member of a result.
+    pub(crate) fn collect(
+        member: &'static str,
+        items: impl Iterator<Item = (Target, Json)>,
+    ) -> Self {
         let mut text = String::new();
         let mut tools = Vec::new();
-        for entry in entries.filter(|entry| entry.availability() == Availability::Callable) {
+        for (tool, definition) in items {
             if !text.is_empty() {
                 text.push(',');
             }
             let start = text.len();
-            text.push_str(definition(entry, name(entry)).text());
+            text.push_str(definition.text());
             tools.push(Place {
-                tool: (Arc::clone(entry.server()), Arc::clone(entry.name())),
+                tool,
                 start,
                 end: text.len(),
             });
@@ -56,6 +71,7 @@ impl Listing {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         Self {
+            member,
             digest: hasher.finish(),
             text,
             tools,
@@ -67,7 +83,7 @@ impl Listing {
         self.digest
     }
 
-    /// The result of `tools/list` from a cursor on; nothing if the cursor is none of ours. A cursor
+    /// The result of `tools/list`, or of another list, from a cursor on; nothing if the cursor is none of ours. A cursor
     /// names the last tool that was seen, so it is good for listings that have changed since.
     pub(crate) fn page(&self, cursor: Option<&str>) -> Option<String> {
         let first = match cursor {
@@ -88,23 +104,15 @@ impl Listing {
             .count();
         let count = fitting.max(1).min(rest.len());
         let Some(last) = rest[..count].last() else {
-            return Some(r#"{"tools":[]}"#.to_owned());
+            return Some(["{\"", self.member, "\":[]}"].concat());
         };
         let tools = &self.text[start..last.end];
+        let page = ["{\"", self.member, "\":[", tools, "]"].concat();
         if count == rest.len() {
-            return Some([r#"{"tools":["#, tools, "]}"].concat());
+            return Some(page + "}");
         }
         let cursor = cursor_after(&last.tool);
-        Some(
-            [
-                r#"{"tools":["#,
-                tools,
-                r#"],"nextCursor":""#,
-                &cursor,
-                r#""}"#,
-            ]
-            .concat(),
-        )
+        Some([&page, r#","nextCursor":""#, &cursor, r#""}"#].concat())
     }
 }
 

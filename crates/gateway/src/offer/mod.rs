@@ -4,8 +4,8 @@
 //! goes the way of every other call; only the variant is not chosen by the caller but follows
 //! from what the tool does. Nothing here decides anything, and nothing is shown that search would not show.
 
-mod listing;
-mod name;
+pub(crate) mod listing;
+pub(crate) mod name;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,6 +16,7 @@ use mcpproxy_activity::{Caller, Kind};
 use mcpproxy_catalog::{ServerState, Snapshot};
 use mcpproxy_policy::{Declared, Operation};
 use mcpproxy_wire::RpcError;
+use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
 
 use self::listing::Listing;
@@ -126,6 +127,18 @@ impl Gateway {
             outcome.result = Err(self.not_offered(scope, name, failure.code));
         }
         outcome
+    }
+
+    /// The arguments of an offered tool that a client has to repeat in headers.
+    pub async fn offered_param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
+        let Some((server, tool)) = self.offered_target(scope, name).await else {
+            return Vec::new();
+        };
+        let snapshot = self.catalog.snapshot();
+        let entry = snapshot.find(&server, &tool);
+        // Nobody can follow an annotation that is not valid, so nobody is held to it.
+        let read = entry.map(|entry| param_headers::of_schema(&entry.tool().input_schema));
+        read.and_then(Result::ok).unwrap_or_default()
     }
 
     /// The tool that a name stands for. A server that has not listed its tools yet is waited for,

@@ -1,0 +1,241 @@
+//! What all servers list besides tools, put together: whose each name and address is.
+//!
+//! Made anew when a list changes. Servers come in the order of their names, and the first one
+//! that lists an address keeps it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use mcpproxy_upstream::Stock;
+use mcpproxy_wire::item::{Item, Kind};
+
+use super::address::{looks_qualified, qualify, split, with_text};
+use super::template::Template;
+use crate::offer::Scope;
+use crate::offer::listing::Listing;
+use crate::offer::name::{Names, Target};
+
+/// What the callable servers list, at one moment.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// Which change of a list it was made after.
+    pub(crate) generation: u64,
+    shelves: BTreeMap<Arc<str>, Shelf>,
+    /// The names of all prompts together.
+    prompts: Names,
+    /// Who lists an address first.
+    resources: HashMap<Arc<str>, Arc<str>>,
+    /// The same for templates, by their text.
+    templates: HashMap<Arc<str>, Arc<str>>,
+    /// All templates, in the order of servers.
+    patterns: Vec<(Arc<str>, Template)>,
+    all: [OnceLock<Arc<Listing>>; 3],
+}
+
+/// What one server lists.
+#[derive(Debug)]
+struct Shelf {
+    stock: Stock,
+    own: [OnceLock<Arc<Listing>>; 3],
+}
+
+impl Book {
+    /// Puts together what these servers list.
+    pub(crate) fn of(generation: u64, stocks: impl IntoIterator<Item = (Arc<str>, Stock)>) -> Self {
+        let shelves: BTreeMap<Arc<str>, Shelf> = stocks
+            .into_iter()
+            .map(|(server, stock)| {
+                let own = Default::default();
+                (server, Shelf { stock, own })
+            })
+            .collect();
+        let every = |kind: Kind| {
+            let shelves = shelves.iter();
+            shelves.flat_map(move |(server, shelf)| {
+                let items = shelf.stock.items(kind).iter();
+                items.map(move |item| (server, &item.key))
+            })
+        };
+        let owners = |kind: Kind| {
+            let mut owners = HashMap::new();
+            for (server, key) in every(kind) {
+                let owner = || Arc::clone(server);
+                owners.entry(Arc::clone(key)).or_insert_with(owner);
+            }
+            owners
+        };
+        let patterns = every(Kind::Template)
+            .map(|(server, template)| (Arc::clone(server), Template::parse(template)));
+        Self {
+            generation,
+            prompts: Names::of(every(Kind::Prompt)),
+            resources: owners(Kind::Resource),
+            templates: owners(Kind::Template),
+            patterns: patterns.collect(),
+            all: Default::default(),
+            shelves,
+        }
+    }
+
+    /// What is listed in a scope, if that was made already.
+    pub(crate) fn made(&self, scope: &Scope, kind: Kind) -> Option<Arc<Listing>> {
+        self.place(scope, kind)?.get().cloned()
+    }
+
+    /// What is listed in a scope.
+    pub(crate) fn listing(&self, scope: &Scope, kind: Kind) -> Arc<Listing> {
+        let make = || match scope {
+            Scope::All => {
+                let servers = self.shelves.iter();
+                let items = servers.flat_map(|(server, shelf)| {
+                    let items = in_order(&shelf.stock, kind);
+                    items.map(move |item| (server, item))
+                });
+                let shown = items.map(|(server, item)| {
+                    let raw = match self.shown(server, item, kind) {
+                        Some(shown) => with_text(&item.raw, kind.key(), &shown),
+                        None => item.raw.clone(),
+                    };
+                    ((Arc::clone(server), Arc::clone(&item.key)), raw)
+                });
+                Arc::new(Listing::collect(kind.member(), shown))
+            }
+            Scope::Server(server) => {
+                let listed = self.shelves.get(server).into_iter();
+                let items = listed.flat_map(|shelf| in_order(&shelf.stock, kind));
+                let shown = items.map(|item| {
+                    let target = (Arc::clone(server), Arc::clone(&item.key));
+                    (target, item.raw.clone())
+                });
+                Arc::new(Listing::collect(kind.member(), shown))
+            }
+        };
+        match self.place(scope, kind) {
+            Some(place) => Arc::clone(place.get_or_init(make)),
+            None => make(),
+        }
+    }
+
+    /// The prompt that a name stands for. It need not exist: its server knows.
+    pub(crate) fn prompt(&self, scope: &Scope, name: &str) -> Option<Target> {
+        let target = match scope {
+            Scope::Server(server) => return Some((Arc::clone(server), name.into())),
+            Scope::All => self.prompts.target(name)?,
+        };
+        let Stock {
+            capabilities,
+            is_known,
+            ..
+        } = &self.shelves.get(&target.0)?.stock;
+        // What a server has that has not been there yet, only the server can tell.
+        (capabilities.prompts.is_some() || !is_known).then_some(target)
+    }
+
+    /// The resource that an address stands for: the server, and the server's own address.
+    pub(crate) fn resource(&self, scope: &Scope, address: &str) -> Option<Target> {
+        match scope {
+            Scope::Server(server) => Some(self.own_address(server, address, Kind::Resource)),
+            Scope::All => self
+                .qualified(address)
+                .or_else(|| owned(&self.resources, address))
+                .or_else(|| self.fitting(address))
+                .or_else(|| self.only(address)),
+        }
+    }
+
+    /// The same for what a completion refers to: a template as it is listed, or an address.
+    pub(crate) fn template(&self, scope: &Scope, text: &str) -> Option<Target> {
+        match scope {
+            Scope::Server(server) => Some(self.own_address(server, text, Kind::Template)),
+            Scope::All => self
+                .qualified(text)
+                .or_else(|| owned(&self.templates, text))
+                .or_else(|| self.resource(scope, text)),
+        }
+    }
+
+    /// The servers that could be meant by an address that none of them lists.
+    pub(crate) fn with_resources(&self) -> Vec<&Arc<str>> {
+        let offering = |(server, shelf): (_, &Shelf)| {
+            let capabilities = shelf.stock.capabilities;
+            capabilities.resources.is_some().then_some(server)
+        };
+        self.shelves.iter().filter_map(offering).collect()
+    }
+
+    /// The servers that have not said yet what they list.
+    pub(crate) fn unknown(&self) -> Vec<&Arc<str>> {
+        let unknown = |(server, shelf): (_, &Shelf)| (!shelf.stock.is_known).then_some(server);
+        self.shelves.iter().filter_map(unknown).collect()
+    }
+
+    /// How an item is called where all servers are offered, if not by its own name.
+    fn shown(&self, server: &Arc<str>, item: &Item, kind: Kind) -> Option<String> {
+        let owners = match kind {
+            Kind::Prompt => return Some(self.prompts.name(server, &item.key)),
+            Kind::Resource => &self.resources,
+            Kind::Template => &self.templates,
+        };
+        let is_owner = owners.get(&item.key) == Some(server);
+        let is_plain = is_owner && !looks_qualified(&item.key);
+        (!is_plain).then(|| qualify(server, &item.key))
+    }
+
+    /// A server's address of its own, which may be given qualified as well.
+    fn own_address(&self, server: &Arc<str>, address: &str, kind: Kind) -> Target {
+        let items = self
+            .shelves
+            .get(server)
+            .map(|shelf| shelf.stock.items(kind));
+        let is_listed = items.is_some_and(|items| items.iter().any(|item| *item.key == *address));
+        let own = match split(address) {
+            Some((named, original)) if !is_listed && *named == **server => original,
+            _ => address,
+        };
+        (Arc::clone(server), own.into())
+    }
+
+    fn qualified(&self, address: &str) -> Option<Target> {
+        let (server, original) = split(address)?;
+        let (server, _) = self.shelves.get_key_value(server)?;
+        Some((Arc::clone(server), original.into()))
+    }
+
+    fn fitting(&self, address: &str) -> Option<Target> {
+        let mut patterns = self.patterns.iter();
+        let (server, _) = patterns.find(|(_, pattern)| pattern.matches(address))?;
+        Some((Arc::clone(server), address.into()))
+    }
+
+    fn only(&self, address: &str) -> Option<Target> {
+        match self.with_resources().as_slice() {
+            [server] => Some((Arc::clone(server), address.into())),
+            _ => None,
+        }
+    }
+
+    fn place(&self, scope: &Scope, kind: Kind) -> Option<&OnceLock<Arc<Listing>>> {
+        let places = match scope {
+            Scope::All => &self.all,
+            Scope::Server(server) => &self.shelves.get(server)?.own,
+        };
+        let index = Kind::ALL.iter().position(|one| *one == kind)?;
+        places.get(index)
+    }
+}
+
+/// Who lists this very text first.
+fn owned(owners: &HashMap<Arc<str>, Arc<str>>, text: &str) -> Option<Target> {
+    let (key, server) = owners.get_key_value(text)?;
+    (!looks_qualified(text)).then(|| (Arc::clone(server), Arc::clone(key)))
+}
+
+/// The items of a list by their names: cursors need an order that stays.
+fn in_order(stock: &Stock, kind: Kind) -> impl Iterator<Item = &Item> {
+    let mut items: Vec<&Item> = stock.items(kind).iter().collect();
+    items.sort_by(|one, other| one.key.cmp(&other.key));
+    items.into_iter()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use mcpproxy_wire::Json;
+use mcpproxy_wire::capabilities::{Capabilities, Changes};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn items(kind: Kind, keys: &[&str]) -> Vec<Item> {
+    let item = |key: &&str| {
+        let raw = Json::of(&json!({ kind.key(): key, "x": 1.0 }));
+        Item::parse(kind, &raw).unwrap()
+    };
+    keys.iter().map(item).collect()
+}
+
+fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> Stock {
+    let capabilities = Capabilities {
+        prompts: (!prompts.is_empty()).then_some(Changes::Silent),
+        resources: (!resources.is_empty() || !templates.is_empty()).then_some(Changes::Silent),
+        ..Capabilities::default()
+    };
+    let lists = [
+        items(Kind::Prompt, prompts),
+        items(Kind::Resource, resources),
+        items(Kind::Template, templates),
+    ];
+    Stock::new(capabilities, lists)
+}
+
+fn book(servers: &[(&str, Stock)]) -> Book {
+    let stocks = servers
+        .iter()
+        .map(|(name, stock)| (Arc::from(*name), stock.clone()));
+    Book::of(0, stocks)
+}
+
+fn two() -> Book {
+    book(&[
+        (
+            "beta",
+            stock(
+                &["greet", "größe"],
+                &["test:shared", "test:b"],
+                &["item:{id}", "b:{+x}"],
+            ),
+        ),
+        (
+            "alpha",
+            stock(
+                &["greet"],
+                &["test:shared", "mcpproxy:beta/x"],
+                &["item:{id}"],
+            ),
+        ),
+        ("none", stock(&[], &[], &[])),
+    ])
+}
+
+fn listed(book: &Book, scope: &Scope, kind: Kind) -> Vec<String> {
+    let page = book.listing(scope, kind).page(None).unwrap();
+    let page: Value = serde_json::from_str(&page).unwrap();
+    let items = page[kind.member()].as_array().unwrap();
+    items
+        .iter()
+        .map(|item| item[kind.key()].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn shown(target: Option<Target>) -> Option<String> {
+    target.map(|(server, own)| format!("{server} {own}"))
+}
+
+#[test]
+fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
+    let book = two();
+    assert_eq!(
+        listed(&book, &Scope::All, Kind::Resource),
+        [
+            "mcpproxy:alpha/mcpproxy:beta/x",
+            "test:shared",
+            "test:b",
+            "mcpproxy:beta/test:shared"
+        ]
+    );
+    assert_eq!(
+        listed(&book, &Scope::All, Kind::Template),
+        ["item:{id}", "b:{+x}", "mcpproxy:beta/item:{id}"]
+    );
+    let beta = Scope::Server("beta".into());
+    assert_eq!(
+        listed(&book, &beta, Kind::Resource),
+        ["test:b", "test:shared"]
+    );
+    assert!(listed(&book, &Scope::Server("other".into()), Kind::Prompt).is_empty());
+}
+
+#[test]
+fn prompts_have_the_names_that_tools_would_have() {
+    let book = two();
+    let names = listed(&book, &Scope::All, Kind::Prompt);
+    assert_eq!(names[..2], ["alpha__greet", "beta__greet"]);
+    for (name, expected) in names
+        .iter()
+        .zip(["alpha greet", "beta greet", "beta größe"])
+    {
+        let target = book.prompt(&Scope::All, name);
+        assert_eq!(shown(target).as_deref(), Some(expected), "{name}");
+    }
+    let beta = Scope::Server("beta".into());
+    assert_eq!(listed(&book, &beta, Kind::Prompt), ["greet", "größe"]);
+    assert_eq!(
+        shown(book.prompt(&beta, "greet")).as_deref(),
+        Some("beta greet")
+    );
+    for name in ["greet", "none__greet", "missing__greet", "", "alpha__"] {
+        assert_eq!(book.prompt(&Scope::All, name), None, "{name}");
+    }
+}
+
+#[test]
+fn addresses_are_resolved_in_one_way() {
+    let book = two();
+    let beta = Scope::Server("beta".into());
+    for (scope, address, expected) in [
+        (&Scope::All, "test:shared", Some("alpha test:shared")),
+        (&Scope::All, "test:b", Some("beta test:b")),
+        (
+            &Scope::All,
+            "mcpproxy:beta/test:shared",
+            Some("beta test:shared"),
+        ),
+        (
+            &Scope::All,
+            "mcpproxy:beta/not:listed",
+            Some("beta not:listed"),
+        ),
+        (&Scope::All, "mcpproxy:beta/x", Some("beta x")),
+        (
+            &Scope::All,
+            "mcpproxy:alpha/mcpproxy:beta/x",
+            Some("alpha mcpproxy:beta/x"),
+        ),
+        (&Scope::All, "item:1", Some("alpha item:1")),
+        (&Scope::All, "mcpproxy:beta/item:1", Some("beta item:1")),
+        (&Scope::All, "b:1/2", Some("beta b:1/2")),
+        (&Scope::All, "not:listed", None),
+        (&Scope::All, "mcpproxy:missing/x", None),
+        (&beta, "test:shared", Some("beta test:shared")),
+        (&beta, "anything", Some("beta anything")),
+        (&beta, "mcpproxy:beta/x", Some("beta x")),
+        (&beta, "mcpproxy:alpha/x", Some("beta mcpproxy:alpha/x")),
+    ] {
+        let target = shown(book.resource(scope, address));
+        assert_eq!(target.as_deref(), expected, "{address}");
+    }
+}
+
+#[test]
+fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
+    let one = book(&[
+        ("files", stock(&[], &["file:///a"], &[])),
+        ("none", stock(&["p"], &[], &[])),
+    ]);
+    let target = shown(one.resource(&Scope::All, "file:///b"));
+    assert_eq!(target.as_deref(), Some("files file:///b"));
+    let nobody = book(&[("none", stock(&["p"], &[], &[]))]);
+    assert_eq!(nobody.resource(&Scope::All, "file:///b"), None);
+}
+
+#[test]
+fn a_completion_refers_to_a_template_as_it_is_listed() {
+    let book = two();
+    for (text, expected) in [
+        ("item:{id}", Some("alpha item:{id}")),
+        ("mcpproxy:beta/item:{id}", Some("beta item:{id}")),
+        ("b:{+x}", Some("beta b:{+x}")),
+        ("test:b", Some("beta test:b")),
+        ("c:{x}", None),
+    ] {
+        let target = shown(book.template(&Scope::All, text));
+        assert_eq!(target.as_deref(), expected, "{text}");
+    }
+}

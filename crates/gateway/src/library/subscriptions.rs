@@ -1,0 +1,169 @@
+//! The resources that one client is told of when they change.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mcpproxy_upstream::Subscription;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::{Book, Refusal};
+use crate::Gateway;
+use crate::failure::{Code, Failure};
+use crate::offer::Scope;
+
+/// The most resources that one client is told of.
+const MOST_OF_A_CLIENT: usize = 100;
+
+/// How long until a server that was replaced is asked again to tell of a resource.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The resources that one client is told of, until this is dropped.
+#[derive(Debug)]
+pub struct Subscriptions {
+    gateway: Weak<Gateway>,
+    scope: Scope,
+    /// Who watches each address, by the address as the client gave it.
+    watching: Mutex<HashMap<String, AbortHandle>>,
+    inbox: Arc<Inbox>,
+}
+
+/// What the client has not been told yet. There is room for each address once, so it is bounded.
+#[derive(Debug, Default)]
+struct Inbox {
+    updated: Mutex<BTreeSet<String>>,
+    bell: Notify,
+}
+
+impl Subscriptions {
+    /// Those of a client of an endpoint that offers the resources of this scope.
+    pub fn new(gateway: &Arc<Gateway>, scope: Scope) -> Self {
+        Self {
+            gateway: Arc::downgrade(gateway),
+            scope,
+            watching: Mutex::default(),
+            inbox: Arc::default(),
+        }
+    }
+
+    /// Has the client told of a resource. A second time changes nothing.
+    pub async fn add(&self, uri: &str) -> Result<(), Refusal> {
+        if self.watching().contains_key(uri) {
+            return Ok(());
+        }
+        let Some(gateway) = self.gateway.upgrade() else {
+            return Err(Failure::new(Code::Internal, "The gateway stops").into());
+        };
+        self.check_number()?;
+        let subscription = gateway.watch(&self.scope, uri).await?;
+        let watch = watch(
+            Weak::clone(&self.gateway),
+            (self.scope.clone(), uri.to_owned()),
+            subscription,
+            Arc::clone(&self.inbox),
+        );
+        // On threads of its own accord: the connection that asked for it may be gone tomorrow.
+        let watch = gateway.general.spawn(watch).abort_handle();
+        if let Some(before) = self.watching().insert(uri.to_owned(), watch) {
+            before.abort();
+        }
+        Ok(())
+    }
+
+    /// The client does not want to be told of a resource any more.
+    pub fn remove(&self, uri: &str) {
+        if let Some(watch) = self.watching().remove(uri) {
+            watch.abort();
+        }
+        self.inbox.lock().remove(uri);
+    }
+
+    /// Waits until there is a resource to tell of, and gives its address as the client knows it.
+    /// Of several who wait one gets it; nothing is lost when the future is dropped.
+    pub async fn updated(&self) -> String {
+        loop {
+            let (uri, has_more) = {
+                let mut updated = self.inbox.lock();
+                (updated.pop_first(), !updated.is_empty())
+            };
+            if has_more {
+                self.inbox.bell.notify_one();
+            }
+            if let Some(uri) = uri {
+                return uri;
+            }
+            self.inbox.bell.notified().await;
+        }
+    }
+
+    fn check_number(&self) -> Result<(), Failure> {
+        if self.watching().len() < MOST_OF_A_CLIENT {
+            return Ok(());
+        }
+        let message = format!(
+            "{MOST_OF_A_CLIENT} resources are subscribed to already; unsubscribe from one first"
+        );
+        Err(Failure::new(Code::InvalidArguments, message))
+    }
+
+    fn watching(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
+        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        for watch in self.watching().values() {
+            watch.abort();
+        }
+    }
+}
+
+impl Inbox {
+    fn put(&self, uri: &str) {
+        self.lock().insert(uri.to_owned());
+        self.bell.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.updated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gateway {
+    async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, Refusal> {
+        let (server, own) = self.resource_target(scope, uri, Book::resource).await?;
+        let reachable = self.server(&server)?;
+        let deadline = Instant::now() + reachable.settings.timeout;
+        let subscription = reachable.upstream.subscribe(&own, deadline).await;
+        subscription
+            .map_err(|error| Refusal::of_upstream(&server, error, &self.mask.load()).about(uri))
+    }
+}
+
+/// Watches one resource, also beyond the life of one server: another one may take its place when the
+/// configuration changes.
+async fn watch(
+    gateway: Weak<Gateway>,
+    (scope, uri): (Scope, String),
+    mut subscription: Subscription,
+    inbox: Arc<Inbox>,
+) {
+    loop {
+        while subscription.updated().await.is_ok() {
+            inbox.put(&uri);
+        }
+        subscription = loop {
+            tokio::time::sleep(AGAIN).await;
+            let Some(gateway) = gateway.upgrade() else {
+                return;
+            };
+            if let Ok(again) = gateway.watch(&scope, &uri).await {
+                break again;
+            }
+        };
+        // What happened in between may have been missed.
+        inbox.put(&uri);
+    }
+}

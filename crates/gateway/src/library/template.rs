@@ -1,0 +1,158 @@
+//! Whether an address is one that a template of resources stands for. This module is pure.
+
+/// A template, as far as it takes to tell whether an address fits it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Literal(Box<str>),
+    Expression {
+        /// What the value is led by.
+        first: Option<u8>,
+        /// Whether it may be left out.
+        is_optional: bool,
+        /// Whether the value may go beyond one segment of a path.
+        crosses: bool,
+    },
+}
+
+impl Template {
+    /// Reads a template; braces that are never closed are taken as they stand.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let Some((inside, after)) = after.split_once('}') else {
+                break;
+            };
+            if !literal.is_empty() {
+                parts.push(Part::Literal(literal.into()));
+            }
+            parts.push(expression(inside));
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.into()));
+        }
+        Self(parts)
+    }
+
+    /// Whether the address can have come from the template. All ways to read the address are
+    /// followed at once, so this takes no longer than the template times the address.
+    pub(crate) fn matches(&self, address: &str) -> bool {
+        let bytes = address.as_bytes();
+        let mut reached = vec![false; bytes.len() + 1];
+        reached[0] = true;
+        for part in &self.0 {
+            reached = match part {
+                Part::Literal(literal) => after_literal(&reached, bytes, literal.as_bytes()),
+                Part::Expression {
+                    first,
+                    is_optional,
+                    crosses,
+                } => after_value(&reached, bytes, (*first, *is_optional, *crosses)),
+            };
+            if !reached.contains(&true) {
+                return false;
+            }
+        }
+        reached.last() == Some(&true)
+    }
+}
+
+fn expression(inside: &str) -> Part {
+    let operator = inside.bytes().next().unwrap_or_default();
+    let has_several = inside.contains([',', '*']);
+    let (first, is_optional, crosses) = match operator {
+        b'+' => (None, false, true),
+        b'#' | b'?' | b'&' | b';' => (Some(operator), true, true),
+        b'/' | b'.' => (Some(operator), false, has_several),
+        _ => (None, false, false),
+    };
+    Part::Expression {
+        first,
+        is_optional,
+        crosses,
+    }
+}
+
+fn after_literal(reached: &[bool], bytes: &[u8], literal: &[u8]) -> Vec<bool> {
+    let mut next = vec![false; reached.len()];
+    for (at, _) in reached.iter().enumerate().filter(|(_, is)| **is) {
+        if bytes[at..].starts_with(literal) {
+            next[at + literal.len()] = true;
+        }
+    }
+    next
+}
+
+fn after_value(
+    reached: &[bool],
+    bytes: &[u8],
+    (first, is_optional, crosses): (Option<u8>, bool, bool),
+) -> Vec<bool> {
+    let is_value = |byte: u8| crosses || !matches!(byte, b'/' | b'?' | b'#');
+    let mut next = if is_optional {
+        reached.to_vec()
+    } else {
+        vec![false; reached.len()]
+    };
+    // Whether a value goes on at a place, having begun there or before.
+    let mut goes_on = false;
+    for at in 0..bytes.len() {
+        let begins = match first {
+            None => reached[at],
+            Some(first) => at > 0 && reached[at - 1] && bytes[at - 1] == first,
+        };
+        goes_on = (goes_on || begins) && is_value(bytes[at]);
+        next[at + 1] |= goes_on;
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_fit_the_templates_they_can_have_come_from() {
+        for (template, address, expected) in [
+            ("test://static", "test://static", true),
+            ("test://static", "test://static/", false),
+            ("test://item/{id}", "test://item/1", true),
+            ("test://item/{id}", "test://item/größe%20x", true),
+            ("test://item/{id}", "test://item/", false),
+            ("test://item/{id}", "test://item/1/2", false),
+            ("test://item/{id}/data", "test://item/1/data", true),
+            ("test://item/{id}/data", "test://item/1/date", false),
+            ("test://{a}/{b}", "test://x/y", true),
+            ("test://{a}-{b}", "test://x-y-z", true),
+            ("test://{a}-{b}", "test://xyz", false),
+            ("file:///{+path}", "file:///a/b?c#d", true),
+            ("file:///{path}", "file:///a/b", false),
+            ("db://t{/table}", "db://t/x", true),
+            ("db://t{/table}", "db://t/x/y", false),
+            ("db://t{/path*}", "db://t/x/y", true),
+            ("db://t{?limit,offset}", "db://t", true),
+            ("db://t{?limit,offset}", "db://t?limit=1", true),
+            ("db://t{?limit}", "db://tlimit=1", false),
+            ("db://t{#part}", "db://t#x", true),
+            ("x:{a}{b}", "x:12", true),
+            ("x:{never", "x:{never", true),
+            ("x:{never", "x:1", false),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            let fits = Template::parse(template).matches(address);
+            assert_eq!(fits, expected, "{template} {address}");
+        }
+    }
+
+    #[test]
+    fn no_template_makes_matching_slow() {
+        let template = Template::parse(&"{+a}".repeat(500));
+        assert!(template.matches(&"a".repeat(1_000)));
+        assert!(!Template::parse(&("{+a}".repeat(500) + "b")).matches(&"a".repeat(1_000)));
+    }
+}
