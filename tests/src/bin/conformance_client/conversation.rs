@@ -3,6 +3,7 @@
 //! It says yes to every form, with the defaults of its fields. In a session the question comes on the stream of the
 //! request and is answered by a message of its own; without one, the request is repeated with the answer.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{Method, Response, StatusCode};
@@ -11,6 +12,8 @@ use hyper::body::Incoming;
 use mcpproxy_tests::stateless_client::STATELESS;
 use mcpproxy_tests::{HttpClient, decode, within};
 use serde_json::{Map, Value, json};
+
+use crate::mirrored;
 
 /// How often a server may ask for more before it answers.
 const ROUNDS: usize = 5;
@@ -22,6 +25,8 @@ pub(crate) struct Conversation {
     revision: String,
     /// What the other side says it has.
     capabilities: Value,
+    /// The tools as they were first listed.
+    tools: OnceLock<Vec<Value>>,
     next_id: AtomicU64,
 }
 
@@ -32,6 +37,7 @@ impl Conversation {
             http: HttpClient::without_session(endpoint),
             revision: revision.to_owned(),
             capabilities: Value::Null,
+            tools: OnceLock::new(),
             next_id: AtomicU64::new(1),
         };
         if opened.is_stateless() {
@@ -62,6 +68,7 @@ impl Conversation {
     pub(crate) async fn ask(&self, method: &str, params: &Value) -> Value {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut params = params.clone();
+        let mirrored = self.mirrored(&params);
         let mut headers = vec![("mcp-protocol-version", &*self.revision)];
         let name = params["name"].as_str().or(params["uri"].as_str());
         let name = name.unwrap_or_default().to_owned();
@@ -72,10 +79,15 @@ impl Conversation {
                 "io.modelcontextprotocol/clientInfo": who_we_are(),
             });
             headers.extend([("mcp-method", method), ("mcp-name", &name)]);
+            headers.extend(mirrored.iter().map(|(name, value)| (&**name, &**value)));
         }
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let response = self.http.open(Method::POST, &headers, message.to_string());
-        self.read(response.await, &message["id"]).await
+        let answer = self.read(response.await, &message["id"]).await;
+        if let Some(tools) = answer["result"]["tools"].as_array() {
+            self.tools.get_or_init(|| tools.clone());
+        }
+        answer
     }
 
     /// Repeats a request with what it was found to need, until it is answered.
@@ -100,6 +112,15 @@ impl Conversation {
             answer = self.ask(method, &params).await;
         }
         panic!("{method} is not answered after {ROUNDS} rounds: {answer}");
+    }
+
+    /// The headers that the tool of a call wants.
+    fn mirrored(&self, params: &Value) -> Vec<(String, String)> {
+        let mut tools = self.tools.get().into_iter().flatten();
+        let called = tools.find(|tool| tool["name"] == params["name"]);
+        called.map_or_else(Vec::new, |tool| {
+            mirrored::headers(&tool["inputSchema"], &params["arguments"])
+        })
     }
 
     fn is_stateless(&self) -> bool {

@@ -5,6 +5,7 @@
 //! never speak to the server itself, or the suite would judge the wrong program.
 
 mod conversation;
+mod mirrored;
 mod steps;
 
 use std::time::Duration;

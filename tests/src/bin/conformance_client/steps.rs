@@ -84,8 +84,17 @@ async fn call_as_told(gateway: &Conversation, context: &Value) {
     }
 }
 
-/// Calls each tool there is, with something for each argument it requires.
+/// Calls each tool there is, with something for each argument it requires, and some that should not be there.
 async fn call_whatever_is_listed(gateway: &Conversation, tools: &[Value]) {
+    for hidden in [
+        "invalid_empty_header",
+        "invalid_number_header",
+        "invalid_space_in_name",
+    ] {
+        let params = json!({ "name": hidden, "arguments": { "value": "x", "score": 1 } });
+        let answer = gateway.request("tools/call", &params).await;
+        assert!(answer.get("error").is_some(), "{hidden}: {answer}");
+    }
     for tool in tools {
         let required = tool["inputSchema"]["required"].as_array();
         let arguments: serde_json::Map<_, _> = required
