@@ -6,8 +6,10 @@ use std::time::Duration;
 use http::header::{ACCEPT, HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::answer::StreamEnd;
 use super::body::Body;
 use super::pool::Lease;
 use super::{Wire, is_absent};
@@ -30,20 +32,28 @@ pub(super) enum NoEvents {
 /// Follows the server's events for as long as the session lasts.
 ///
 /// Changes of tools count as announced only while the stream is open. Whatever happened in
-/// between may have been missed, so each opening makes the listing stale.
-pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
+/// between may have been missed, so each opening makes the listing stale. `tried` is told when the
+/// stream is open for the first time, or cannot be opened.
+pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool, tried: oneshot::Sender<()>) {
+    let mut tried = Some(tried);
     let mut last_event = None;
     let mut was_open = false;
     let mut failures = 0;
     loop {
-        match wire.open_events(last_event.as_deref()).await {
+        let opened = wire.open_events(last_event.as_deref()).await;
+        drop(tried.take());
+        let mut asked_for = Duration::ZERO;
+        match opened {
             Ok((mut stream, _lease)) => {
                 let since = Instant::now();
                 was_open = true;
                 if declares_changes {
                     wire.inlet.board.set_announces(true);
                 }
-                wire.follow(&mut stream, None, &mut last_event).await;
+                let end = wire.follow(&mut stream, None, &mut last_event).await;
+                if let StreamEnd::Open(Some(retry)) = end {
+                    asked_for = retry;
+                }
                 if declares_changes {
                     wire.inlet.board.set_announces(false);
                 }
@@ -62,7 +72,7 @@ pub(super) async fn listen(wire: Arc<Wire>, declares_changes: bool) {
             Err(_) => {}
         }
         failures += 1;
-        tokio::time::sleep(backoff::delay(failures)).await;
+        tokio::time::sleep(backoff::delay(failures).max(asked_for)).await;
     }
 }
 

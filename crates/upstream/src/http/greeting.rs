@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::{Json, Revision, rpc};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::body::Body;
 use super::streamed::{self, Streamed};
@@ -15,6 +17,9 @@ use super::{Connection, PROTOCOL_VERSION, SESSION_ID, Session, Wire, events, giv
 use crate::CallError;
 use crate::connection;
 use crate::request::Request;
+
+/// How long the stream of events is waited for. Some servers answer only with the first event.
+const EVENTS_WITHIN: Duration = Duration::from_millis(300);
 
 /// What came of a greeting.
 #[derive(Debug)]
@@ -68,8 +73,11 @@ impl Connection {
         let (response, lease) = posted.await?;
         give_back_if_empty(&response, lease);
         if !is_streamed {
-            let events = events::listen(Arc::clone(wire), hello.announces_tool_changes);
+            let (tried, is_tried) = oneshot::channel();
+            let events = events::listen(Arc::clone(wire), hello.announces_tool_changes, tried);
             self.keep_listening(tokio::spawn(events).abort_handle());
+            // What a server asks on this stream during the first call would be lost before.
+            let _ = timeout(EVENTS_WITHIN, is_tried).await;
         }
         Ok(Greeted {
             // The one stream is open as long as the connection is. Elsewhere, the stream of
