@@ -11,7 +11,7 @@ use crate::endpoint::Endpoint;
 
 /// How long to wait for more after a change: servers come up together, and a client that is told
 /// once for all of them asks once.
-const GATHERING: Duration = Duration::from_millis(50);
+pub(crate) const GATHERING: Duration = Duration::from_millis(50);
 
 /// What is offered at one endpoint, as it changes.
 pub(crate) struct Changes {

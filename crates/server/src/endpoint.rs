@@ -63,11 +63,24 @@ impl Endpoint {
         }
     }
 
+    /// Whose prompts and resources are offered; the menu offers those of all servers, too.
+    pub(crate) fn library(&self) -> Scope {
+        self.scope().cloned().unwrap_or(Scope::All)
+    }
+
+    /// For how long a list of prompts or resources may be kept.
+    pub(crate) fn library_freshness() -> Freshness {
+        Freshness {
+            ttl_ms: MOMENT_IN_MILLISECONDS,
+            scope: CacheScope::Private,
+        }
+    }
+
     /// What clients are told of when it changes.
     pub(crate) fn announces(&self) -> Announces {
         match self {
             Self::Menu => Announces::Nothing,
-            Self::Offered(_) => Announces::Tools,
+            Self::Offered(_) => Announces::Lists,
         }
     }
 
@@ -108,10 +121,7 @@ impl Endpoint {
                 scope: CacheScope::Public,
             },
             // What a caller may see can depend on who it is.
-            Self::Offered(_) => Freshness {
-                ttl_ms: MOMENT_IN_MILLISECONDS,
-                scope: CacheScope::Private,
-            },
+            Self::Offered(_) => Self::library_freshness(),
         }
     }
 
@@ -134,7 +144,7 @@ impl Endpoint {
 }
 
 /// Why there is no list, as an error of the protocol.
-fn not_listed(failure: &Failure) -> RpcError {
+pub(crate) fn not_listed(failure: &Failure) -> RpcError {
     let code = match failure.code {
         Code::InvalidArguments | Code::UnknownServer => INVALID_PARAMS,
         _ => INTERNAL_ERROR,

@@ -25,6 +25,7 @@ use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, answered, empty, event_stream, is_json};
 use crate::message::{self, Context, DISCOVER, LISTEN};
+use crate::news::{Listener, Lists};
 use crate::reply;
 use crate::respond::{failure_response, json_response, rpc_error_response};
 use crate::sessions::Session;
@@ -219,7 +220,10 @@ impl Side<'_> {
         match message::hello(self.endpoint, params) {
             Ok((hello, result)) => {
                 let offered = Changes::at(self.endpoint, &self.app.gateway).now().await;
-                let session_id = self.app.sessions.open(hello, self.endpoint, offered);
+                let lists = Lists::told_at(self.endpoint);
+                let listener = Listener::new(self.endpoint, &self.app.gateway, lists).await;
+                let knows = (offered, listener);
+                let session_id = self.app.sessions.open(hello, self.endpoint, knows);
                 let mut response = answered(self.form, Some(message::encode(id, Ok(result))));
                 if let Ok(value) = HeaderValue::from_str(&session_id) {
                     response.headers_mut().insert(SESSION_ID, value);
@@ -239,8 +243,8 @@ impl Side<'_> {
     }
 }
 
-/// A stream of messages to the client: it tells of other tools where those can change, and shows
-/// that the session lives. What a server asks during a request goes to the stream of that request.
+/// A stream of messages to the client: it tells of other lists where those can change, of resources
+/// that the client subscribed to, and shows that the session lives. What a server asks during a request goes to the stream of that request.
 fn get(app: &Arc<App>, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
     if !accepts(headers, "text/event-stream") {
         let message = "A GET opens a stream: the Accept header must include text/event-stream";
@@ -259,6 +263,7 @@ fn get(app: &Arc<App>, endpoint: &Endpoint, headers: &HeaderMap) -> Response {
             () = session.has_other_tools(&mut changes) => {
                 Bytes::from(sse::encode(message::tools_changed()))
             }
+            news = session.peer.listener.next() => Bytes::from(sse::encode(&news.in_session())),
             () = tokio::time::sleep(KEEP_ALIVE) => BEAT,
         };
         Some((Ok::<_, Infallible>(message), (app, session, changes)))

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::client::Client;
 use mcpproxy_gateway::{Caller, Gateway, Party};
-use mcpproxy_wire::initialize::{self, Announces, ClientHello};
-use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::initialize::{self, ClientHello};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{
     self, INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
@@ -21,6 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
 use crate::in_flight::InFlight;
+use crate::library;
 use crate::peer::Peer;
 use crate::relay::Work;
 
@@ -52,7 +52,7 @@ pub(crate) struct InSession<'a> {
 /// Whether a request is worked on by a server, which may speak to the client meanwhile. All others
 /// are answered at once.
 pub(crate) fn is_work(method: &str) -> bool {
-    method == "tools/call"
+    method == "tools/call" || library::is_fetch(method)
 }
 
 /// Which protocol a request belongs to, as far as the request itself tells.
@@ -93,31 +93,6 @@ pub(crate) fn encode(id: Id<'_>, result: Result<String, RpcError>) -> String {
 pub(crate) fn unreadable(bytes: &[u8], error: &RpcError) -> String {
     let id = Message::salvage_id(bytes).filter(|_| error.code != PARSE_ERROR);
     rpc::error_response(id, error)
-}
-
-/// The message that opens a stream of changes, if it may be opened, and what is told on it: what
-/// was asked for, as far as it can change here.
-pub(crate) fn opened(
-    endpoint: &Endpoint,
-    id: Id<'_>,
-    params: &Params<'_>,
-) -> Result<(String, Announces), RpcError> {
-    let wanted = params.fields.given("notifications");
-    let wanted: Fields<'_> = wanted
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .ok_or_else(|| {
-            RpcError::new(
-                INVALID_PARAMS,
-                "subscriptions/listen needs params.notifications, an object",
-            )
-        })?;
-    let wants_tools = wanted.get("toolsListChanged").map(RawValue::get) == Some("true");
-    let announces = if wants_tools {
-        endpoint.announces()
-    } else {
-        Announces::Nothing
-    };
-    Ok((stateless::subscription_opened(id, announces), announces))
 }
 
 /// The message that tells a session of other tools.
@@ -202,8 +177,14 @@ impl Context<'_> {
                 let listed = self.endpoint.tools_list(self.gateway, params).await?;
                 Ok(listed.into_owned())
             }
+            "completion/complete" => self.complete(Era::Session, params).await,
+            "resources/subscribe" => library::subscribe(&peer.listener, params).await,
+            "resources/unsubscribe" => library::unsubscribe(&peer.listener, params),
             "ping" => Ok("{}".to_owned()),
-            _ => Err(unknown_method(method)),
+            _ => match library::listed_by(method) {
+                Some(kind) => self.list(kind, params).await,
+                None => Err(unknown_method(method)),
+            },
         }
     }
 
@@ -224,7 +205,14 @@ impl Context<'_> {
                 self.endpoint.announces(),
                 self.endpoint.freshness(),
             )),
-            _ => Err(unknown_method(method)),
+            "completion/complete" => self.complete(Era::Stateless, params).await,
+            _ => match library::listed_by(method) {
+                Some(kind) => {
+                    let listed = self.list(kind, params).await?;
+                    Ok(stateless::cacheable(&listed, Endpoint::library_freshness()))
+                }
+                None => Err(unknown_method(method)),
+            },
         }
     }
 
@@ -238,6 +226,7 @@ impl Context<'_> {
     ) -> Work {
         match method {
             "tools/call" => self.call(era, params, client),
+            _ if library::is_fetch(method) => self.fetch(era, method, params, client),
             _ => Box::pin(std::future::ready(Err(unknown_method(method)))),
         }
     }

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::asked::Asked;
+use crate::news::Listener;
 
 /// What a repeated request carries on.
 const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
@@ -27,6 +28,8 @@ pub(crate) struct Peer {
     log_level: AtomicUsize,
     /// What it is asked at the moment.
     pub(crate) asked: Asked,
+    /// What it is told that it did not ask for.
+    pub(crate) listener: Listener,
 }
 
 impl Peer {
@@ -37,7 +40,14 @@ impl Peer {
             capabilities,
             log_level: AtomicUsize::new(LogLevel::Info as usize),
             asked: Asked::new(ended),
+            listener: Listener::of_nothing(),
         }
+    }
+
+    /// The same, who is told of changes.
+    pub(crate) fn who_hears(mut self, listener: Listener) -> Self {
+        self.listener = listener;
+        self
     }
 
     /// What it says of itself with a request.

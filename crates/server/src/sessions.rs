@@ -15,6 +15,7 @@ use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::in_flight::InFlight;
 use crate::message::InSession;
+use crate::news::Listener;
 use crate::peer::Peer;
 
 /// The most sessions kept; beyond it the one unused for longest makes room.
@@ -57,10 +58,15 @@ impl Default for Sessions {
 
 impl Sessions {
     /// Opens a session and gives its id, which nobody can guess.
-    pub(crate) fn open(&self, hello: ClientHello, endpoint: &Endpoint, told: u64) -> String {
+    pub(crate) fn open(
+        &self,
+        hello: ClientHello,
+        endpoint: &Endpoint,
+        (told, listener): (u64, Listener),
+    ) -> String {
         let id = Uuid::new_v4().to_string();
         let ended = CancellationToken::new();
-        let peer = Peer::new(&id, hello.capabilities, ended.clone());
+        let peer = Peer::new(&id, hello.capabilities, ended.clone()).who_hears(listener);
         let session = Session {
             peer: Arc::new(peer),
             revision: Revision::negotiate(&hello.protocol_version),
@@ -151,7 +157,10 @@ mod tests {
     #[test]
     fn sessions_are_bounded_and_end() {
         let sessions = Sessions::default();
-        let open = || sessions.open(ClientHello::default(), &Endpoint::Menu, 0);
+        let open = || {
+            let knows = (0, Listener::of_nothing());
+            sessions.open(ClientHello::default(), &Endpoint::Menu, knows)
+        };
         let first = open();
         for _ in 0..MOST_SESSIONS {
             open();

@@ -12,11 +12,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderName, StatusCode};
-use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::revision::Era;
-use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::rpc::{Id, KeptId, METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::{
-    HEADER_MISMATCH, Introduction, Params, tools_changed, unsupported_version,
+    HEADER_MISMATCH, Introduction, Params, told_on_stream, unsupported_version,
 };
 use mcpproxy_wire::{Revision, headers, sse};
 
@@ -27,12 +26,15 @@ use crate::changes::Changes;
 use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, event_stream};
 use crate::message::{self, Context, LISTEN};
+use crate::news::{self, Listener};
 use crate::reply;
 
 /// Names the revision of a request.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
 /// How often an open stream shows that it is alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -102,7 +104,7 @@ fn by_itself(form: Form, id: Id<'_>, result: Result<String, RpcError>) -> Respon
 }
 
 /// A stream of changes: first what can be expected of it, at last that it ended. In between it
-/// tells of other tools, and shows that it lives.
+/// tells of other lists and of resources that changed, and shows that it lives.
 async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Response {
     let id = asked.id;
     if !accepts(asked.headers, "text/event-stream") {
@@ -111,7 +113,8 @@ async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Respo
         let text = message::encode(id, Err(error));
         return asked.form.answer(StatusCode::NOT_ACCEPTABLE, text);
     }
-    let (opened, announces) = match message::opened(endpoint, id, asked.params) {
+    let opened = news::open(endpoint, &app.gateway, (id, asked.params)).await;
+    let opened = match opened {
         Ok(opened) => opened,
         Err(error) => {
             let text = message::encode(id, Err(error));
@@ -119,18 +122,18 @@ async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Respo
         }
     };
     let mut changes = Changes::at(endpoint, &app.gateway);
-    if announces == Announces::Nothing {
+    if !opened.tells_of_tools {
         changes = changes.none();
     }
     // Before the client reads that it is listened for: from then on it counts on being told.
     let told = changes.now().await;
-    let event = |text: &str| Bytes::from(sse::encode(text));
-    let first = stream::iter([Ok(event(&opened))]);
+    let first = stream::iter([Ok(event(&opened.message))]);
     let listening = Listening {
         app: Arc::clone(app),
         changes,
         told,
-        news: event(&tools_changed(id)),
+        listener: opened.listener,
+        id: id.keep(),
         last: Some(event(&message::ended(id))),
     };
     let rest = stream::unfold(listening, async |mut listening| {
@@ -146,8 +149,9 @@ struct Listening {
     changes: Changes,
     /// Stands for what the client knows.
     told: u64,
-    /// Tells it of other tools.
-    news: Bytes,
+    listener: Listener,
+    /// The request that opened the stream.
+    id: KeptId,
     /// Tells it that the stream ends; gone when it was sent.
     last: Option<Bytes>,
 }
@@ -159,11 +163,16 @@ impl Listening {
             () = self.app.shutdown.cancelled() => self.last.take(),
             now = self.changes.other_than(self.told) => {
                 self.told = now;
-                Some(self.news.clone())
+                Some(event(&told_on_stream(self.id.id(), TOOLS_CHANGED, None)))
             }
+            news = self.listener.next() => Some(event(&news.on_stream(self.id.id()))),
             () = tokio::time::sleep(KEEP_ALIVE) => Some(BEAT),
         }
     }
+}
+
+fn event(text: &str) -> Bytes {
+    Bytes::from(sse::encode(text))
 }
 
 /// Everything that a request and its headers must fulfil before its method is looked at.

@@ -26,6 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::in_flight::{Entered, InFlight};
 pub use crate::lines::{Line, Lines};
 use crate::message::{self, Context, DISCOVER, InSession, LISTEN};
+use crate::news::{self, Listener};
 use crate::parked::Parked;
 use crate::peer::Peer;
 use crate::relay::{Conversation, Step, Told, WAITING_MESSAGES};
@@ -55,6 +56,7 @@ pub async fn serve(
         in_flight: InFlight::default(),
         parked: Parked::new(closing.clone()),
         peer: Arc::new(Peer::new("", None, closing.clone())),
+        session_over: closing.child_token(),
         closing,
         caller: Arc::default(),
         spoken: None,
@@ -104,6 +106,8 @@ struct Connection {
     peer: Arc<Peer>,
     /// Cancelled when the input has ended.
     closing: CancellationToken,
+    /// Cancelled when the session ends, or another one begins.
+    session_over: CancellationToken,
     caller: Arc<Caller>,
     spoken: Option<Spoken>,
 }
@@ -168,13 +172,34 @@ impl Connection {
         )));
         let session_id = Uuid::new_v4().to_string();
         let peer = Peer::new(&session_id, hello.capabilities, self.closing.clone());
-        self.peer = Arc::new(peer);
+        let listener = Listener::of_resources(&Endpoint::Menu, &self.gateway);
+        self.peer = Arc::new(peer.who_hears(listener));
+        self.session_over.cancel();
+        self.session_over = self.closing.child_token();
+        self.tell_of_changes();
         self.caller = Arc::new(Caller {
             session_id: Some(session_id),
             client_name: hello.name,
             client_version: hello.version,
             trace_id: None,
             is_administrator: false,
+        });
+    }
+
+    /// Writes what the client of the session is told without having asked, until the session ends.
+    fn tell_of_changes(&self) {
+        let (peer, answers) = (Arc::clone(&self.peer), self.answers.clone());
+        let over = self.session_over.clone();
+        tokio::spawn(async move {
+            loop {
+                let news = tokio::select! {
+                    () = over.cancelled() => return,
+                    news = peer.listener.next() => news,
+                };
+                if answers.send(news.in_session()).await.is_err() {
+                    return;
+                }
+            }
         });
     }
 
@@ -268,12 +293,18 @@ impl Connection {
         })
     }
 
-    /// A stream of changes, of which there are none, until the input ends.
+    /// A stream of changes, which are those of resources alone, until the input ends.
     async fn listen(&self, id: Id<'_>, params: &Params<'_>) {
-        match message::opened(&Endpoint::Menu, id, params) {
-            Ok((opened, _)) => {
-                self.send(opened).await;
-                self.closing.cancelled().await;
+        match news::open(&Endpoint::Menu, &self.gateway, (id, params)).await {
+            Ok(opened) => {
+                self.send(opened.message).await;
+                loop {
+                    let news = tokio::select! {
+                        () = self.closing.cancelled() => break,
+                        news = opened.listener.next() => news,
+                    };
+                    self.send(news.on_stream(id)).await;
+                }
                 self.send(message::ended(id)).await;
             }
             Err(error) => self.send(message::encode(id, Err(error))).await,

@@ -49,8 +49,8 @@ pub struct ClientHello {
 pub enum Announces {
     /// What is offered never changes.
     Nothing,
-    /// Other tools are announced.
-    Tools,
+    /// Other tools, prompts and resources are announced.
+    Lists,
 }
 
 /// The parameters of our own `initialize`.
@@ -84,10 +84,18 @@ pub fn result(
 
 /// What we offer, in every revision.
 pub(crate) fn capabilities(announces: Announces) -> Value {
-    match announces {
-        Announces::Nothing => json!({ "tools": {} }),
-        Announces::Tools => json!({ "tools": { "listChanged": true } }),
+    let mut capabilities = json!({
+        "tools": {},
+        "prompts": {},
+        "resources": { "subscribe": true },
+        "completions": {},
+    });
+    if announces == Announces::Lists {
+        for list in ["tools", "prompts", "resources"] {
+            capabilities[list]["listChanged"] = json!(true);
+        }
     }
+    capabilities
 }
 
 /// Who we are, in every revision.

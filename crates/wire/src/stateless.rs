@@ -1,16 +1,19 @@
 //! The revision without sessions: every request says for itself who asks, and in which revision.
 
+mod streams;
+
 use std::borrow::Cow;
 
 use memchr::memmem;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
 use crate::revision::{Era, Revision};
-use crate::rpc::{INVALID_PARAMS, Id, RpcError, notification};
+use crate::rpc::{INVALID_PARAMS, RpcError};
 
 /// A header says something else than the message.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -22,7 +25,6 @@ const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The parameters of a request, read once: its fields, and those of its `_meta`.
 #[derive(Debug, Default)]
@@ -114,6 +116,21 @@ pub fn complete(result: &str) -> String {
     with_members(&without_result_type(result), kind)
 }
 
+/// A result of a server that clients may keep for as long as the server says, or else as is said here.
+pub fn complete_and_cacheable(result: &str, otherwise: Freshness) -> String {
+    let complete = complete(result);
+    let fields: Fields<'_> = serde_json::from_str(&complete).unwrap_or_default();
+    if asks_for_input(result) || fields.given("ttlMs").is_some() {
+        return complete;
+    }
+    let (ttl_ms, scope) = (otherwise.ttl_ms, otherwise.scope.as_str());
+    let scope = match fields.get("cacheScope") {
+        Some(_) => String::new(),
+        None => format!(r#","cacheScope":"{scope}""#),
+    };
+    with_members(&complete, &format!(r#""ttlMs":{ttl_ms}{scope}"#))
+}
+
 /// A result as the revisions with sessions have it. Only a server of this revision says what type
 /// a result is; the others know no such member.
 pub fn without_result_type(result: &str) -> Cow<'_, str> {
@@ -134,36 +151,6 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
         .map(|(name, value)| format!("{}:{}", Value::from(name), value.get()))
         .collect();
     Cow::Owned(format!("{{{}}}", kept.join(",")))
-}
-
-/// What opens a stream of changes, with what will be told on it.
-pub fn subscription_opened(id: Id<'_>, announces: Announces) -> String {
-    let promised = match announces {
-        Announces::Nothing => "{}",
-        Announces::Tools => r#"{"toolsListChanged":true}"#,
-    };
-    notification(
-        "notifications/subscriptions/acknowledged",
-        &format!(
-            r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{promised}}}"#,
-            id.text()
-        ),
-    )
-}
-
-/// Tells on a stream of changes that other tools are offered.
-pub fn tools_changed(id: Id<'_>) -> String {
-    let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}}}}"#, id.text());
-    notification("notifications/tools/list_changed", &params)
-}
-
-/// The result that ends a stream of changes in order.
-pub fn subscription_ended(id: Id<'_>, version: &str) -> String {
-    let server_info = initialize::server_info(version);
-    format!(
-        r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{},"{SERVER_INFO}":{server_info}}}}}"#,
-        id.text()
-    )
 }
 
 /// The object with members in front of its own.

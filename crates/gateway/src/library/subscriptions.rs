@@ -38,9 +38,9 @@ struct Inbox {
 
 impl Subscriptions {
     /// Those of a client of an endpoint that offers the resources of this scope.
-    pub fn new(gateway: &Arc<Gateway>, scope: Scope) -> Self {
+    pub fn new(gateway: Weak<Gateway>, scope: Scope) -> Self {
         Self {
-            gateway: Arc::downgrade(gateway),
+            gateway,
             scope,
             watching: Mutex::default(),
             inbox: Arc::default(),

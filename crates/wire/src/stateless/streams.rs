@@ -1,0 +1,36 @@
+//! Streams of changes.
+
+use serde_json::Value;
+
+use super::SERVER_INFO;
+use crate::initialize;
+use crate::rpc::{Id, notification};
+
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What opens a stream of changes, with what will be told on it.
+pub fn subscription_opened(id: Id<'_>, promised: &Value) -> String {
+    notification(
+        "notifications/subscriptions/acknowledged",
+        &format!(
+            r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{promised}}}"#,
+            id.text()
+        ),
+    )
+}
+
+/// Tells something on a stream of changes; of a resource it names the address.
+pub fn told_on_stream(id: Id<'_>, method: &str, uri: Option<&str>) -> String {
+    let uri = uri.map_or_else(String::new, |uri| format!(r#","uri":{}"#, Value::from(uri)));
+    let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}}{uri}}}"#, id.text());
+    notification(method, &params)
+}
+
+/// The result that ends a stream of changes in order.
+pub fn subscription_ended(id: Id<'_>, version: &str) -> String {
+    let server_info = initialize::server_info(version);
+    format!(
+        r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{},"{SERVER_INFO}":{server_info}}}}}"#,
+        id.text()
+    )
+}
