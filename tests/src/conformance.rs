@@ -7,6 +7,8 @@
 //! required, unless the test says why it cannot. Whatever a scenario asks for, every message it got has to fit the schema
 //! of the protocol.
 
+mod server;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -14,6 +16,8 @@ use serde_json::Value;
 
 use crate::decode;
 use crate::peers::Peers;
+
+pub use server::Server;
 
 /// A scenario, and how many of its checks have to hold.
 pub type Applies = (&'static str, usize);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::state::Shared;
 
 /// How long a client may take to answer; a user may be behind it.
-const ANSWER_TIME: Duration = Duration::from_secs(120);
+const ANSWER_TIME: Duration = Duration::from_mins(2);
 
 /// What the client said, by the keys of the questions.
 pub(crate) type Answers = BTreeMap<String, Value>;
@@ -92,16 +92,14 @@ impl Dialogue<'_> {
             Some(_) => self.answered(questions)?,
             None => None,
         };
-        match answered {
-            Some(answers) => Ok(answers),
-            None => {
-                let rounds = Rounds {
-                    owner: self.owner.to_owned(),
-                    answers: earlier,
-                };
-                Err(self.needed(questions, Some(rounds))?)
-            }
+        if let Some(answers) = answered {
+            return Ok(answers);
         }
+        let rounds = Rounds {
+            owner: self.owner.to_owned(),
+            answers: earlier,
+        };
+        Err(self.needed(questions, Some(rounds))?)
     }
 
     /// What came back through the client, if anything did.

@@ -29,6 +29,9 @@ const PATH: &str = "/mcp";
 /// The largest message.
 const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
+/// Where a request without a session says its revision.
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
 /// How long a client may take to send its message.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -116,6 +119,9 @@ impl Door {
         if self.era == Era::Session && (is_newer || message["method"] == "server/discover") {
             return too_new(&message);
         }
+        if self.era == Era::Stateless && !is_newer && is_old_request(&message) {
+            return too_old(&message);
+        }
         let answer = self
             .rmcp
             .handle(Request::from_parts(parts, Full::new(body)))
@@ -139,10 +145,29 @@ fn too_new(message: &Value) -> Answer {
     refuse(StatusCode::BAD_REQUEST, id, -32000, text)
 }
 
+/// Whether a message is a request that says nothing of a revision without sessions.
+fn is_old_request(message: &Value) -> bool {
+    message["method"].is_string() && message["params"]["_meta"][META_VERSION].is_null()
+}
+
+/// What a server says that has left sessions behind.
+fn too_old(message: &Value) -> Answer {
+    let requested = message["params"]["protocolVersion"].as_str();
+    let data = json!({
+        "requested": requested.unwrap_or(ProtocolVersion::V_2025_03_26.as_str()),
+        "supported": [ProtocolVersion::V_2026_07_28.as_str()],
+    });
+    let error = json!({ "code": -32022, "message": "Unsupported protocol version", "data": data });
+    failed(StatusCode::BAD_REQUEST, &message["id"], &error)
+}
+
 fn refuse(status: StatusCode, id: &Value, code: i32, message: &str) -> Answer {
-    let error =
-        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
-    let mut response = Response::new(Full::new(Bytes::from(error.to_string())).boxed());
+    failed(status, id, &json!({ "code": code, "message": message }))
+}
+
+fn failed(status: StatusCode, id: &Value, error: &Value) -> Answer {
+    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+    let mut response = Response::new(Full::new(Bytes::from(answer.to_string())).boxed());
     *response.status_mut() = status;
     let json = header::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

@@ -48,16 +48,14 @@ pub(crate) fn read(shared: &Shared, uri: &str) -> Result<ReadResourceResult, Err
             let revision = shared.resource_revision.load(Ordering::SeqCst);
             ResourceContents::text(format!("Watched resource, revision {revision}."), uri)
         }
-        _ => match id(uri) {
-            Some(id) => ResourceContents::text(data(id), uri).with_mime_type("application/json"),
-            None => {
+        _ => {
+            let Some(id) = id(uri) else {
+                let data = json!({ "uri": uri });
                 let message = format!("Resource not found: {uri}");
-                return Err(ErrorData::resource_not_found(
-                    message,
-                    Some(json!({ "uri": uri })),
-                ));
-            }
-        },
+                return Err(ErrorData::resource_not_found(message, Some(data)));
+            };
+            ResourceContents::text(data(id), uri).with_mime_type("application/json")
+        }
     };
     Ok(ReadResourceResult::new(vec![contents]))
 }

@@ -11,7 +11,7 @@ use crate::resources::WATCHED;
 use crate::state::{Change, Shared};
 
 /// Nobody should have to end the process for a call that was forgotten.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Waits until the call is cancelled, and counts that. Tells once that it has begun, if the client wants to know.
 pub(super) async fn wait(call: &Call<'_>) -> Outcome {

@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use super::content::{RED_PIXEL, SILENCE};
-use super::{Call, Outcome, text};
+use super::{Call, text};
 use crate::log;
 use crate::state::Change;
 
@@ -75,9 +75,9 @@ pub(super) async fn reconnection() -> CallToolResult {
 }
 
 /// Answers with the arguments.
-pub(super) fn repeat(call: &Call<'_>) -> Outcome {
+pub(super) fn repeat(call: &Call<'_>) -> CallToolResult {
     let arguments = Value::Object(call.arguments.clone());
-    Ok(text(arguments.to_string()))
+    text(arguments.to_string())
 }
 
 pub(super) fn change_tool(call: &Call<'_>) -> CallToolResult {
