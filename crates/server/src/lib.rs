@@ -23,7 +23,10 @@ mod news;
 mod openapi;
 mod parked;
 mod peer;
+#[cfg(test)]
+mod rehearsal;
 mod relay;
+mod repeated;
 mod reply;
 mod respond;
 mod rest;

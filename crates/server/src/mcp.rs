@@ -148,7 +148,8 @@ impl Side<'_> {
                     return reply::in_session(context, &session, self.form, has_stream, request)
                         .await;
                 }
-                let answer = context.answer_request(session.client(), request).await;
+                // In a place of its own, as all that is no call: calls would have to carry its size along.
+                let answer = Box::pin(context.answer_request(session.client(), request)).await;
                 answered(self.form, answer)
             }
         }
@@ -167,7 +168,7 @@ impl Side<'_> {
             Err(refused) => return refused.response(),
         };
         let context = self.context(&session.caller);
-        let answer = context.answer_in_session(session.client(), message).await;
+        let answer = Box::pin(context.answer_in_session(session.client(), message)).await;
         answered(self.form, answer)
     }
 

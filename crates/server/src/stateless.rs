@@ -27,6 +27,7 @@ use crate::endpoint::Endpoint;
 use crate::form::{Form, accepts, event_stream};
 use crate::message::{self, Context, LISTEN};
 use crate::news::{self, Listener};
+use crate::repeated;
 use crate::reply;
 
 /// Names the revision of a request.
@@ -73,8 +74,17 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
             return form.answer(StatusCode::BAD_REQUEST, text);
         }
     };
+    if method == "tools/call"
+        && let Some(scope) = endpoint.scope()
+        // In a place of its own: all that leads here would have to carry its size along.
+        && let check = Box::pin(repeated::check(&app.gateway, scope, &asked))
+        && let Err(error) = check.await
+    {
+        let text = message::encode(id, Err(error));
+        return form.answer(StatusCode::BAD_REQUEST, text);
+    }
     if method == LISTEN {
-        return listen(app, endpoint, &asked).await;
+        return Box::pin(listen(app, endpoint, &asked)).await;
     }
     let caller = introduced(introduction, asked.headers, asked.standing);
     let context = Context {
@@ -90,7 +100,7 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
     by_itself(
         form,
         id,
-        context.result_by_itself(method, asked.params).await,
+        Box::pin(context.result_by_itself(method, asked.params)).await,
     )
 }
 
@@ -221,7 +231,10 @@ fn check_name(asked: &Asked<'_>) -> Result<(), RpcError> {
 }
 
 /// The value of a header that is given once; two readers could take two of them for it.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
+pub(crate) fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, RpcError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -235,7 +248,7 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a st
     Ok(Some(text.trim_matches([' ', '\t'])))
 }
 
-fn mismatch(header: &HeaderName, what: &str) -> RpcError {
+pub(crate) fn mismatch(header: &HeaderName, what: &str) -> RpcError {
     RpcError::new(
         HEADER_MISMATCH,
         format!("Header mismatch: the header {header} {what}"),
