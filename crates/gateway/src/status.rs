@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use mcpproxy_activity::{Filter, Status};
 use mcpproxy_upstream::State;
+use mcpproxy_wire::Revision;
 
 use crate::Gateway;
 use crate::servers::Running;
@@ -16,6 +17,9 @@ pub struct ServerStatus {
     pub name: String,
     /// One word for it.
     pub state: &'static str,
+    /// The revision of the protocol that is spoken with it; nothing while it is not ready, and for
+    /// servers inside this program.
+    pub revision: Option<&'static str>,
     /// Why it is not ready, for people: it may name files of the host.
     pub reason: Option<String>,
     /// The last lines that it wrote for people, if it failed.
@@ -102,6 +106,7 @@ impl Gateway {
                 ServerStatus {
                     name: name.to_string(),
                     state,
+                    revision: revision(&server.running),
                     reason: reason.map(|reason| self.mask.load().apply(&reason).into_owned()),
                     stderr: stderr(&server.running),
                     tools: snapshot
@@ -110,6 +115,17 @@ impl Gateway {
                 }
             })
             .collect()
+    }
+}
+
+/// The revision that is spoken with a server.
+fn revision(running: &Running) -> Option<&'static str> {
+    let Running::Yes(upstream) = running else {
+        return None;
+    };
+    match upstream.state() {
+        State::Ready { revision, .. } => revision.map(Revision::as_str),
+        _ => None,
     }
 }
 

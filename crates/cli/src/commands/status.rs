@@ -55,11 +55,12 @@ fn page(status: &Value) -> String {
     }
     page.push('\n');
     page.push_str(&table(
-        &["SERVER", "STATE", "TOOLS", "REASON"],
+        &["SERVER", "STATE", "REVISION", "TOOLS", "REASON"],
         servers.iter().map(|server| {
             vec![
                 text(&server["name"]),
                 text(&server["state"]),
+                server["revision"].as_str().unwrap_or("-").to_owned(),
                 server["tools"].to_string(),
                 server["reason"].as_str().unwrap_or_default().to_owned(),
             ]

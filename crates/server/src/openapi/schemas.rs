@@ -374,6 +374,9 @@ pub(crate) struct GatewayStatus {
 pub(crate) struct ServerStatus {
     name: String,
     state: String,
+    /// The revision of MCP that is spoken with it, while it is ready.
+    #[schema(required)]
+    revision: Option<String>,
     /// Why it is not well.
     #[schema(required)]
     reason: Option<String>,
