@@ -104,19 +104,21 @@ impl Daemon {
         self.send(Method::POST, path, HeaderMap::new(), body).await
     }
 
-    /// Sends an MCP message with the headers that belong to it.
-    pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Answer, String> {
-        self.send(Method::POST, "/mcp", headers, body).await
-    }
-
-    /// Sends an MCP message that is answered by a stream of messages.
-    pub(crate) async fn subscribe(
-        &self,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Stream, String> {
+    /// Sends an MCP message with the headers that belong to it. The answer is one message, or a
+    /// stream of them.
+    pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Stream, String> {
         let mut request = request(Method::POST, "/mcp", body)?;
         request.headers_mut().extend(headers);
+        let answered = self.stream(request);
+        tokio::time::timeout(ANSWER_TIME, answered)
+            .await
+            .map_err(|_| too_late())?
+    }
+
+    /// Opens the stream of what a session is told without having asked.
+    pub(crate) async fn hear(&self, session_id: HeaderValue) -> Result<Stream, String> {
+        let mut request = request(Method::GET, "/mcp", Bytes::new())?;
+        request.headers_mut().insert(SESSION_ID, session_id);
         self.stream(request).await
     }
 
@@ -153,7 +155,7 @@ impl Daemon {
         };
         tokio::time::timeout(ANSWER_TIME, answered)
             .await
-            .map_err(|_| "the gateway did not answer in time".to_owned())?
+            .map_err(|_| too_late())?
             .map_err(unreachable)
     }
 
@@ -173,6 +175,12 @@ impl Daemon {
 // === impl Stream ===
 
 impl Stream {
+    /// Whether it is a stream of events, and not one message.
+    pub(crate) fn has_events(&self) -> bool {
+        self.header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"))
+    }
+
     /// A header of the answer.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
         let value = self.headers.get(name)?;
@@ -201,7 +209,7 @@ impl Stream {
         }
         Ok(Answer {
             status: self.status,
-            session_id: None,
+            session_id: self.headers.get(SESSION_ID).cloned(),
             body: body.into(),
         })
     }
@@ -227,6 +235,10 @@ fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes
         )
         .body(Full::new(body))
         .map_err(|error| format!("the request cannot be sent: {error}"))
+}
+
+fn too_late() -> String {
+    "the gateway did not answer in time".to_owned()
 }
 
 #[expect(

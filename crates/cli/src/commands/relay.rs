@@ -21,13 +21,13 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::daemon::{Answer, Daemon, SESSION_ID};
+use crate::daemon::{Answer, Daemon, SESSION_ID, Stream};
 
 /// Answers that wait to be written.
 const WAITING_ANSWERS: usize = 64;
 
-/// The largest message of a stream; they only tell that something changed.
-const EVENT_LIMIT: usize = 1024 * 1024;
+/// The largest message of a stream.
+const EVENT_LIMIT: usize = 64 * 1024 * 1024;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -59,8 +59,9 @@ pub(super) async fn run(daemon: Daemon) -> std::io::Result<()> {
         let heard = relay.hear(&line);
         match heard.kind {
             Kind::CallsOff => {}
-            // What follows belongs to the session this opens, so it has to wait.
-            Kind::Initialize => relay.pass_on(&line, heard).await,
+            // What follows an initialize belongs to the session it opens, so it has to wait. An
+            // answer takes no place of a request: all requests may be waiting for it.
+            Kind::Initialize | Kind::Answers => relay.pass_on(&line, heard).await,
             Kind::Request | Kind::Listen | Kind::WantsNothing => {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                     break;
@@ -118,7 +119,9 @@ enum Kind {
     Listen,
     /// Has one answer. So has what is no message at all.
     Request,
-    /// Has none.
+    /// Answers what the client was asked.
+    Answers,
+    /// Has no answer.
     WantsNothing,
     /// Calls a request off, which is done.
     CallsOff,
@@ -155,7 +158,7 @@ impl Relay {
                     heard.kind = Kind::CallsOff;
                 }
             }
-            Ok(Message::Response { .. }) => heard.kind = Kind::WantsNothing,
+            Ok(Message::Response { .. }) => heard.kind = Kind::Answers,
             // The gateway says what is wrong with it.
             Err(_) => {}
         }
@@ -170,11 +173,11 @@ impl Relay {
             entered,
         } = heard;
         let work = async {
-            if kind == Kind::Listen {
-                return self.listen(line, headers).await;
+            match self.daemon.message(headers, line.clone()).await {
+                Ok(stream) if stream.has_events() => self.write_events(line, stream, kind).await,
+                Ok(stream) => self.answer(line, stream.collect().await, kind).await,
+                Err(message) => self.answer(line, Err(message), kind).await,
             }
-            let answer = self.daemon.message(headers, line.clone()).await;
-            self.answer(line, answer, kind).await;
         };
         match entered {
             // Nothing is owed to whoever called it off.
@@ -187,9 +190,11 @@ impl Relay {
         match answer {
             Ok(answer) => {
                 if let Some(id) = answer.session_id {
-                    *self.lock() = Some(id);
+                    *self.lock() = Some(id.clone());
+                    self.hear_of_changes(id);
                 }
-                if !answer.body.is_empty() && kind != Kind::WantsNothing {
+                let wants_one = !matches!(kind, Kind::WantsNothing | Kind::Answers);
+                if !answer.body.is_empty() && wants_one {
                     self.send(with_id(&answer.body, line)).await;
                 }
             }
@@ -202,38 +207,61 @@ impl Relay {
         }
     }
 
-    /// A stream of messages, each a line, until it or the input ends.
-    async fn listen(&self, line: &Bytes, headers: HeaderMap) {
-        let mut stream = match self.daemon.subscribe(headers, line.clone()).await {
-            Ok(stream) => stream,
-            Err(message) => return self.answer(line, Err(message), Kind::Listen).await,
+    /// Messages of a stream, each a line. A stream of changes ends with the input as well; all else
+    /// that was asked is still answered then.
+    async fn write_events(&self, line: &[u8], mut stream: Stream, kind: Kind) {
+        let is_over = async {
+            match kind {
+                Kind::Listen => self.closing.cancelled().await,
+                _ => std::future::pending().await,
+            }
         };
-        let is_stream = stream
-            .header("content-type")
-            .is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if !is_stream {
-            let answer = stream.collect().await;
-            return self.answer(line, answer, Kind::Listen).await;
-        }
+        let mut is_over = std::pin::pin!(is_over);
         let mut reader = sse::Reader::new(EVENT_LIMIT);
+        let mut is_answered = false;
         loop {
             let bytes = tokio::select! {
                 bytes = stream.next() => bytes,
-                () = self.closing.cancelled() => {
+                () = &mut is_over => {
                     if let Some(id) = Message::salvage_id(line) {
                         self.send(message::ended(id)).await;
                     }
                     return;
                 }
             };
-            let Ok(Some(bytes)) = bytes else { return };
-            let Ok(events) = reader.feed(&bytes) else {
-                return;
+            let events = match bytes {
+                Ok(Some(bytes)) => reader.feed(&bytes).ok(),
+                Ok(None) | Err(_) => None,
             };
-            for event in events {
+            let Some(events) = events else { break };
+            for event in events.into_iter().filter(|event| !event.data.is_empty()) {
+                let message = Message::parse(event.data.as_bytes());
+                is_answered |= matches!(message, Ok(Message::Response { .. }));
                 self.send(event.data).await;
             }
         }
+        if !is_answered {
+            let message = "the gateway broke off before it answered".to_owned();
+            self.answer(line, Err(message), kind).await;
+        }
+    }
+
+    /// Passes on what a session is told without having asked, until the input ends.
+    fn hear_of_changes(&self, session_id: HeaderValue) {
+        let relay = self.clone();
+        tokio::spawn(async move {
+            let heard = async {
+                if let Ok(stream) = relay.daemon.hear(session_id).await
+                    && stream.has_events()
+                {
+                    relay.write_events(b"", stream, Kind::Request).await;
+                }
+            };
+            tokio::select! {
+                () = relay.closing.cancelled() => {}
+                () = heard => {}
+            }
+        });
     }
 
     async fn end(&self) {

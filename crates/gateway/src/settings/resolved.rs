@@ -17,7 +17,7 @@ pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client may take to answer a server when nothing else is said: somebody has to read
 /// the question, and may have to look something up.
-pub(super) const DEFAULT_INPUT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub(super) const DEFAULT_INPUT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// How many calls may be under way at one server when nothing else is said.
 pub(super) const DEFAULT_MAX_CONCURRENT: usize = 64;
