@@ -120,7 +120,7 @@ async fn requests_that_cannot_be_answered_get_the_error_of_json_rpc() {
         ("tools/call", json!({}), -32602),
         ("no/such/method", json!({}), -32601),
         ("", json!({}), -32601),
-        ("resources/list", json!({}), -32601),
+        ("roots/list", json!({}), -32601),
         ("Tools/List", json!({}), -32601),
     ] {
         for answer in [
