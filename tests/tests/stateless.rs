@@ -50,7 +50,10 @@ async fn discovery_tells_what_is_there() {
     let result = &answer.json()["result"];
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["supportedVersions"], json!([STATELESS]));
-    assert_eq!(result["capabilities"], json!({ "tools": {} }));
+    let offered = json!({
+        "tools": {}, "prompts": {}, "resources": { "subscribe": true }, "completions": {},
+    });
+    assert_eq!(result["capabilities"], offered);
     assert!(
         result["instructions"]
             .as_str()

@@ -109,11 +109,10 @@ impl Shelf {
 
     /// Has lists renewed that are older than they are believed, without waiting for it.
     pub(crate) fn renew(&self) {
-        let mut is_due = false;
-        self.change(|state| {
-            for kind in Kind::ALL {
-                is_due |= state.mark_if_old(kind);
-            }
+        // Most who ask find nothing old, and wake nobody.
+        let is_due = self.state.send_if_modified(|state| {
+            let old = Kind::ALL.map(|kind| state.mark_if_old(kind));
+            old.contains(&true)
         });
         if is_due {
             self.bell.notify_one();

@@ -194,7 +194,10 @@ impl Watched {
         for uri in uris {
             self.grant(uri);
         }
-        self.acknowledged.send_modify(|count| *count += 1);
+        // A stream for lists may say that there is none of these on it.
+        if !uris.is_empty() {
+            self.acknowledged.send_modify(|count| *count += 1);
+        }
     }
 
     /// The server will not tell of an address, if it has not said that it will.
@@ -208,7 +211,7 @@ impl Watched {
 
     /// What was granted no longer is. What happens until it is again may be missed, so it counts as a
     /// change.
-    pub(crate) fn reset(&self) {
+    pub(crate) fn lapse(&self) {
         for entry in self.lock().values() {
             entry.told.send_if_modified(|told| {
                 let was_active = matches!(told.standing, Standing::Active);
@@ -220,6 +223,20 @@ impl Watched {
             });
         }
         self.bell.notify_one();
+    }
+
+    /// Another connection begins, on which everything is asked for anew.
+    pub(crate) fn reset(&self) {
+        for entry in self.lock().values() {
+            entry.told.send_if_modified(|told| {
+                let was_refused = matches!(told.standing, Standing::Refused(_));
+                if was_refused {
+                    told.standing = Standing::Wanted;
+                }
+                was_refused
+            });
+        }
+        self.lapse();
     }
 
     /// The server is gone for good.
@@ -305,11 +322,18 @@ mod tests {
     async fn what_may_have_been_missed_counts_as_a_change() {
         let board = board();
         let mut one = Watched::watch(&board, "test:a").unwrap();
-        board.shelf.watched.reset();
-        board.shelf.watched.grant("test:a");
-        board.shelf.watched.reset();
+        let watched = &board.shelf.watched;
+        watched.reset();
+        watched.grant("test:a");
+        watched.lapse();
         assert_eq!(one.updated().await, Ok(()));
         assert_eq!(one.seen, 1);
+        watched.refuse("test:a", CallError::unavailable("no"));
+        assert!(watched.wanted().is_empty());
+        watched.lapse();
+        assert!(watched.wanted().is_empty());
+        watched.reset();
+        assert_eq!(watched.wanted().len(), 1);
     }
 
     #[test]

@@ -280,6 +280,34 @@ impl CacheScope {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_a_server_says_of_how_long_a_result_holds_is_kept() {
+        let otherwise = Freshness {
+            ttl_ms: 0,
+            scope: CacheScope::Private,
+        };
+        for (sent, expected) in [
+            (
+                r#"{"contents":[]}"#,
+                r#"{"ttlMs":0,"cacheScope":"private","resultType":"complete","contents":[]}"#,
+            ),
+            (
+                r#"{"ttlMs":7,"cacheScope":"public"}"#,
+                r#"{"resultType":"complete","ttlMs":7,"cacheScope":"public"}"#,
+            ),
+            (
+                r#"{"cacheScope":"public"}"#,
+                r#"{"ttlMs":0,"resultType":"complete","cacheScope":"public"}"#,
+            ),
+            (
+                r#"{"resultType":"input_required"}"#,
+                r#"{"resultType":"input_required"}"#,
+            ),
+        ] {
+            assert_eq!(complete_and_cacheable(sent, otherwise), expected);
+        }
+    }
+
     fn introduced(meta: &str) -> Result<Introduction, i64> {
         let text = format!(r#"{{"_meta":{meta}}}"#);
         let raw: &RawValue = serde_json::from_str(&text).unwrap();

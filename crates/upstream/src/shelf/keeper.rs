@@ -10,7 +10,7 @@ use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::METHOD_NOT_FOUND;
 use serde_json::json;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::streams;
 use crate::CallError;
@@ -23,6 +23,8 @@ const ITEMS_LIMIT: usize = 10_000;
 const PAGES_LIMIT: usize = 1_000;
 /// Lists are not renewed more often than this, however often a server announces changes.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long until a subscription that broke off is asked for again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The task that keeps the lists of one connection; it ends when this is dropped.
 #[derive(Debug)]
@@ -158,6 +160,7 @@ async fn keep_in_session(shared: &Shared, connection: &Connection) {
         connection.request(method, &params, deadline).await
     };
     loop {
+        let mut is_broken = false;
         let wanted = watched.wanted();
         let gone: Vec<_> = subscribed.difference(&wanted).cloned().collect();
         for uri in gone {
@@ -176,10 +179,16 @@ async fn keep_in_session(shared: &Shared, connection: &Connection) {
                     watched.grant(&uri);
                     subscribed.insert(uri);
                 }
+                // Either this connection is over, or it was this one request: it is made again.
+                Err(CallError::Disconnected { .. }) => is_broken = true,
                 Err(error) => watched.refuse(&uri, error.masked(&shared.mask)),
             }
         }
-        watched.bell.notified().await;
+        if is_broken {
+            sleep(AGAIN).await;
+        } else {
+            watched.bell.notified().await;
+        }
     }
 }
 

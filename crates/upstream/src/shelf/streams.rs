@@ -50,6 +50,7 @@ pub(crate) async fn keep(board: &Arc<Board>, connection: &Arc<Connection>) {
             () = watched.bell.notified() => continue,
             ended = &mut stream.task => ended.ok().flatten(),
         };
+        watched.lapse();
         if let Some(error @ (CallError::Rpc(_) | CallError::Unavailable { .. })) = ended {
             // It declared what it does not have.
             for uri in &stream.uris {
@@ -60,7 +61,6 @@ pub(crate) async fn keep(board: &Arc<Board>, connection: &Arc<Connection>) {
             failures = 0;
         }
         open = None;
-        watched.reset();
         failures += 1;
         tokio::time::sleep(backoff::delay(failures)).await;
     }

@@ -9,6 +9,7 @@ fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
     ServerStatus {
         name: "files".to_owned(),
         state,
+        revision: None,
         reason: reason.map(str::to_owned),
         stderr: Vec::new(),
         tools: 3,
