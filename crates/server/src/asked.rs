@@ -163,3 +163,6 @@ fn cancelled(number: u64, reason: &str) -> String {
     let params = json!({ "requestId": number, "reason": reason }).to_string();
     rpc::notification("notifications/cancelled", &params)
 }
+
+#[cfg(test)]
+mod tests;

@@ -222,3 +222,6 @@ fn unknown_state() -> RpcError {
     let message = "This requestState is not known: it was used, or its time is up, or the gateway was started anew. Repeat the call without it";
     RpcError::new(INVALID_PARAMS, message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,3 +170,6 @@ impl Conversation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

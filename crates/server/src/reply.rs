@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::form::{Form, answered, empty, event_stream};
 use crate::message::{self, Context};
 use crate::parked::{self, Binding, Parked};
-use crate::peer::declared_by;
+use crate::peer::{Peer, declared_by};
 use crate::relay::{Conversation, Running, Step, Told, WAITING_MESSAGES};
 use crate::sessions::Session;
 use crate::stateless::{BEAT, KEEP_ALIVE};
@@ -77,7 +77,7 @@ pub(crate) async fn written(
         Progress::Heard(told) => told,
     };
     match told.recv().await {
-        Some(Told::Message(message)) => streamed(message, id.keep(), told),
+        Some(Told::Message(message)) => streamed(&message, id.keep(), told),
         Some(Told::Answer(result)) => plain(form, id, result),
         None => empty(StatusCode::ACCEPTED),
     }
@@ -88,9 +88,9 @@ fn plain(form: Form, id: Id<'_>, result: Result<String, RpcError>) -> Response {
 }
 
 /// A stream that begins with a message and ends with the answer.
-fn streamed(first: String, id: KeptId, told: mpsc::Receiver<Told>) -> Response {
+fn streamed(first: &str, id: KeptId, told: mpsc::Receiver<Told>) -> Response {
     let event = |text: &str| Bytes::from(sse::encode(text));
-    let first = stream::iter([Ok(event(&first))]);
+    let first = stream::iter([Ok(event(first))]);
     let rest = stream::unfold((told, id), move |(mut told, id)| async move {
         let next = match tokio::time::timeout(KEEP_ALIVE, told.recv()).await {
             // Somebody may take his time to answer; until then the connection must not look dead.
@@ -108,7 +108,7 @@ impl Context<'_> {
     /// The work of a request in a session.
     pub(crate) fn work_in_session(
         self,
-        peer: &crate::peer::Peer,
+        peer: &Peer,
         method: &str,
         params: &Params<'_>,
         has_stream: bool,
