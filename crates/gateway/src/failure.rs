@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use mcpproxy_policy::{Denial, IntentError, Mask, Mode, Operation};
 use mcpproxy_upstream::CallError;
+use mcpproxy_wire::RpcError;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::menu;
+
+/// Between the name of a server and the error that it answered with.
+const ANSWERED: &str = " answered with an error: ";
 
 /// What programs match on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -232,6 +236,17 @@ impl Failure {
         .with("violations", json!(violations))
     }
 
+    /// The error of the protocol that an upstream answered with, secrets hidden, if it did.
+    pub(crate) fn of_protocol(&self) -> Option<RpcError> {
+        let code = self.details.get("upstream_code")?.as_i64()?;
+        let said = self.message.split_once(ANSWERED);
+        Some(RpcError {
+            code,
+            message: said.map_or(&*self.message, |(_, said)| said).to_owned(),
+            data: self.details.get("upstream_data").cloned(),
+        })
+    }
+
     /// What an upstream that did not do its part means for the caller.
     pub fn of_upstream(server: &str, operation: Operation, error: CallError, mask: &Mask) -> Self {
         let may_have_taken_effect = error.may_have_taken_effect();
@@ -260,10 +275,7 @@ impl Failure {
             CallError::Rpc(error) => {
                 let failure = Self::new(
                     Code::UpstreamError,
-                    format!(
-                        "Server '{server}' answered with an error: {}",
-                        error.message
-                    ),
+                    format!("Server '{server}'{ANSWERED}{}", error.message),
                 );
                 let failure = failure.with("upstream_code", error.code);
                 match error.data {

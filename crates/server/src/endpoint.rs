@@ -138,7 +138,7 @@ impl Endpoint {
             Self::Offered(scope) => gateway
                 .call_offered(scope, name, arguments, party)
                 .await
-                .to_offered_result(),
+                .to_offered_result(scope),
         }
     }
 }

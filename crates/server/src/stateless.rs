@@ -37,6 +37,9 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
+/// The codes of errors about headers, capabilities and revisions.
+const OF_REQUESTS: std::ops::RangeInclusive<i64> = -32022..=-32020;
+
 /// How often an open stream shows that it is alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -108,6 +111,8 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
 fn by_itself(form: Form, id: Id<'_>, result: Result<String, RpcError>) -> Response {
     let status = match &result {
         Err(error) if error.code == METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        // What only this revision has is wrong with the request itself.
+        Err(error) if OF_REQUESTS.contains(&error.code) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     };
     form.answer(status, message::encode(id, result))

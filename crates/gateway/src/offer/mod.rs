@@ -347,9 +347,16 @@ impl Offer {
 
 impl Outcome {
     /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
-    /// error of the protocol if there is no such tool.
-    pub fn to_offered_result(&self) -> Result<String, RpcError> {
+    /// error of the protocol if there is no such tool. A server that is offered alone has its own
+    /// errors of the protocol passed on as well, because its clients may know what to do about them.
+    pub fn to_offered_result(&self, scope: &Scope) -> Result<String, RpcError> {
         match &self.result {
+            Err(failure)
+                if *scope != Scope::All
+                    && let Some(error) = failure.of_protocol() =>
+            {
+                Err(error)
+            }
             Err(failure) if is_unknown(failure.code) => Err(RpcError {
                 code: INVALID_PARAMS,
                 message: failure.message.clone(),
