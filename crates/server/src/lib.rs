@@ -31,6 +31,7 @@ mod reply;
 mod respond;
 mod rest;
 mod sessions;
+mod state;
 mod stateless;
 pub mod stdio;
 

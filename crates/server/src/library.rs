@@ -16,6 +16,7 @@ use crate::endpoint::not_listed;
 use crate::message::Context;
 use crate::news::Listener;
 use crate::relay::Work;
+use crate::state;
 
 /// What was read at a server that does not say for how long it holds.
 const UNTIL_READ_AGAIN: Freshness = Freshness {
@@ -82,10 +83,11 @@ impl Context<'_> {
             let result = result.map_err(|refusal| refusal.to_rpc(era))?;
             Ok(match era {
                 Era::Session => stateless::without_result_type(result.text()).into_owned(),
-                Era::Stateless if is_prompt => stateless::complete(result.text()),
-                Era::Stateless => {
-                    stateless::complete_and_cacheable(result.text(), UNTIL_READ_AGAIN)
-                }
+                Era::Stateless if is_prompt => state::marked(stateless::complete(result.text())),
+                Era::Stateless => state::marked(stateless::complete_and_cacheable(
+                    result.text(),
+                    UNTIL_READ_AGAIN,
+                )),
             })
         })
     }

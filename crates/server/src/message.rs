@@ -23,6 +23,7 @@ use crate::in_flight::InFlight;
 use crate::library;
 use crate::peer::Peer;
 use crate::relay::Work;
+use crate::state;
 
 /// What we call our version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -256,7 +257,7 @@ impl Context<'_> {
 fn shaped(era: Era, result: &str) -> String {
     match era {
         Era::Session => stateless::without_result_type(result).into_owned(),
-        Era::Stateless => stateless::complete(result),
+        Era::Stateless => state::marked(stateless::complete(result)),
     }
 }
 

@@ -6,7 +6,6 @@
 
 mod call;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,17 +20,14 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
 use crate::relay::{Running, Told, WAITING_MESSAGES};
+use crate::state;
 use call::Call;
 
 /// The most calls that are parked at a time; beyond it servers are told that they get no answer.
 const MOST_PARKED: usize = 1024;
-
-/// What states of ours begin with.
-const PREFIX: &str = "mcpproxy-parked-";
 
 /// All parked calls.
 #[derive(Debug)]
@@ -65,13 +61,6 @@ pub(crate) struct Binding {
     method: String,
     /// What is called, with which arguments.
     params: Value,
-}
-
-/// A state of ours that a request repeats.
-pub(crate) fn state_of<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
-    params
-        .text("requestState")
-        .filter(|state| state.starts_with(PREFIX))
 }
 
 // === impl Parked ===
@@ -140,7 +129,7 @@ impl Parked {
         if places.len() >= MOST_PARKED {
             return None;
         }
-        let state = format!("{PREFIX}{}", Uuid::new_v4().simple());
+        let state = state::new();
         let place = Place {
             binding: Arc::clone(binding),
             resume,

@@ -15,9 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::asked::Asked;
 use crate::news::Listener;
+use crate::state;
 
 /// What a repeated request carries on.
-const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
+const ANSWERS: [&str; 2] = ["inputResponses", REQUEST_STATE];
+const REQUEST_STATE: &str = "requestState";
 
 /// The client of a session.
 #[derive(Debug)]
@@ -93,8 +95,9 @@ pub(crate) fn declared_by(params: &Params<'_>, caller: &Caller, has_stream: bool
     };
     let nothing = Declared::nothing(Era::Stateless, [standing, name, version].join("\n"));
     let answers = ANSWERS.into_iter().filter_map(|member| {
-        let given = params.fields.given(member)?;
-        Some((member, kept(given)?))
+        let given = kept(params.fields.given(member)?)?;
+        let state = state::theirs(params).filter(|_| member == REQUEST_STATE);
+        Some((member, state.unwrap_or(given)))
     });
     Declared {
         capabilities: params

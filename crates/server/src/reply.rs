@@ -18,10 +18,11 @@ use tokio::sync::mpsc;
 
 use crate::form::{Form, answered, empty, event_stream};
 use crate::message::{self, Context};
-use crate::parked::{self, Binding, Parked};
+use crate::parked::{Binding, Parked};
 use crate::peer::{Peer, declared_by};
 use crate::relay::{Conversation, Running, Step, Told, WAITING_MESSAGES};
 use crate::sessions::Session;
+use crate::state;
 use crate::stateless::{BEAT, KEEP_ALIVE};
 
 /// What became of a request up to now.
@@ -132,7 +133,7 @@ impl Context<'_> {
         has_stream: bool,
     ) -> Progress {
         let binding = || Binding::new(self.caller, self.endpoint, method, params);
-        if let Some(state) = parked::state_of(params) {
+        if let Some(state) = state::own(params) {
             return match parked.resume(&state, &binding(), params) {
                 Ok(told) => Progress::Heard(told),
                 Err(error) => Progress::Done(Err(error)),

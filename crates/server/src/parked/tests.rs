@@ -6,7 +6,7 @@ use super::*;
 use crate::rehearsal::{Server, answer, dropped, message};
 use crate::relay::Step;
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// One client without a session, and the calls that are parked for it.
 struct Scene {
@@ -48,7 +48,7 @@ impl Scene {
         let text = json!({ "inputResponses": responses, "requestState": state }).to_string();
         let raw: &RawValue = serde_json::from_str(&text).unwrap();
         let params = Params::read(Some(raw));
-        let state = state_of(&params).expect("a state of ours");
+        let state = state::own(&params).expect("a state of ours");
         self.parked.resume(&state, binding, &params)
     }
 }
@@ -125,7 +125,7 @@ async fn only_the_very_request_carries_a_call_on() {
     }
     let refused = scene.repeat(&state, &json!([])).unwrap_err();
     assert_eq!(refused.code, INVALID_PARAMS);
-    let guessed = format!("{PREFIX}0");
+    let guessed = state::new();
     assert!(scene.repeat(&guessed, &responses).is_err());
     // None of that cost the call anything.
     let mut told = scene.repeat(&state, &responses).unwrap();

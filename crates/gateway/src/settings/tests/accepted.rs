@@ -72,7 +72,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.activity, activity);
     assert_eq!(settings.store, Store::Sqlite);
     assert_eq!(settings.hints, ProxiedHints::Meta);
-    assert_eq!(settings.input_timeout, Duration::from_secs(300));
+    assert_eq!(settings.input_timeout, Duration::from_mins(5));
 }
 
 #[test]
