@@ -5,6 +5,8 @@
 mod everything;
 #[path = "library/news.rs"]
 mod news;
+#[path = "library/questions.rs"]
+mod questions;
 #[path = "library/streams.rs"]
 mod streams;
 

@@ -49,6 +49,8 @@ struct Entry {
 struct Told {
     updates: u64,
     standing: Standing,
+    /// Whether it was granted before and then was not for a while.
+    has_lapsed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -139,6 +141,7 @@ impl Watched {
             told: watch::Sender::new(Told {
                 updates: 0,
                 standing: Standing::Wanted,
+                has_lapsed: false,
             }),
         });
         entry.guards += 1;
@@ -184,9 +187,13 @@ impl Watched {
         }
     }
 
-    /// The server will tell of an address from now on.
+    /// The server will tell of an address from now on. What it would have told of while it was not
+    /// granted may have been missed, so that counts as a change.
     pub(crate) fn grant(&self, uri: &str) {
-        self.settle(uri, |told| told.standing = Standing::Active);
+        self.settle(uri, |told| {
+            told.standing = Standing::Active;
+            told.updates += u64::from(std::mem::take(&mut told.has_lapsed));
+        });
     }
 
     /// The server says which addresses it will tell of.
@@ -209,15 +216,14 @@ impl Watched {
         });
     }
 
-    /// What was granted no longer is. What happens until it is again may be missed, so it counts as a
-    /// change.
+    /// What was granted no longer is.
     pub(crate) fn lapse(&self) {
         for entry in self.lock().values() {
             entry.told.send_if_modified(|told| {
                 let was_active = matches!(told.standing, Standing::Active);
                 if was_active {
                     told.standing = Standing::Wanted;
-                    told.updates += 1;
+                    told.has_lapsed = true;
                 }
                 was_active
             });
@@ -325,9 +331,13 @@ mod tests {
         let watched = &board.shelf.watched;
         watched.reset();
         watched.grant("test:a");
+        assert_eq!(one.told.borrow().updates, 0);
         watched.lapse();
+        watched.grant("test:a");
         assert_eq!(one.updated().await, Ok(()));
-        assert_eq!(one.seen, 1);
+        watched.grant("test:a");
+        assert_eq!(one.told.borrow().updates, 1);
+        watched.lapse();
         watched.refuse("test:a", CallError::unavailable("no"));
         assert!(watched.wanted().is_empty());
         watched.lapse();

@@ -1,10 +1,11 @@
 //! Whoever listens is told of other prompts, and of resources that changed.
 
+use mcpproxy_tests::conformance::Server;
 use mcpproxy_tests::{Client, Home, HttpClient, Product, StdioClient, decode};
 use serde_json::{Value, json};
 
 use crate::streams::Stream;
-use crate::{PROGRAMS, WATCHED, entry, start, url};
+use crate::{PROGRAMS, SERVER, WATCHED, entry, settle, start, url};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -64,6 +65,93 @@ async fn many_are_told_by_one_subscription_and_the_last_one_ends_it() {
     first.request("resources/subscribe", &params).await;
     touch(&product, "old").await;
     assert_eq!(silent.next().await, updated(WATCHED));
+}
+
+#[tokio::test]
+async fn servers_over_http_tell_of_their_resources_too() {
+    let (old, new) = (
+        Server::start(SERVER, "session").await,
+        Server::start(SERVER, "stateless").await,
+    );
+    let servers = json!({ "old": { "url": old.endpoint() }, "new": { "url": new.endpoint() } });
+    let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
+    settle(&product, &["old", "new"]).await;
+    let client = product.connect().await;
+    let mut stream = Stream::of_session(&client).await;
+    for server in ["old", "new"] {
+        let uri = format!("mcpproxy:{server}/{WATCHED}");
+        let params = json!({ "uri": uri });
+        let read = client.request("resources/read", &params).await;
+        let text = &read["result"]["contents"][0]["text"];
+        assert_eq!(*text, "Watched resource, revision 1.", "{read}");
+        let wanted = json!({ "resourceSubscriptions": [uri] });
+        let mut by_itself = Stream::of_subscription(&product, "", &wanted).await;
+        let first = by_itself.next().await;
+        assert_eq!(first["params"]["notifications"], wanted, "{first}");
+        let answer = client.request("resources/subscribe", &params).await;
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        touch(&product, server).await;
+        assert_eq!(stream.next().await, updated(&uri));
+        assert_eq!(by_itself.next().await["params"]["uri"], *uri);
+        let read = client.request("resources/read", &params).await;
+        let text = &read["result"]["contents"][0]["text"];
+        assert_eq!(*text, "Watched resource, revision 2.", "{read}");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_the_server_that_it_was_made_at() {
+    let product = start().await;
+    for server in ["old", "new"] {
+        let client = HttpClient::connect(&url(&product, &format!("/s/{server}"))).await;
+        let mut stream = Stream::of_session(&client).await;
+        let answer = client
+            .request("resources/subscribe", &json!({ "uri": WATCHED }))
+            .await;
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        let mut changed = json!({ "old": entry("session"), "new": entry("stateless") });
+        changed[server]["timeout"] = json!("31s");
+        product.home.write_config(&json!({ "mcpServers": changed }));
+        // What the resource was meanwhile nobody knows, so it counts as changed; from then on it is watched.
+        assert_eq!(stream.next().await, updated(WATCHED));
+        touch(&product, server).await;
+        assert_eq!(stream.next().await, updated(WATCHED));
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_a_process_that_dies() {
+    for era in ["session", "stateless"] {
+        let home = Home::new(PROGRAMS, &json!({}));
+        let pid = home.folder().join("pid");
+        let script = format!(
+            "echo $$ > '{}'; exec '{SERVER}' --stdio --era {era}",
+            pid.display()
+        );
+        let entry = json!({ "command": "sh", "args": ["-c", script] });
+        home.write_config(&json!({ "mcpServers": { "srv": entry } }));
+        let product = Product::start_in(home, &[]).await;
+        settle(&product, &["srv"]).await;
+        let client = HttpClient::connect(&url(&product, "/s/srv")).await;
+        let mut stream = Stream::of_session(&client).await;
+        let params = json!({ "uri": WATCHED });
+        let subscribe = async |client: &HttpClient| {
+            let answer = client.request("resources/subscribe", &params).await;
+            assert_eq!(answer["result"], json!({}), "{era}: {answer}");
+        };
+        subscribe(&client).await;
+        let pid = std::fs::read_to_string(pid).expect("the server wrote its id");
+        let killed = std::process::Command::new("kill")
+            .args(["-9", pid.trim()])
+            .status();
+        assert!(killed.expect("kill runs").success());
+        assert_eq!(stream.next().await, updated(WATCHED), "{era}");
+        // When another one has been granted it, the server tells of the resource again.
+        let other = HttpClient::connect(&url(&product, "/s/srv")).await;
+        subscribe(&other).await;
+        touch(&product, "srv").await;
+        assert_eq!(stream.next().await, updated(WATCHED), "{era}");
+    }
 }
 
 #[tokio::test]
