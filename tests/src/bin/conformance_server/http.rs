@@ -26,6 +26,10 @@ use crate::state::Shared;
 
 const PATH: &str = "/mcp";
 
+/// When to come back to a stream that was cut. The SDK hands an answer only to who is there when it is made, so this has to
+/// be shorter than the tool takes that cuts its stream.
+const RETRY: Duration = Duration::from_millis(100);
+
 /// The largest message.
 const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
@@ -90,7 +94,9 @@ impl Door {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(OWN_ORIGINS)
             .with_legacy_session_mode(era != Era::Stateless);
-        let sessions = Arc::new(LocalSessionManager::default());
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.sse_retry = Some(RETRY);
+        let sessions = Arc::new(sessions);
         let rmcp = StreamableHttpService::new(move || Ok(Fixture::new(&shared)), sessions, config);
         Self { era, rmcp }
     }
