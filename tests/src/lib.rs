@@ -2,7 +2,7 @@
 //!
 //! A test starts the real program ([`Product`], or [`Home`] for commands without a running
 //! gateway) with scriptable servers behind it ([`Fixture`], [`HttpFixture`]) and talks to it as a client would
-//! ([`HttpClient`], [`StdioClient`], [`Home::run`]). What is around it can be real too: a database
+//! ([`HttpClient`], [`StdioClient`], [`conversation`], [`Home::run`]). What is around it can be real too: a database
 //! ([`Postgres`]), a full disk ([`SmallDisk`]), a slow one ([`SlowDisk`]). Nothing here knows the inside of the product,
 //! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
 //! fails with what it waited for.
@@ -14,6 +14,7 @@
 
 mod client;
 pub mod conformance;
+pub mod conversation;
 mod disk;
 mod fixture;
 mod home;
