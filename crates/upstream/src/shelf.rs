@@ -8,6 +8,7 @@ pub(crate) mod keeper;
 pub(crate) mod streams;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mcpproxy_wire::capabilities::{Capabilities, Changes};
@@ -30,6 +31,8 @@ pub struct Stock {
     pub capabilities: Capabilities,
     /// Whether every list that it declared is known.
     pub is_known: bool,
+    /// Differs from that of every other stock in this process, unless both are the same.
+    pub version: u64,
     lists: [Arc<[Item]>; 3],
 }
 
@@ -44,6 +47,7 @@ pub(crate) struct Shelf {
 
 #[derive(Debug, Default)]
 struct State {
+    version: u64,
     capabilities: Option<Capabilities>,
     lists: [List; 3],
 }
@@ -69,6 +73,7 @@ impl Stock {
         Self {
             capabilities,
             is_known: true,
+            version: next_version(),
             lists: lists.map(Arc::from),
         }
     }
@@ -163,6 +168,7 @@ impl Shelf {
                     is_news |= list.put(mark, Vec::new());
                 }
             }
+            state.renumber_if(is_news);
         });
         self.bell.notify_one();
         is_news
@@ -179,7 +185,10 @@ impl Shelf {
     /// A list that began at the mark is there; tells whether it differs from the one before.
     fn put(&self, kind: Kind, mark: u64, items: Vec<Item>) -> bool {
         let mut is_news = false;
-        self.change(|state| is_news = state.lists[index(kind)].put(mark, items));
+        self.change(|state| {
+            is_news = state.lists[index(kind)].put(mark, items);
+            state.renumber_if(is_news);
+        });
         is_news
     }
 
@@ -200,9 +209,16 @@ impl Shelf {
 // === impl State ===
 
 impl State {
+    fn renumber_if(&mut self, is_news: bool) {
+        if is_news {
+            self.version = next_version();
+        }
+    }
+
     fn stock(&self) -> Stock {
         Stock {
             capabilities: self.capabilities.unwrap_or_default(),
+            version: self.version,
             is_known: self.capabilities.is_some() && self.lists.iter().all(|list| list.is_known),
             lists: std::array::from_fn(|index| Arc::clone(&self.lists[index].items)),
         }
@@ -268,6 +284,11 @@ impl List {
         self.refusal = None;
         is_news
     }
+}
+
+fn next_version() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Whether a server has what is listed under a kind, and tells of changes.

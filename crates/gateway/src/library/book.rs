@@ -18,8 +18,8 @@ use crate::offer::name::{Names, Target};
 /// What the callable servers list, at one moment.
 #[derive(Debug)]
 pub(crate) struct Book {
-    /// Which change of a list it was made after.
-    pub(crate) generation: u64,
+    /// What it was made of.
+    versions: Vec<(Arc<str>, u64)>,
     shelves: BTreeMap<Arc<str>, Shelf>,
     /// The names of all prompts together.
     prompts: Names,
@@ -40,8 +40,26 @@ struct Shelf {
 }
 
 impl Book {
+    /// Puts together what these servers list. One that was started anew and has not said yet what
+    /// it has keeps what it had: nothing of it is taken away and given back within a moment.
+    pub(crate) fn after(before: Option<&Self>, stocks: Vec<(Arc<str>, Stock)>) -> Self {
+        let versions = versions(&stocks);
+        let had = |server: &str| Some(before?.shelves.get(server)?.stock.clone());
+        let stocks = stocks.into_iter().map(|(server, stock)| {
+            let had = if stock.is_known { None } else { had(&server) };
+            (server, had.unwrap_or(stock))
+        });
+        let book = Self::of(stocks);
+        Self { versions, ..book }
+    }
+
+    /// Whether it was made of these very stocks.
+    pub(crate) fn is_of(&self, stocks: &[(Arc<str>, Stock)]) -> bool {
+        self.versions == versions(stocks)
+    }
+
     /// Puts together what these servers list.
-    pub(crate) fn of(generation: u64, stocks: impl IntoIterator<Item = (Arc<str>, Stock)>) -> Self {
+    fn of(stocks: impl IntoIterator<Item = (Arc<str>, Stock)>) -> Self {
         let shelves: BTreeMap<Arc<str>, Shelf> = stocks
             .into_iter()
             .map(|(server, stock)| {
@@ -67,7 +85,7 @@ impl Book {
         let patterns = every(Kind::Template)
             .map(|(server, template)| (Arc::clone(server), Template::parse(template)));
         Self {
-            generation,
+            versions: Vec::new(),
             prompts: Names::of(every(Kind::Prompt)),
             resources: owners(Kind::Resource),
             templates: owners(Kind::Template),
@@ -222,6 +240,16 @@ impl Book {
         let index = Kind::ALL.iter().position(|one| *one == kind)?;
         places.get(index)
     }
+}
+
+/// Which stocks these are, in the order of servers.
+fn versions(stocks: &[(Arc<str>, Stock)]) -> Vec<(Arc<str>, u64)> {
+    let mut versions: Vec<(Arc<str>, u64)> = stocks
+        .iter()
+        .map(|(server, stock)| (Arc::clone(server), stock.version))
+        .collect();
+    versions.sort();
+    versions
 }
 
 /// Who lists this very text first.

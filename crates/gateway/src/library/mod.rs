@@ -128,8 +128,6 @@ impl Gateway {
 
     /// What is known now, put together. Lists that have become old are renewed meanwhile.
     async fn book(&self) -> Arc<Book> {
-        // Read before the lists are: what changes meanwhile is put together again next time.
-        let generation = *self.library.changes.borrow();
         let servers = self.servers.load_full();
         let stocks: Vec<_> = servers
             .iter()
@@ -138,16 +136,18 @@ impl Gateway {
                 _ => None,
             })
             .collect();
-        let known = self.library.book.load_full();
-        if let Some(book) = known.filter(|book| book.generation == generation) {
-            return book;
+        let before = self.library.book.load_full();
+        if let Some(book) = &before
+            && book.is_of(&stocks)
+        {
+            return Arc::clone(book);
         }
         // Thousands of items take a while, which others on this thread need not wait for.
         let made = self
             .general
-            .spawn_blocking(move || Arc::new(Book::of(generation, stocks)));
+            .spawn_blocking(move || Arc::new(Book::after(before.as_deref(), stocks)));
         let Ok(book) = made.await else {
-            return Arc::new(Book::of(generation, []));
+            return Arc::new(Book::after(None, Vec::new()));
         };
         self.library.book.store(Some(Arc::clone(&book)));
         book

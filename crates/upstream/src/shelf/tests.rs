@@ -44,7 +44,8 @@ async fn who_waits_gets_a_list_that_is_no_older_than_it_is_believed() {
     tokio::time::advance(BELIEVED_FOR).await;
     assert!(shelf.wait(soon()).await.is_err(), "it is too old");
     assert!(!list(&shelf, &["a"]), "nothing else is listed");
-    assert!(shelf.wait(soon()).await.is_ok());
+    let same = shelf.wait(soon()).await.expect("it is new");
+    assert_eq!(same.version, stock.version);
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +57,9 @@ async fn an_announced_change_makes_a_list_stale_and_silence_keeps_it() {
     assert!(shelf.wait(soon()).await.is_ok());
     shelf.announce(&[Kind::Prompt]);
     assert!(shelf.wait(soon()).await.is_err());
+    let before = shelf.stock().version;
     assert!(list(&shelf, &["a", "b"]));
+    assert_ne!(shelf.stock().version, before);
     assert!(shelf.wait(soon()).await.is_ok());
 }
 

@@ -30,7 +30,7 @@ fn book(servers: &[(&str, Stock)]) -> Book {
     let stocks = servers
         .iter()
         .map(|(name, stock)| (Arc::from(*name), stock.clone()));
-    Book::of(0, stocks)
+    Book::after(None, stocks.collect())
 }
 
 fn two() -> Book {
@@ -164,6 +164,23 @@ fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
     assert_eq!(target.as_deref(), Some("files file:///b"));
     let nobody = book(&[("none", stock(&["p"], &[], &[]))]);
     assert_eq!(nobody.resource(&Scope::All, "file:///b"), None);
+}
+
+#[test]
+fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
+    let before = two();
+    let servers = || vec![(Arc::from("beta"), Stock::default())];
+    let meanwhile = Book::after(Some(&before), servers());
+    assert!(meanwhile.is_of(&servers()) && !before.is_of(&servers()));
+    let resources = listed(&meanwhile, &Scope::All, Kind::Resource);
+    assert_eq!(resources, ["test:b", "test:shared"]);
+    assert!(meanwhile.unknown().is_empty());
+    let unknown = Book::after(None, servers());
+    assert_eq!(unknown.unknown().len(), 1);
+    let empty = vec![(Arc::from("beta"), stock(&[], &[], &[]))];
+    assert!(!meanwhile.is_of(&empty));
+    let after = Book::after(Some(&meanwhile), empty);
+    assert!(listed(&after, &Scope::All, Kind::Resource).is_empty());
 }
 
 #[test]
