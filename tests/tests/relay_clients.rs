@@ -2,7 +2,7 @@
 //! has to say for that.
 
 use http::StatusCode;
-use mcpproxy_tests::{HttpAnswer, HttpClient, Product, Programs, programs};
+use mcpproxy_tests::{HttpAnswer, HttpClient, Product, Programs, decode, programs};
 use serde_json::{Value, json};
 
 const PROGRAMS: Programs = programs!();
@@ -108,7 +108,7 @@ async fn connect(product: &Product, revision: &str) -> HttpClient {
     assert_eq!(offered, json!({}), "{}", answer.body);
     let id = answer.headers["mcp-session-id"]
         .to_str()
-        .unwrap()
+        .expect("the id is text")
         .to_owned();
     client.with_session(Some(&id))
 }
@@ -124,7 +124,9 @@ fn request(id: u64, method: &str, params: &Value) -> String {
 }
 
 fn kind(answer: &HttpAnswer) -> &str {
-    answer.headers["content-type"].to_str().unwrap()
+    answer.headers["content-type"]
+        .to_str()
+        .expect("the type is text")
 }
 
 /// The messages of a stream.
@@ -133,6 +135,5 @@ fn messages(answer: &HttpAnswer) -> Vec<Value> {
         .body
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
-    data.map(|text| serde_json::from_str(text).unwrap())
-        .collect()
+    data.map(decode).collect()
 }
