@@ -36,8 +36,8 @@ impl Stream {
         loop {
             if let Some((event, rest)) = self.buffer.split_once("\n\n") {
                 let data = event.lines().find_map(|line| line.strip_prefix("data: "));
-                let message = data.map(decode);
-                self.buffer = rest.to_owned();
+                let (message, rest) = (data.map(decode), rest.to_owned());
+                self.buffer = rest;
                 match message {
                     Some(message) => return message,
                     None => continue,
