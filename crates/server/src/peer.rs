@@ -2,9 +2,8 @@
 //! request.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use mcpproxy_gateway::Caller;
 use mcpproxy_gateway::client::{Declared, LogLevel};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::revision::Era;
@@ -20,6 +19,8 @@ use crate::state;
 /// What a repeated request carries on.
 const ANSWERS: [&str; 2] = ["inputResponses", REQUEST_STATE];
 const REQUEST_STATE: &str = "requestState";
+
+static NEXT_CLIENT: AtomicU64 = AtomicU64::new(1);
 
 /// The client of a session.
 #[derive(Debug)]
@@ -85,15 +86,11 @@ impl Peer {
 
 /// What a request that stands for itself says of its client. What it is asked comes to it as the
 /// result, so it needs no stream for that.
-pub(crate) fn declared_by(params: &Params<'_>, caller: &Caller, has_stream: bool) -> Declared {
-    let name = caller.client_name.as_deref().unwrap_or_default();
-    let version = caller.client_version.as_deref().unwrap_or_default();
-    let standing = if caller.is_administrator {
-        "administrator"
-    } else {
-        "agent"
-    };
-    let nothing = Declared::nothing(Era::Stateless, [standing, name, version].join("\n"));
+pub(crate) fn declared_by(params: &Params<'_>, has_stream: bool) -> Declared {
+    // Two windows of the same program say the same of themselves. As nothing tells them apart, each
+    // request counts as one of a client of its own.
+    let number = NEXT_CLIENT.fetch_add(1, Ordering::Relaxed);
+    let nothing = Declared::nothing(Era::Stateless, format!("request {number}"));
     let answers = ANSWERS.into_iter().filter_map(|member| {
         let given = kept(params.fields.given(member)?)?;
         let state = state::theirs(params).filter(|_| member == REQUEST_STATE);
@@ -159,8 +156,7 @@ mod tests {
             "progressToken":"t",
             "io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}"#;
-        let caller = Caller::default();
-        let declared = declared_by(&read(text), &caller, true);
+        let declared = declared_by(&read(text), true);
         assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
         assert_eq!(declared.log_level, Some(LogLevel::Debug));
         assert_eq!(declared.progress_token.unwrap().text(), r#""t""#);
@@ -177,9 +173,14 @@ mod tests {
             ]
         );
 
-        let declared = declared_by(&read(text), &caller, false);
+        let other = declared_by(&read(text), false);
+        assert_ne!(
+            other.who, declared.who,
+            "nothing says that they are of one client"
+        );
+        let declared = other;
         assert!(declared.progress_token.is_none() && declared.log_level.is_none());
         assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
-        assert!(declared_by(&read("{}"), &caller, true).answers.is_empty());
+        assert!(declared_by(&read("{}"), true).answers.is_empty());
     }
 }

@@ -139,7 +139,7 @@ impl Context<'_> {
                 Err(error) => Progress::Done(Err(error)),
             };
         }
-        let declared = declared_by(params, self.caller, has_stream);
+        let declared = declared_by(params, has_stream);
         let (client, events) = Client::new(declared);
         let work = self.work(Era::Stateless, method, params, client);
         let mut running = Running::new(work, events);
