@@ -111,7 +111,7 @@ impl Fixture {
         self
     }
 
-    /// Never answers this method (`initialize`, `tools/list`) or tool.
+    /// Never answers this method (`initialize`, `tools/list`, `prompts/list`) or tool.
     #[must_use]
     pub fn hang_on(mut self, what: &str) -> Self {
         self.script.hang_on = Some(what.to_owned());

@@ -11,7 +11,8 @@ mod questions;
 mod streams;
 
 use mcpproxy_tests::{
-    Client, HttpAnswer, HttpClient, Product, Programs, StatelessClient, eventually, programs,
+    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, StatelessClient, eventually,
+    programs,
 };
 use serde_json::{Value, json};
 
@@ -251,6 +252,26 @@ async fn servers_that_may_not_be_used_offer_nothing_and_dead_ones_delay_nobody()
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let code = &answer["error"]["data"]["error"]["code"];
     assert_eq!(*code, "UPSTREAM_UNAVAILABLE", "{answer}");
+}
+
+#[tokio::test]
+async fn a_list_that_never_comes_delays_no_tool_and_no_other_server() {
+    let tool = r#"{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[tool])
+        .result("look", r#"{"content":[]}"#)
+        .hang_on("prompts/list");
+    // The time that the list may take is beyond that of the test.
+    let stuck = fixture.entry_with(&json!({ "timeout": "10m" }));
+    let servers = json!({ "stuck": stuck, "old": entry("session") });
+    let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
+    settle(&product, &["old"]).await;
+    let client = HttpClient::connect(&url(&product, "/all")).await;
+    let result = client.call("stuck__look", &json!({})).await;
+    assert_eq!(result["content"], json!([]), "{result}");
+    let listed = client.request("prompts/list", &json!({})).await.to_string();
+    assert!(listed.contains("old__test_simple_prompt"), "{listed}");
+    assert!(!listed.contains("stuck__"), "{listed}");
 }
 
 /// A gateway before a server with sessions and one without, both listed.

@@ -104,9 +104,14 @@ impl Server {
         let params: Value = params
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or_default();
+        let mut capabilities = json!({ "tools": { "listChanged": self.script.list_changed } });
+        if self.hangs_on("prompts/list") {
+            // Nobody asks for what was not declared.
+            capabilities["prompts"] = json!({});
+        }
         let result = json!({
             "protocolVersion": params["protocolVersion"],
-            "capabilities": { "tools": { "listChanged": self.script.list_changed } },
+            "capabilities": capabilities,
             "serverInfo": { "name": "fixture-server", "version": "1" },
         });
         ("result", result.to_string())
