@@ -2,6 +2,7 @@
 //! where there is none. A tool asks in one way for both.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -193,12 +194,14 @@ impl Dialogue<'_> {
             };
             let answer = tokio::select! {
                 () = self.context.ct.cancelled() => {
+                    self.shared.unanswered.fetch_add(1, Ordering::SeqCst);
                     let message = format!("The call of '{}' was cancelled", self.owner);
                     return Err(ErrorData::internal_error(message, None).into());
                 }
                 answer = asked => answer,
             };
             let answer = answer.map_err(|error| {
+                self.shared.unanswered.fetch_add(1, Ordering::SeqCst);
                 let message = format!("The client did not answer {}: {error}", question.method);
                 ErrorData::internal_error(message, None)
             })?;

@@ -35,7 +35,12 @@ pub(crate) struct Shared {
     pub(crate) tool_revision: AtomicU64,
     pub(crate) prompt_revision: AtomicU64,
     pub(crate) resource_revision: AtomicU64,
+    /// How many calls of `wait` have begun.
+    pub(crate) waits: AtomicU64,
+    /// How many of them were cancelled.
     pub(crate) cancellations: AtomicU64,
+    /// How many questions got no answer: their calls were cancelled, or the client refused.
+    pub(crate) unanswered: AtomicU64,
     /// Seals what travels through a client and comes back, so that it cannot be changed on the way.
     pub(crate) seal: RequestStateCodec,
 }
@@ -59,7 +64,9 @@ impl Shared {
             tool_revision: AtomicU64::new(1),
             prompt_revision: AtomicU64::new(1),
             resource_revision: AtomicU64::new(1),
+            waits: AtomicU64::new(0),
             cancellations: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
             seal: RequestStateCodec::try_new(key).expect("the key has 32 bytes"),
         }
     }

@@ -141,9 +141,19 @@ const PLAIN: &[(&str, Effect, &str)] = &[
         "Waits until the call is cancelled, and counts that.",
     ),
     (
+        "waits",
+        Effect::Reads,
+        "Answers how many calls of `wait` have begun.",
+    ),
+    (
         "cancellations",
         Effect::Reads,
         "Answers how many calls of `wait` were cancelled.",
+    ),
+    (
+        "unanswered",
+        Effect::Reads,
+        "Answers how many questions to clients got no answer.",
     ),
     ("add_tool", Effect::AddsOnce, "Adds the tool `added`."),
     (

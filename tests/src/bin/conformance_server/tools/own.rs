@@ -7,15 +7,21 @@ use rmcp::model::{CallToolResult, ErrorData};
 
 use super::rounds::form;
 use super::{Call, Outcome, text};
+use crate::log;
 use crate::resources::WATCHED;
 use crate::state::{Change, Shared};
 
 /// Nobody should have to end the process for a call that was forgotten.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
-/// Waits until the call is cancelled, and counts that. Tells once that it has begun, if the client wants to know.
+/// Waits until the call is cancelled, and counts that. Tells once that it has begun, if the client wants to know, and
+/// logs it with the argument `log`.
 pub(super) async fn wait(call: &Call<'_>) -> Outcome {
+    call.shared().waits.fetch_add(1, Ordering::SeqCst);
     call.progress(0.0, 1.0).await;
+    if call.arguments.get("log").is_some() {
+        log::info(call.dialogue.context, call.session, "The call has begun").await;
+    }
     tokio::select! {
         () = call.dialogue.context.ct.cancelled() => {
             call.shared().cancellations.fetch_add(1, Ordering::SeqCst);
@@ -25,8 +31,18 @@ pub(super) async fn wait(call: &Call<'_>) -> Outcome {
     }
 }
 
+pub(super) fn waits(call: &Call<'_>) -> CallToolResult {
+    let count = call.shared().waits.load(Ordering::SeqCst);
+    text(count.to_string())
+}
+
 pub(super) fn cancellations(call: &Call<'_>) -> CallToolResult {
     let count = call.shared().cancellations.load(Ordering::SeqCst);
+    text(count.to_string())
+}
+
+pub(super) fn unanswered(call: &Call<'_>) -> CallToolResult {
+    let count = call.shared().unanswered.load(Ordering::SeqCst);
     text(count.to_string())
 }
 
