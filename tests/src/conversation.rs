@@ -47,6 +47,8 @@ pub enum Door {
 pub struct Conversation {
     speaks: Speaks,
     who: String,
+    /// What it can be asked.
+    capabilities: Value,
     /// The server whose tools are called through the menu, where there is one.
     menu_of: Option<String>,
     way: Way,
@@ -65,23 +67,40 @@ impl Conversation {
     /// Opens a conversation as a client of this name. With `menu_of` the tools of that server are called through the
     /// menu, otherwise by their own names.
     pub async fn open(door: Door, speaks: Speaks, who: &str, menu_of: Option<&str>) -> Self {
+        let mut opened = Self::new(door, speaks, who, menu_of);
+        opened.greet().await;
+        opened
+    }
+
+    /// The same as a client that cannot be asked anything.
+    pub async fn open_mute(door: Door, speaks: Speaks, who: &str, menu_of: Option<&str>) -> Self {
+        let mut opened = Self::new(door, speaks, who, menu_of);
+        opened.capabilities = json!({});
+        opened.greet().await;
+        opened
+    }
+
+    fn new(door: Door, speaks: Speaks, who: &str, menu_of: Option<&str>) -> Self {
         let way = match door {
             Door::Http(endpoint) => Way::Http(HttpClient::without_session(&endpoint)),
             Door::Stdio(command) => {
                 Way::Stdio(Box::new(Inbox::new(StdioClient::start_silent(command))))
             }
         };
-        let mut opened = Self {
+        Self {
             speaks,
             who: who.to_owned(),
+            capabilities: json!({ "elicitation": { "form": {} }, "sampling": {} }),
             menu_of: menu_of.map(str::to_owned),
             way,
             next_id: AtomicU64::new(1),
-        };
-        if speaks == Speaks::Session {
-            opened.initialize().await;
         }
-        opened
+    }
+
+    async fn greet(&mut self) {
+        if self.speaks == Speaks::Session {
+            self.initialize().await;
+        }
     }
 
     /// Which protocol it speaks.
@@ -116,6 +135,25 @@ impl Conversation {
         let params = self.calling(tool, arguments);
         self.begin("tools/call", &question.repeated(&params, Some(answer)))
             .await
+    }
+
+    /// Gets a prompt of the server.
+    pub async fn prompt(&self, name: &str) -> Exchange<'_> {
+        let name = match &self.menu_of {
+            None => name.to_owned(),
+            Some(server) => format!("{server}__{name}"),
+        };
+        self.begin("prompts/get", &json!({ "name": name })).await
+    }
+
+    /// Calls a tool that writes log messages, which are wanted from the level `info` on. A session gets those unless it
+    /// says otherwise.
+    pub async fn call_with_log(&self, tool: &str, arguments: &Value) -> Exchange<'_> {
+        let mut params = self.calling(tool, arguments);
+        if self.speaks == Speaks::Stateless {
+            params["_meta"] = json!({ "io.modelcontextprotocol/logLevel": "info" });
+        }
+        self.begin("tools/call", &params).await
     }
 
     /// Calls a tool that tells its progress, under this token.
@@ -157,7 +195,7 @@ impl Conversation {
     async fn initialize(&mut self) {
         let params = json!({
             "protocolVersion": SESSION,
-            "capabilities": our_capabilities(),
+            "capabilities": self.capabilities,
             "clientInfo": self.who_we_are(),
         });
         let mut hello = self.begin("initialize", &params).await;
@@ -198,7 +236,7 @@ impl Conversation {
         if self.speaks == Speaks::Stateless {
             let meta = &mut params["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
-            meta["io.modelcontextprotocol/clientCapabilities"] = our_capabilities();
+            meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
             meta["io.modelcontextprotocol/clientInfo"] = self.who_we_are();
         }
         params
@@ -221,8 +259,4 @@ impl Conversation {
 pub fn text(answer: &Value) -> &str {
     let text = &answer["result"]["content"][0]["text"];
     text.as_str().unwrap_or_else(|| panic!("no text: {answer}"))
-}
-
-fn our_capabilities() -> Value {
-    json!({ "elicitation": { "form": {} } })
 }

@@ -24,6 +24,8 @@ pub struct Exchange<'a> {
 pub enum Heard {
     /// How far it is: the parameters of the notification.
     Progress(Value),
+    /// What the server logs: the parameters of the notification.
+    Log(Value),
     /// The client is asked something first.
     Asked(Question),
     /// What it was asked does not need an answer any more.
@@ -73,6 +75,7 @@ impl<'a> Exchange<'a> {
                 Some("notifications/progress") => {
                     return Heard::Progress(message["params"].clone());
                 }
+                Some("notifications/message") => return Heard::Log(message["params"].clone()),
                 Some("notifications/cancelled") => return Heard::Withdrawn,
                 Some(_) if message.get("id").is_some() => {
                     let place = Place::Message(message["id"].clone());
@@ -172,7 +175,9 @@ impl<'a> Exchange<'a> {
     fn concerns(&self, message: &Value) -> bool {
         match message["method"].as_str() {
             None => message["id"] == self.id,
-            Some("notifications/progress" | "notifications/cancelled") => true,
+            Some(
+                "notifications/progress" | "notifications/message" | "notifications/cancelled",
+            ) => true,
             Some(_) => message.get("id").is_some(),
         }
     }

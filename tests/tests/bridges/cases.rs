@@ -21,6 +21,11 @@ pub(crate) enum Case {
     ElicitationDeclined,
     ElicitationCancelled,
     ElicitationExpired,
+    ElicitationInTwoRounds,
+    ElicitationAfterProgress,
+    ElicitationByPrompt,
+    Sampling,
+    Logging,
     ListChange,
     ResourceRead,
     ResourceUpdate,
@@ -28,13 +33,18 @@ pub(crate) enum Case {
 
 impl Case {
     /// Those for which a client has all the time it needs.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Call,
         Self::Progress,
         Self::Cancellation,
         Self::ElicitationAccepted,
         Self::ElicitationDeclined,
         Self::ElicitationCancelled,
+        Self::ElicitationInTwoRounds,
+        Self::ElicitationAfterProgress,
+        Self::ElicitationByPrompt,
+        Self::Sampling,
+        Self::Logging,
         Self::ListChange,
         Self::ResourceRead,
         Self::ResourceUpdate,
@@ -56,6 +66,11 @@ impl Case {
                 elicitation(client, &json!({ "action": "cancel" }), "cancelled").await;
             }
             Self::ElicitationExpired => expired(client, server).await,
+            Self::ElicitationInTwoRounds => two_rounds(client).await,
+            Self::ElicitationAfterProgress => progress_and_question(client).await,
+            Self::ElicitationByPrompt => prompt(client).await,
+            Self::Sampling => sampling(client).await,
+            Self::Logging => logging(client).await,
             Self::ListChange if client.has_menu() => found_change(client).await,
             Self::ListChange => announced_change(client).await,
             Self::ResourceRead => resource_read(client).await,
@@ -98,10 +113,7 @@ async fn cancellation(client: &Conversation) {
     }
     assert_eq!(cancellations(client).await, before);
     exchange.cancel().await;
-    eventually("the server hears of the cancellation", async || {
-        (cancellations(client).await == before + 1).then_some(())
-    })
-    .await;
+    cancelled(client, before + 1).await;
 }
 
 /// How many calls the server has seen cancelled.
@@ -126,6 +138,97 @@ pub(crate) fn check_question(question: &Question) {
     assert_eq!(params["message"], "What is your name?", "{request}");
     let field = &params["requestedSchema"]["properties"]["name"];
     assert_eq!(field["type"], "string", "{request}");
+}
+
+async fn two_rounds(client: &Conversation) {
+    let tool = "test_input_required_result_multi_round";
+    let mut exchange = client.call(tool, &json!({})).await;
+    for (field, value) in [("name", "Ada"), ("color", "green")] {
+        let question = exchange.question().await;
+        let fields = &question.request["params"]["requestedSchema"]["properties"];
+        assert_eq!(fields[field]["type"], "string", "{question:?}");
+        let answer = json!({ "action": "accept", "content": { field: value } });
+        exchange.reply(&question, &answer).await;
+    }
+    assert_eq!(text(&exchange.answer().await), "Ada likes green.");
+}
+
+/// A server that is asked anew tells its progress anew, so only the last of it is known.
+async fn progress_and_question(client: &Conversation) {
+    let mut exchange = client
+        .call_with_progress("test_streaming_elicitation", "how-far")
+        .await;
+    let (mut asked, mut progress) = (0, Value::Null);
+    let answer = loop {
+        match exchange.next().await {
+            Heard::Progress(notice) => {
+                assert_eq!(notice["progressToken"], "how-far", "{notice}");
+                progress = notice["progress"].clone();
+            }
+            Heard::Asked(question) => {
+                assert_eq!(progress.as_f64(), Some(1.0));
+                asked += 1;
+                let answer = json!({ "action": "accept", "content": { "go": true } });
+                exchange.reply(&question, &answer).await;
+            }
+            Heard::Answer(answer) => break answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((asked, progress.as_f64()), (1, Some(2.0)));
+    let said = text(&answer);
+    assert!(
+        said.contains(r#"action=accept, content={"go":true}"#),
+        "{said}"
+    );
+}
+
+async fn prompt(client: &Conversation) {
+    let mut exchange = client.prompt("test_input_required_result_prompt").await;
+    let question = exchange.question().await;
+    assert_eq!(question.request["method"], "elicitation/create");
+    let answer = json!({ "action": "accept", "content": { "context": "a garden" } });
+    exchange.reply(&question, &answer).await;
+    let answer = exchange.answer().await;
+    let said = &answer["result"]["messages"][0]["content"]["text"];
+    assert_eq!(*said, "Use this context: a garden", "{answer}");
+}
+
+async fn sampling(client: &Conversation) {
+    let arguments = json!({ "prompt": "Say something" });
+    let mut exchange = client.call("test_sampling", &arguments).await;
+    let question = exchange.question().await;
+    let request = &question.request;
+    assert_eq!(request["method"], "sampling/createMessage", "{request}");
+    let asked = &request["params"]["messages"][0]["content"]["text"];
+    assert_eq!(*asked, "Say something", "{request}");
+    let content = json!({ "type": "text", "text": "Something." });
+    let answer = json!({ "role": "assistant", "model": "none", "content": content });
+    exchange.reply(&question, &answer).await;
+    assert_eq!(text(&exchange.answer().await), "LLM response: Something.");
+}
+
+/// The call is held open, because a server may send its messages and its answer on two streams.
+async fn logging(client: &Conversation) {
+    let before = cancellations(client).await;
+    let mut exchange = client.call_with_log("wait", &json!({ "log": true })).await;
+    match exchange.next().await {
+        Heard::Log(message) => {
+            assert_eq!(message["level"], "info", "{message}");
+            assert_eq!(message["data"], "The call has begun", "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    exchange.cancel().await;
+    cancelled(client, before + 1).await;
+}
+
+/// Waits until the server has seen so many calls cancelled.
+pub(crate) async fn cancelled(client: &Conversation, count: u64) {
+    eventually("the server hears of the cancellation", async || {
+        (cancellations(client).await == count).then_some(())
+    })
+    .await;
 }
 
 /// A client that does not answer in time counts as one whose user cancelled.

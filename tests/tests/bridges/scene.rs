@@ -128,7 +128,18 @@ impl Scene {
 
     /// A client of this name that comes in another way.
     pub(crate) async fn client_by(&self, way: Way, speaks: Speaks, who: &str) -> Conversation {
-        let (door, menu_of) = match (&self.gateway, way) {
+        let (door, menu_of) = self.door(way);
+        Conversation::open(door, speaks, who, menu_of).await
+    }
+
+    /// A client that cannot be asked anything.
+    pub(crate) async fn mute_client(&self) -> Conversation {
+        let (door, menu_of) = self.door(self.bridge.way);
+        Conversation::open_mute(door, self.bridge.client, "mute", menu_of).await
+    }
+
+    fn door(&self, way: Way) -> (Door, Option<&'static str>) {
+        match (&self.gateway, way) {
             (Gateway::Running(product), Way::Http) => {
                 let door = Door::Http(format!("{}/s/{NAME}", product.endpoint()));
                 (door, None)
@@ -137,8 +148,7 @@ impl Scene {
             (Gateway::Running(product), Way::Relay) => (stdio(&product.home), Some(NAME)),
             (Gateway::PerClient(home), Way::Stdio) => (stdio(home), Some(NAME)),
             _ => panic!("{} has no way {way:?}", self.bridge),
-        };
-        Conversation::open(door, speaks, who, menu_of).await
+        }
     }
 
     /// A client of the server itself, past the gateway.

@@ -115,6 +115,83 @@ async fn check_gone(bridge: Bridge) {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_before_it_hears_anything_cancels_its_call() {
+    for ((client, server), server_way) in pairs().flat_map(|pair| SERVERS.map(|way| (pair, way))) {
+        let bridge = Bridge {
+            client,
+            way: Way::Http,
+            server,
+            server_way,
+        };
+        let scene = Scene::start(bridge, Patience::Long).await;
+        let stays = scene.client_by(Way::Http, Session, "stays").await;
+        let goes = scene.client("goes").await;
+        let what = format!("{bridge}: the call has begun");
+        let nothing = json!({});
+        tokio::select! {
+            _ = goes.call("wait", &nothing) => panic!("{bridge}: something was heard"),
+            () = eventually(&what, async || (stays.text("waits").await == "1").then_some(())) => {}
+        }
+        drop(goes);
+        let what = format!("{bridge}: the server hears of the cancellation");
+        eventually(&what, async || {
+            (cancellations(&stays).await == 1).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_instead_of_answering_is_not_waited_for() {
+    for way in [Way::Http, Way::Menu, Way::Relay] {
+        for server_way in SERVERS {
+            for leaves_by_message in [false, true] {
+                let bridge = Bridge {
+                    client: Session,
+                    way,
+                    server: Session,
+                    server_way,
+                };
+                let scene = Scene::start(bridge, Patience::Long).await;
+                let stays = scene.client_by(Way::Http, Session, "stays").await;
+                let goes = scene.client("goes").await;
+                let mut exchange = goes.call("ask_name", &json!({})).await;
+                check_question(&exchange.question().await);
+                if leaves_by_message {
+                    exchange.cancel().await;
+                } else {
+                    drop(exchange);
+                    drop(goes);
+                }
+                let what = format!("{bridge}: the server does not wait for the answer");
+                eventually(&what, async || {
+                    (stays.text("unanswered").await == "1").then_some(())
+                })
+                .await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked_gets_an_error_and_no_question() {
+    for ((client, server), server_way) in pairs().flat_map(|pair| SERVERS.map(|way| (pair, way))) {
+        let bridge = Bridge {
+            client,
+            way: Way::Http,
+            server,
+            server_way,
+        };
+        let scene = Scene::start(bridge, Patience::Long).await;
+        let mute = scene.mute_client().await;
+        let refused = mute.call("ask_name", &json!({})).await.answer().await;
+        assert!(refused["error"].is_object(), "{bridge}: {refused}");
+        let said = refused["error"].to_string();
+        assert!(said.contains("elicitation"), "{bridge}: {refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_gateway_of_one_client_that_is_told_to_end_cancels_its_calls() {
     for (client, server) in pairs() {
         let bridge = Bridge {
