@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpproxy_wire::Json;
-use mcpproxy_wire::rpc::{self, INTERNAL_ERROR, RpcError};
+use mcpproxy_wire::rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use tokio::task::AbortHandle;
 
 use crate::client::{Client, Question};
@@ -72,7 +72,7 @@ impl Callers {
     }
 
     /// Has a question answered; `reply` sends the answer, which is a whole message. Gives the
-    /// refusal where too many questions are open.
+    /// refusal where too many questions are open, or one of the same id: it would not count.
     pub(crate) fn answer<F>(
         self: &Arc<Self>,
         asked: Asked,
@@ -85,6 +85,10 @@ impl Callers {
         if questions.len() >= MOST_QUESTIONS {
             let message = "Too many questions wait for answers";
             return Err(asked.refusal(&RpcError::new(INTERNAL_ERROR, message)));
+        }
+        if questions.contains_key(&asked.id) {
+            let message = "A question with this id waits for its answer already";
+            return Err(asked.refusal(&RpcError::new(INVALID_REQUEST, message)));
         }
         let id = asked.id.clone();
         let callers = Arc::clone(self);
@@ -151,5 +155,42 @@ impl Asked {
 
     fn refusal(&self, error: &RpcError) -> String {
         rpc::refusal(&self.id, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::revision::Era;
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::Declared;
+
+    #[tokio::test]
+    async fn a_server_cannot_ask_without_bound_under_one_id() {
+        let (client, mut events) = Client::new(Declared {
+            capabilities: Json::of(&json!({ "sampling": {} })),
+            ..Declared::nothing(Era::Session, "one")
+        });
+        let callers = Arc::new(Callers::default());
+        let ask = |id: &str| {
+            let asked = Asked {
+                id: id.into(),
+                question: Question::Sampling,
+                params: Json::of(&json!({})),
+                client: Arc::clone(&client),
+            };
+            callers.answer(asked, async |_| {})
+        };
+        assert_eq!(ask("1"), Ok(()));
+        let refusal = ask("1").expect_err("it waits already");
+        assert!(refusal.contains(&INVALID_REQUEST.to_string()), "{refusal}");
+        assert_eq!(ask("2"), Ok(()));
+        // An id that is free again can be used again.
+        drop(events.recv().await);
+        while callers.questions().contains_key("1") {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ask("1"), Ok(()));
     }
 }
