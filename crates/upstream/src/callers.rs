@@ -101,6 +101,12 @@ impl Callers {
         Ok(())
     }
 
+    /// Whether a question of the server waits for an answer.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn has_questions(&self) -> bool {
+        !self.questions().is_empty()
+    }
+
     /// The server does not want an answer any more. `id` is the JSON text of its request's id.
     pub(crate) fn withdraw(&self, id: &str) {
         if let Some(task) = self.questions().remove(id) {

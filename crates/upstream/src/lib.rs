@@ -19,6 +19,8 @@ pub mod client;
 mod connection;
 mod environment;
 mod eras;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod guard;
 mod http;
 mod inbound;

@@ -3,6 +3,9 @@
 //! Callers write through a bounded queue and wait for their own answer, so a server that
 //! does not read its input holds nobody beyond the deadline.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +13,8 @@ use std::time::Duration;
 
 use mcpproxy_policy::Mask;
 use mcpproxy_wire::{json, rpc};
-use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncWriteExt};
+use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -110,7 +113,8 @@ impl Connection {
         let tail = Arc::clone(tail);
         let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
         let writer = tokio::spawn(write(streams.input, outgoing));
-        let reader = tokio::spawn(read(streams.output, context, queue.downgrade()));
+        let lines = Lines::new(streams.output, MESSAGE_LIMIT);
+        let reader = tokio::spawn(read(lines, context, queue.downgrade()));
         let tasks = Tasks {
             reader,
             writer,
@@ -238,8 +242,11 @@ async fn write(mut input: ChildStdin, mut outgoing: mpsc::Receiver<Outgoing>) {
 }
 
 /// Reads messages until the program closes its output.
-async fn read(output: ChildStdout, context: Context, queue: mpsc::WeakSender<Outgoing>) {
-    let mut lines = Lines::new(output, MESSAGE_LIMIT);
+async fn read(
+    mut lines: Lines<impl AsyncRead + Unpin>,
+    context: Context,
+    queue: mpsc::WeakSender<Outgoing>,
+) {
     let mut garbage = 0;
     while let Some(line) = lines.next().await {
         match line {
