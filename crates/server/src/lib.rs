@@ -51,7 +51,7 @@ use tower::ServiceExt;
 
 pub use access::Reach;
 use endpoint::Endpoint;
-pub use listen::{serve_socket, serve_tcp};
+pub use listen::{serve_connection, serve_socket, serve_tcp};
 use parked::Parked;
 use sessions::Sessions;
 
@@ -103,14 +103,15 @@ async fn answer(entrance: &Entrance, request: Request<Incoming>) -> Response<Bod
 
 /// One of the ways in: what is behind it, and from where it can be reached.
 #[derive(Clone)]
-struct Entrance {
+pub struct Entrance {
     app: Arc<App>,
     reach: Reach,
     router: Router,
 }
 
 impl Entrance {
-    fn new(app: &Arc<App>, reach: Reach) -> Self {
+    /// A way in to the app for callers that come from the given side.
+    pub fn new(app: &Arc<App>, reach: Reach) -> Self {
         Self {
             app: Arc::clone(app),
             reach,

@@ -107,8 +107,17 @@ async fn accept_all<S>(
     }
 }
 
-/// Serves one connection until the client is done or the shutdown.
+/// Serves one connection, which takes a place until it ends.
 async fn converse<S>(stream: S, entrance: Entrance, place: OwnedSemaphorePermit)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    serve_connection(stream, entrance).await;
+    drop(place);
+}
+
+/// Serves one connection until the client is done or the shutdown.
+pub async fn serve_connection<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -128,7 +137,6 @@ where
             let _ = tokio::time::timeout(DRAIN_TIME, connection).await;
         }
     }
-    drop(place);
 }
 
 fn lane_count() -> usize {
