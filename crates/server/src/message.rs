@@ -15,7 +15,7 @@ use mcpproxy_wire::rpc::{
     self, INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
 };
 use mcpproxy_wire::stateless::{self, Params};
-use mcpproxy_wire::{Message, Revision};
+use mcpproxy_wire::{Message, Revision, downgrade};
 use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
@@ -176,7 +176,7 @@ impl Context<'_> {
             "logging/setLevel" => peer.set_level(params),
             "tools/list" => {
                 let listed = self.endpoint.tools_list(self.gateway, params).await?;
-                Ok(listed.into_owned())
+                Ok(downgrade::tools(&listed).into_owned())
             }
             "completion/complete" => self.complete(Era::Session, params).await,
             "resources/subscribe" => library::subscribe(&peer.listener, params).await,
@@ -256,7 +256,7 @@ impl Context<'_> {
 /// A result as a protocol has it.
 fn shaped(era: Era, result: &str) -> String {
     match era {
-        Era::Session => stateless::without_result_type(result).into_owned(),
+        Era::Session => downgrade::result(result).into_owned(),
         Era::Stateless => state::marked(stateless::complete(result)),
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod capabilities;
+pub mod downgrade;
 pub mod headers;
 pub mod initialize;
 pub mod input;

@@ -1,0 +1,149 @@
+//! What servers of the newest revision say, as clients with a session can read it.
+//!
+//! The newest revision lets structured content be any JSON, and a schema describe any. In the ones
+//! before both are objects, and a client that insists on it would read nothing at all.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::json::Fields;
+use crate::stateless::without_result_type;
+
+const STRUCTURED: &str = "structuredContent";
+const SCHEMA: &str = "outputSchema";
+
+/// The result of a call: its type is left out, and structured content that is no object. Content
+/// blocks say the same for people and models.
+pub fn result(result: &str) -> Cow<'_, str> {
+    let result = without_result_type(result);
+    if !mentions(&result, STRUCTURED) || is_plainly_an_object(&result) {
+        return result;
+    }
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(&result) else {
+        return result;
+    };
+    let is_readable = |raw: &RawValue| raw.get().starts_with('{');
+    if fields.get(STRUCTURED).is_none_or(is_readable) {
+        return result;
+    }
+    Cow::Owned(without(&fields, STRUCTURED))
+}
+
+/// The result of `tools/list`: a schema of results that is not one of objects is left out.
+pub fn tools(page: &str) -> Cow<'_, str> {
+    if !mentions(page, SCHEMA) {
+        return Cow::Borrowed(page);
+    }
+    let read = || -> Option<String> {
+        let fields: Fields<'_> = serde_json::from_str(page).ok()?;
+        let tools: Vec<&RawValue> = serde_json::from_str(fields.get("tools")?.get()).ok()?;
+        let mut is_changed = false;
+        let kept = tools.into_iter().map(|tool| {
+            let fields: Fields<'_> = serde_json::from_str(tool.get()).unwrap_or_default();
+            if fields.get(SCHEMA).is_none_or(is_of_objects) {
+                return Cow::Borrowed(tool.get());
+            }
+            is_changed = true;
+            Cow::Owned(without(&fields, SCHEMA))
+        });
+        let kept: Vec<Cow<'_, str>> = kept.collect();
+        let members = fields.iter().map(|(name, value)| match name {
+            "tools" => format!(r#""tools":[{}]"#, kept.join(",")),
+            _ => member(name, value),
+        });
+        let members: Vec<String> = members.collect();
+        is_changed.then(|| format!("{{{}}}", members.join(",")))
+    };
+    read().map_or(Cow::Borrowed(page), Cow::Owned)
+}
+
+/// Whether a text may have a member of this name, also one that is spelt in escapes.
+fn mentions(text: &str, name: &str) -> bool {
+    let bytes = text.as_bytes();
+    memmem::find(bytes, name.as_bytes()).is_some() || memmem::find(bytes, br"\u").is_some()
+}
+
+/// Whether there is no more than one member of structured content, and that an object. This spares
+/// most results from being read.
+fn is_plainly_an_object(result: &str) -> bool {
+    let bytes = result.as_bytes();
+    let mut named = memmem::find_iter(bytes, STRUCTURED.as_bytes());
+    let (Some(at), None) = (named.next(), named.next()) else {
+        return false;
+    };
+    let after = &bytes[at + STRUCTURED.len()..];
+    after.starts_with(b"\":{") && memmem::find(bytes, br"\u").is_none()
+}
+
+fn is_of_objects(schema: &RawValue) -> bool {
+    let fields: Fields<'_> = serde_json::from_str(schema.get()).unwrap_or_default();
+    let kind = fields.get("type").map(RawValue::get);
+    kind == Some(r#""object""#)
+}
+
+fn without(fields: &Fields<'_>, name: &str) -> String {
+    let kept: Vec<String> = fields
+        .iter()
+        .filter(|(own, _)| *own != name)
+        .map(|(own, value)| member(own, value))
+        .collect();
+    format!("{{{}}}", kept.join(","))
+}
+
+fn member(name: &str, value: &RawValue) -> String {
+    format!("{}:{}", Value::from(name), value.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_older_clients_cannot_read_is_left_out_of_a_result() {
+        for text in [
+            r#"{"content":[]}"#,
+            r#"{ "structuredContent" : {"a":1e400} , "content":[]}"#,
+            r#"{"content":[{"type":"text","text":"structuredContent: [1]"}]}"#,
+            r#"{"_meta":{"structuredContent":[1]},"content":[]}"#,
+            "[]",
+        ] {
+            assert_eq!(result(text), text);
+        }
+        for value in ["[1]", "1", "\"x\"", "null", "true"] {
+            let text = format!(
+                r#"{{"resultType":"complete","a":1.50,"structuredContent":{value},"b":{{}}}}"#
+            );
+            assert_eq!(result(&text), r#"{"a":1.50,"b":{}}"#);
+        }
+        let escaped = r#"{"structured\u0043ontent":[1],"b":2}"#;
+        assert_eq!(result(escaped), r#"{"b":2}"#);
+    }
+
+    #[test]
+    fn only_schemas_that_older_clients_cannot_read_are_left_out_of_a_list() {
+        let object = r#"{"name":"a","outputSchema":{ "type":"object","x":1.50 },"inputSchema":{}}"#;
+        let untouched = format!(r#"{{"tools":[{object}],"nextCursor":"c"}}"#);
+        assert_eq!(tools(&untouched), untouched);
+        let page = |schema: &str| {
+            let tool = format!(r#"{{"name":"b","outputSchema":{schema},"inputSchema":{{}}}}"#);
+            format!(r#"{{"tools":[{object},{tool}],"nextCursor":"c"}}"#)
+        };
+        for schema in [
+            r#"{"type":"array"}"#,
+            "true",
+            "{}",
+            r#"{"type":["object","null"]}"#,
+        ] {
+            let expected = format!(
+                r#"{{"tools":[{object},{{"name":"b","inputSchema":{{}}}}],"nextCursor":"c"}}"#
+            );
+            assert_eq!(tools(&page(schema)), expected, "{schema}");
+        }
+        for broken in ["[]", "{}", r#"{"tools":"outputSchema"}"#] {
+            assert_eq!(tools(broken), broken);
+        }
+    }
+}
