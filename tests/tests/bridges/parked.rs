@@ -6,7 +6,7 @@ use mcpproxy_tests::eventually;
 use serde_json::{Value, json};
 
 use crate::cases::{check_question, says};
-use crate::scene::{Bridge, Patience, SERVERS, Scene, Way};
+use crate::scene::{Bridge, Patience, SERVERS, Scene, ServerWay, Way};
 
 #[tokio::test]
 async fn a_parked_call_goes_on_only_for_the_request_it_was_given_to() {
@@ -68,6 +68,40 @@ async fn a_call_that_is_repeated_without_the_answer_is_asked_again() {
             exchange.reply(&second, &accepted()).await;
             assert_eq!(text(&exchange.answer().await), "hello Ada", "{bridge}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_asked_for_two_calls_at_a_time_where_it_is_known_to_be_the_same() {
+    for (client, server_way) in [Session, Stateless]
+        .into_iter()
+        .flat_map(|client| SERVERS.map(|way| (client, way)))
+    {
+        let bridge = Bridge {
+            client,
+            way: Way::Http,
+            server: Session,
+            server_way,
+        };
+        let scene = Scene::start(bridge, Patience::Long).await;
+        let client = scene.client("asked").await;
+        let mut first = client.call("ask_name", &json!({})).await;
+        let question = first.question().await;
+        check_question(&question);
+        let mut second = client.call("ask_name", &json!({})).await;
+        if (bridge.client, server_way) == (Stateless, ServerWay::Stdio) {
+            // Nothing tells whose question it is, nor that both calls are of one client.
+            let refused = second.answer().await;
+            let why = "not all requests are of one client";
+            assert!(says(&refused, why), "{bridge}: {refused}");
+        } else {
+            let question = second.question().await;
+            check_question(&question);
+            second.reply(&question, &accepted()).await;
+            assert_eq!(text(&second.answer().await), "hello Ada", "{bridge}");
+        }
+        first.reply(&question, &accepted()).await;
+        assert_eq!(text(&first.answer().await), "hello Ada", "{bridge}");
     }
 }
 
