@@ -132,6 +132,32 @@ async fn a_parked_call_that_nobody_comes_back_for_ends_and_is_on_record() {
 }
 
 #[tokio::test]
+async fn a_parked_call_ends_with_its_gateway_and_is_unknown_to_any_other() {
+    let bridge = Bridge {
+        client: Stateless,
+        way: Way::Http,
+        server: Session,
+        server_way: ServerWay::Http,
+    };
+    let mut scene = Scene::start(bridge, Patience::Long).await;
+    let observer = scene.observer().await;
+    let client = scene.client("asked").await;
+    let question = client.call("ask_name", &json!({})).await.question().await;
+    assert_eq!(observer.text("unanswered").await, "0");
+    scene.stop().await;
+    eventually("the server does not wait for the answer", async || {
+        (observer.text("unanswered").await == "1").then_some(())
+    })
+    .await;
+
+    let other = Scene::start(bridge, Patience::Long).await;
+    let client = other.client("asked").await;
+    let refused = repeat(&client, &question, "ask_name", &json!({})).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(says(&refused, "is not known"), "{refused}");
+}
+
+#[tokio::test]
 async fn nothing_is_kept_between_a_client_and_a_server_without_sessions() {
     for server_way in SERVERS {
         let bridge = Bridge {

@@ -158,6 +158,14 @@ impl Scene {
         Conversation::open(door, self.bridge.server, "observer", None).await
     }
 
+    /// Ends the gateway as an operator does.
+    pub(crate) async fn stop(&mut self) {
+        match &mut self.gateway {
+            Gateway::Running(product) => assert_eq!(product.stop().await, 0),
+            Gateway::PerClient(_) => panic!("{}: each client has its own", self.bridge),
+        }
+    }
+
     /// The gateway, where one runs for all clients.
     pub(crate) fn product(&self) -> &Product {
         match &self.gateway {
