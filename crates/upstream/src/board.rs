@@ -46,6 +46,9 @@ pub(crate) struct Progress {
     pub(crate) wanted: bool,
     /// Whether the server tells when its tools change.
     pub(crate) announces: bool,
+    /// Whether it told of a change since the last listing began. Some do that without having said
+    /// before that they would.
+    pub(crate) told: bool,
     marks: u64,
     listed: Option<Listed>,
     /// The last re-listing that failed: the mark it would have covered, and why.
@@ -108,6 +111,7 @@ impl Board {
             failed_at: Instant::now(),
             wanted: false,
             announces: false,
+            told: false,
             marks: 0,
             listed: None,
             refusal: None,
@@ -151,6 +155,7 @@ impl Board {
         let mut mark = 0;
         self.progress.send_if_modified(|progress| {
             progress.wanted = false;
+            progress.told = false;
             mark = progress.marks;
             false
         });
@@ -170,6 +175,10 @@ impl Board {
     /// Makes the listing stale and has it renewed right away.
     pub(crate) fn announce_change(&self) {
         self.mark_stale();
+        self.progress.send_if_modified(|progress| {
+            progress.told = true;
+            false
+        });
         self.bell.notify_one();
     }
 

@@ -302,7 +302,7 @@ impl Task {
                 return Some(Instant::now());
             }
             let paced = self.listed_at + UNASKED_LISTING_PAUSE;
-            return progress.announces.then_some(paced);
+            return (progress.announces || progress.told).then_some(paced);
         }
         (progress.is_refused() && progress.announces).then(|| self.listed_at + LISTING_RETRY)
     }

@@ -194,7 +194,7 @@ impl Server {
             "change" => {
                 self.has_changed = true;
                 self.tell_subscribers();
-                if self.mode == "announces" {
+                if ["announces", "tells"].contains(&self.mode.as_str()) {
                     self.write(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
                 }
                 self.say(id, &json!("changed"));

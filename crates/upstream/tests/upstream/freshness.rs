@@ -25,6 +25,14 @@ async fn an_announced_change_is_learnt_without_any_caller() {
 }
 
 #[tokio::test]
+async fn a_change_is_learnt_from_a_server_that_tells_without_having_promised_to() {
+    let fake = Fake::start("tells");
+    fake.read("change", "{}").await.expect("it changes");
+    fake.memory.until_listings(2).await;
+    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+}
+
+#[tokio::test]
 async fn a_silent_change_is_known_after_a_call_that_may_have_made_it() {
     let fake = Fake::start("normal");
     fake.upstream.fresh(soon()).await.expect("it starts");
