@@ -5,6 +5,8 @@
 //! that needs them asks [`Peers::find`] first and leaves when there are none. Nothing here may
 //! judge an answer: that is up to the tests.
 
+mod server;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +16,8 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
 use crate::{Ran, skip};
+
+pub use server::{BuiltWith, PeerServer};
 
 /// Names the folder of the peers.
 const VARIABLE: &str = "MCPPROXY_PEERS";
@@ -148,7 +152,7 @@ impl Peers {
     }
 
     fn client(&self, sdk: Sdk) -> Command {
-        let (launcher, script, options): (_, _, &[&str]) = match sdk {
+        let (launcher, name, options): (_, _, &[&str]) = match sdk {
             Sdk::Python2 => ("python", "client.py", &["--era", "auto"]),
             Sdk::Python1 => ("python-legacy", "client.py", &[]),
             Sdk::TypeScript2 => ("node", "client.mjs", &["--sdk", "2", "--era", "auto"]),
@@ -163,15 +167,17 @@ impl Peers {
         }
         client
             .env(VARIABLE, &self.folder)
-            .arg(
-                Path::new(env!("CARGO_MANIFEST_DIR"))
-                    .join("peers")
-                    .join(script),
-            )
+            .arg(script(name))
             .args(options)
             .args(["--timeout", SESSION_SECONDS]);
         client
     }
+}
+
+/// A script of ours that runs on what is installed.
+fn script(name: &str) -> PathBuf {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    ours.join("peers").join(name)
 }
 
 async fn converse(client: Command, steps: &Value) -> Vec<Value> {
