@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::json::{Fields, on_one_line};
 use mcpproxy_wire::revision::Era;
@@ -36,7 +37,6 @@ const FRAMES: [(&str, &str); 8] = [
     ),
 ];
 
-/// Words too long to be found by chance. The bytes from [`FIRST_WORD`] on stand for them; no JSON has those bytes.
 const WORDS: [&str; 9] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
     r#""_meta":"#,
@@ -48,7 +48,6 @@ const WORDS: [&str; 9] = [
     r#""resultType":"#,
     r#""result\u0054ype":"#,
 ];
-const FIRST_WORD: u8 = 0x10;
 
 /// The most characters kept of what a client says of itself.
 const LONGEST_NAME: usize = 100;
@@ -61,21 +60,9 @@ const FRESHNESS: Freshness = Freshness {
 fuzz_target!(|input: (u8, &[u8])| {
     let (frame, bytes) = input;
     let (before, after) = FRAMES[usize::from(frame) % FRAMES.len()];
-    let bytes = spelled_out(bytes);
+    let bytes = spell_out(bytes, &WORDS);
     answer(&[before.as_bytes(), &bytes, after.as_bytes()].concat());
 });
-
-fn spelled_out(bytes: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len());
-    for byte in bytes {
-        let place = usize::from(byte.wrapping_sub(FIRST_WORD));
-        match WORDS.get(place) {
-            Some(word) => text.extend_from_slice(word.as_bytes()),
-            None => text.push(*byte),
-        }
-    }
-    text
-}
 
 fn answer(bytes: &[u8]) {
     if !batch::is_list(bytes) {

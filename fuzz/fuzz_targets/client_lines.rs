@@ -1,0 +1,104 @@
+//! Any bytes as the lines of a client, into a whole gateway: it answers all it has to and ends, and every line of it is
+//! a message or a list of answers.
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use libfuzzer_sys::fuzz_target;
+use mcpproxy_fuzz::gateway::Scene;
+use mcpproxy_fuzz::words::spell_out;
+use mcpproxy_server::stdio;
+use mcpproxy_wire::{Message, batch};
+use serde_json::value::RawValue;
+use tokio::io::AsyncReadExt;
+
+/// What a client begins with.
+const OPENINGS: [&str; 5] = [
+    "",
+    concat!(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"sampling":{}},"clientInfo":{"name":"f","version":"1"}}}"#,
+        "\n"
+    ),
+    concat!(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}"#,
+        "\n"
+    ),
+    concat!(
+        r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        "\n"
+    ),
+    concat!(
+        r#"{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        "\n"
+    ),
+];
+
+const WORDS: [&str; 26] = [
+    "\n{\"jsonrpc\":\"2.0\",",
+    r#""id":1,"#,
+    r#""id":"a","#,
+    r#""result":"#,
+    r#""method":"ping","#,
+    r#""method":"tools/list","#,
+    r#""method":"tools/call","#,
+    r#""method":"prompts/list","#,
+    r#""method":"prompts/get","#,
+    r#""method":"resources/read","#,
+    r#""method":"resources/templates/list","#,
+    r#""method":"completion/complete","#,
+    r#""method":"logging/setLevel","#,
+    r#""method":"resources/subscribe","#,
+    r#""method":"subscriptions/listen","#,
+    r#""method":"notifications/cancelled","params":{"requestId":"#,
+    r#""params":{"#,
+    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#,
+    r#""name":"call_tool_read","arguments":{"#,
+    r#""name":"call_tool_write","arguments":{"#,
+    r#""name":"retrieve_tools","arguments":{"query":"#,
+    r#""name":"describe_tool","arguments":{"names":["#,
+    r#""name":"cards:search-cards","args":{"#,
+    r#""name":"cards:create-deck","args":{"name":"#,
+    r#""uri":"#,
+    r#""intent":{"operation_type":"read","reason":"to see"}"#,
+];
+
+/// The most bytes of answers that wait to be read.
+const ROOM: usize = 4096;
+
+static SCENE: LazyLock<Scene> = LazyLock::new(|| Scene::start("client_lines"));
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (opening, bytes) = input;
+    let opening = OPENINGS[usize::from(opening) % OPENINGS.len()];
+    let lines = [opening.as_bytes(), &spell_out(bytes, &WORDS)].concat();
+    let output = SCENE.runtime.block_on(answers(&lines));
+    for line in output.lines() {
+        check(line.as_bytes());
+    }
+});
+
+async fn answers(lines: &[u8]) -> String {
+    let (written, mut read) = tokio::io::duplex(ROOM);
+    let serving = stdio::serve(Arc::clone(&SCENE.gateway), lines, written);
+    let mut output = String::new();
+    let (served, collected) = tokio::join!(serving, read.read_to_string(&mut output));
+    served.expect("nothing keeps the lines from being read");
+    collected.expect("answers are text");
+    assert!(output.is_empty() || output.ends_with('\n'), "{output}");
+    output
+}
+
+fn check(line: &[u8]) {
+    if !batch::is_list(line) {
+        let read = Message::parse(line);
+        assert!(read.is_ok(), "{}: {read:?}", String::from_utf8_lossy(line));
+        return;
+    }
+    let answers: Vec<&RawValue> = serde_json::from_slice(line).expect("a list is JSON");
+    assert!(!answers.is_empty());
+    for answer in answers {
+        let read = Message::parse(answer.get().as_bytes());
+        assert!(matches!(read, Ok(Message::Response { .. })), "{answer}");
+    }
+}

@@ -1,0 +1,5 @@
+//! What the fuzz targets share: a gateway to talk to, and words too long to be found by chance.
+
+pub mod gateway;
+pub mod http;
+pub mod words;
