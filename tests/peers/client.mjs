@@ -7,6 +7,8 @@
 //     client.mjs [--sdk 1|2] [--era auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
 //     client.mjs [--sdk 1|2] [--era auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
 //
+// With `--elicit ANSWER`, before either, the user can be asked, and gives this answer (JSON) to everything.
+//
 // Standard input is a JSON array of steps, each `{"op": NAME, ...}` with the names of `OPERATIONS` below. Standard
 // output is one JSON array with one entry per step: `{"ok": RESULT}` or `{"error": {"code", "message", "data"}}`; the
 // code is null when the SDK itself refused an answer. Exit code 0 means that the session worked, 1 that it did not, 2
@@ -27,13 +29,24 @@ const OPERATIONS = {
   }),
   list_tools: (client) => client.listTools(),
   call_tool: (client, step) => client.callTool({ name: step.name, arguments: step.arguments ?? {} }),
+  call_tool_with_progress: callToolWithProgress,
   list_prompts: (client) => client.listPrompts(),
   get_prompt: (client, step) => client.getPrompt({ name: step.name, arguments: step.arguments ?? {} }),
   list_resources: (client) => client.listResources(),
   list_resource_templates: (client) => client.listResourceTemplates(),
   read_resource: (client, step) => client.readResource({ uri: step.uri }),
   ping: (client) => client.ping(),
+  // What the user was asked so far.
+  questions: () => ({ questions }),
+  listen,
+  await_tools_changed: () => toolsChanged.promise.then(() => ({})),
 };
+
+/** The parameters of all that the user was asked. */
+const questions = [];
+
+/** Settled by the first notification that there are other tools. */
+const toolsChanged = Promise.withResolvers();
 
 async function main() {
   const options = parseOptions(process.argv.slice(2));
@@ -49,9 +62,25 @@ async function main() {
   process.stdout.write(`${JSON.stringify(outcomes)}\n`, () => process.exit(0));
 }
 
+async function callToolWithProgress(client, step) {
+  const progress = [];
+  const call = { name: step.name, arguments: step.arguments ?? {} };
+  const options = { onprogress: (told) => progress.push(told) };
+  // The first major takes the schema of the result in between.
+  const result = await (client.listen ? client.callTool(call, options) : client.callTool(call, undefined, options));
+  return { result, progress };
+}
+
+/** Without a session nobody is told of changes who did not ask for it. */
+async function listen(client) {
+  if (client.getNegotiatedProtocolVersion?.() >= "2026-07-28") await client.listen({ toolsListChanged: true });
+  return {};
+}
+
 /** Opens one session, performs the steps in their order and closes it, whatever happened. */
 async function runSession(sdk, options, steps) {
   const client = new sdk.Client({ name: "mcpproxy-tests", version: "1.0.0" }, clientOptions(options));
+  attend(client, sdk, options);
   const transport = openTransport(sdk, options);
   try {
     return await Promise.race([converse(client, transport, steps), failAfter(options.timeoutSeconds)]);
@@ -59,6 +88,19 @@ async function runSession(sdk, options, steps) {
     // The transport, because a client that never finished connecting does not close what it was given.
     await transport.close();
   }
+}
+
+/** Answers for the user, and hears of other tools. The first major names messages by their schemas. */
+function attend(client, sdk, options) {
+  const isFirst = options.sdk === "1";
+  if (options.elicit !== undefined) {
+    client.setRequestHandler(isFirst ? sdk.ElicitRequestSchema : "elicitation/create", (request) => {
+      questions.push(request.params);
+      return options.elicit;
+    });
+  }
+  const changed = isFirst ? sdk.ToolListChangedNotificationSchema : "notifications/tools/list_changed";
+  client.setNotificationHandler(changed, () => toolsChanged.resolve());
 }
 
 async function converse(client, transport, steps) {
@@ -101,9 +143,10 @@ function openTransport(sdk, options) {
 }
 
 function clientOptions(options) {
-  if (options.era === undefined || options.sdk === "1") return {};
+  const capabilities = options.elicit === undefined ? {} : { elicitation: { form: {} } };
+  if (options.era === undefined || options.sdk === "1") return { capabilities };
   const mode = options.era === "auto" || options.era === "legacy" ? options.era : { pin: options.era };
-  return { versionNegotiation: { mode } };
+  return { capabilities, versionNegotiation: { mode } };
 }
 
 function loadSdk(major) {
@@ -117,6 +160,7 @@ function loadSdk(major) {
     ...require("@modelcontextprotocol/sdk/client/index.js"),
     ...require("@modelcontextprotocol/sdk/client/stdio.js"),
     ...require("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    ...require("@modelcontextprotocol/sdk/types.js"),
   };
 }
 
@@ -126,7 +170,7 @@ function parseOptions(words) {
     const word = words.shift();
     if (word === "--stdio") {
       options.stdio = words.splice(0);
-    } else if (["--sdk", "--era", "--timeout", "--url", "--header"].includes(word) && words.length > 0) {
+    } else if (["--sdk", "--era", "--timeout", "--url", "--header", "--elicit"].includes(word) && words.length > 0) {
       setOption(options, word, words.shift());
     } else {
       finish(2, `'${word}' is no option, or its value is missing`);
@@ -147,6 +191,8 @@ function setOption(options, word, value) {
   } else if (word === "--timeout") {
     options.timeoutSeconds = Number(value);
     if (!(options.timeoutSeconds > 0)) finish(2, `--timeout '${value}' is not a number of seconds`);
+  } else if (word === "--elicit") {
+    options.elicit = JSON.parse(value);
   } else if (word === "--sdk" && !["1", "2"].includes(value)) {
     finish(2, `--sdk '${value}': must be 1 or 2`);
   } else {

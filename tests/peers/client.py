@@ -7,6 +7,8 @@ interpreter that starts it decides which one.
     client.py [--era auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
     client.py [--era auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
 
+With `--elicit ANSWER`, before either, the user can be asked, and gives this answer (JSON) to everything.
+
 Standard input is a JSON array of steps, each `{"op": NAME, ...}` with the names of `OPERATIONS` below. Standard output
 is one JSON array with one entry per step: `{"ok": RESULT}` or `{"error": {"code", "message", "data"}}`; the code is null
 when the SDK itself refused an answer. Exit code 0 means that the session worked, 1 that it did not, 2 wrong usage.
@@ -54,21 +56,57 @@ async def run_session(options: argparse.Namespace, steps: list[dict]) -> list[di
     """Opens one session, performs the steps in their order and closes it."""
     async with AsyncExitStack() as stack:
         transport = await open_transport(options, stack)
+        attendant = Attendant(options.elicit, stack)
+        attending = attendant.callbacks()
         if HAS_ERAS:
             negotiation = {} if options.era is None else {"mode": options.era}
-            client = mcp.Client(transport, read_timeout_seconds=options.timeout, **negotiation)
+            client = mcp.Client(transport, read_timeout_seconds=options.timeout, **attending, **negotiation)
             session = await stack.enter_async_context(client)
             server = {"protocolVersion": client.protocol_version, "instructions": client.instructions}
             described = {"serverInfo": client.server_info, "capabilities": client.server_capabilities}
         else:
             streams = await stack.enter_async_context(transport)
             deadline = timedelta(seconds=options.timeout)
-            session = await stack.enter_async_context(mcp.ClientSession(*streams[:2], read_timeout_seconds=deadline))
+            client = mcp.ClientSession(*streams[:2], read_timeout_seconds=deadline, **attending)
+            session = await stack.enter_async_context(client)
             welcome = await session.initialize()
             server = {"protocolVersion": welcome.protocolVersion, "instructions": welcome.instructions}
             described = {"serverInfo": welcome.serverInfo, "capabilities": welcome.capabilities}
         server |= {name: as_json(value) for name, value in described.items()}
-        return [await perform(session, server, step) for step in steps]
+        return [await perform(session, attendant, server, step) for step in steps]
+
+
+class Attendant:
+    """Answers for the user, and hears of other tools."""
+
+    def __init__(self, answer: dict | None, stack: AsyncExitStack):
+        self.answer = answer
+        self.stack = stack
+        self.questions = []
+        self.tools_changed = asyncio.Event()
+
+    def callbacks(self) -> dict:
+        asked = {} if self.answer is None else {"elicitation_callback": self.elicit}
+        return {"message_handler": self.hear, **asked}
+
+    async def elicit(self, _context, params):
+        self.questions.append(as_json(params))
+        return mcp.types.ElicitResult(**self.answer)
+
+    async def hear(self, message) -> None:
+        # The first major wraps notifications.
+        if isinstance(getattr(message, "root", message), mcp.types.ToolListChangedNotification):
+            self.tools_changed.set()
+
+    async def listen(self, client) -> dict:
+        """Without a session nobody is told of changes who did not ask for it."""
+        if HAS_ERAS and client.protocol_version >= "2026-07-28":
+            await self.stack.enter_async_context(client.listen(tools_list_changed=True))
+        return {}
+
+    async def await_tools_changed(self) -> dict:
+        await self.tools_changed.wait()
+        return {}
 
 
 async def open_transport(options: argparse.Namespace, stack: AsyncExitStack):
@@ -93,10 +131,33 @@ OPERATIONS = {
 }
 
 
-async def perform(session, server: dict, step: dict) -> dict:
+# What a step may ask of the attendant.
+ATTENDANCE = {
+    "questions": lambda attendant, client: {"questions": attendant.questions},
+    "listen": lambda attendant, client: attendant.listen(client),
+    "await_tools_changed": lambda attendant, client: attendant.await_tools_changed(),
+}
+
+
+async def call_with_progress(client, step: dict) -> dict:
+    told = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append({"progress": progress, "total": total, "message": message})
+
+    result = await client.call_tool(step["name"], step.get("arguments", {}), progress_callback=hear)
+    return {"result": as_json(result), "progress": told}
+
+
+async def perform(session, attendant: Attendant, server: dict, step: dict) -> dict:
     if step["op"] == "server_info":
         return {"ok": server}
     try:
+        if step["op"] == "call_tool_with_progress":
+            return {"ok": await call_with_progress(session, step)}
+        if step["op"] in ATTENDANCE:
+            outcome = ATTENDANCE[step["op"]](attendant, session)
+            return {"ok": await outcome if asyncio.iscoroutine(outcome) else outcome}
         return {"ok": as_json(await OPERATIONS[step["op"]](session, step))}
     except ProtocolError as refusal:
         return {"error": as_json(refusal.error)}
@@ -121,6 +182,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--era", help="auto, legacy or a modern revision; the SDK's own default if left out")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="for the whole session")
     parser.add_argument("--header", action="append", default=[], type=header, metavar="NAME=VALUE")
+    parser.add_argument("--elicit", type=json.loads, metavar="ANSWER", help="what the user answers, as JSON")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--url")
     where.add_argument("--stdio", nargs=argparse.REMAINDER, metavar="COMMAND")
@@ -142,7 +204,8 @@ def header(text: str) -> tuple[str, str]:
 def read_steps() -> list[dict]:
     try:
         steps = json.load(sys.stdin)
-        unknown = [step["op"] for step in steps if step["op"] not in {"server_info", *OPERATIONS}]
+        known = {"server_info", "call_tool_with_progress", *ATTENDANCE, *OPERATIONS}
+        unknown = [step["op"] for step in steps if step["op"] not in known]
     except (ValueError, KeyError, TypeError) as mistake:
         print(f"client.py: standard input is not a JSON array of steps: {describe(mistake)}", file=sys.stderr)
         raise SystemExit(2) from mistake

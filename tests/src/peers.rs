@@ -5,6 +5,7 @@
 //! that needs them asks [`Peers::find`] first and leaves when there are none. Nothing here may
 //! judge an answer: that is up to the tests.
 
+mod dialogue;
 mod server;
 
 use std::ffi::OsStr;
@@ -17,6 +18,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::{Ran, skip};
 
+pub use dialogue::{Dialogue, Greets};
 pub use server::{BuiltWith, PeerServer};
 
 /// Names the folder of the peers.
