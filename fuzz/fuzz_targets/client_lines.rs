@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::gateway::Scene;
+use mcpproxy_fuzz::questions::{META, Question};
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_server::stdio;
 use mcpproxy_wire::{Message, batch};
@@ -34,33 +35,19 @@ const OPENINGS: [&str; 5] = [
     ),
 ];
 
-const WORDS: [&str; 26] = [
-    "\n{\"jsonrpc\":\"2.0\",",
+const WORDS: [&str; 12] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    r#"{"jsonrpc":"2.0","#,
     r#""id":1,"#,
-    r#""id":"a","#,
-    r#""result":"#,
-    r#""method":"ping","#,
-    r#""method":"tools/list","#,
-    r#""method":"tools/call","#,
-    r#""method":"prompts/list","#,
-    r#""method":"prompts/get","#,
-    r#""method":"resources/read","#,
-    r#""method":"resources/templates/list","#,
-    r#""method":"completion/complete","#,
-    r#""method":"logging/setLevel","#,
-    r#""method":"resources/subscribe","#,
-    r#""method":"subscriptions/listen","#,
-    r#""method":"notifications/cancelled","params":{"requestId":"#,
+    r#""result":{}"#,
+    r#""method":"#,
     r#""params":{"#,
-    r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#,
-    r#""name":"call_tool_read","arguments":{"#,
-    r#""name":"call_tool_write","arguments":{"#,
-    r#""name":"retrieve_tools","arguments":{"query":"#,
-    r#""name":"describe_tool","arguments":{"names":["#,
-    r#""name":"cards:search-cards","args":{"#,
-    r#""name":"cards:create-deck","args":{"name":"#,
-    r#""uri":"#,
-    r#""intent":{"operation_type":"read","reason":"to see"}"#,
+    r#""_meta":{"progressToken":1}"#,
+    r#""cursor":"#,
+    r#""toolsListChanged":true"#,
+    r#""resourceSubscriptions":["#,
 ];
 
 /// The most bytes of answers that wait to be read.
@@ -68,15 +55,33 @@ const ROOM: usize = 4096;
 
 static SCENE: LazyLock<Scene> = LazyLock::new(|| Scene::start("client_lines"));
 
-fuzz_target!(|input: (u8, &[u8])| {
-    let (opening, bytes) = input;
+fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
+    let (opening, lines) = input;
     let opening = OPENINGS[usize::from(opening) % OPENINGS.len()];
-    let lines = [opening.as_bytes(), &spell_out(bytes, &WORDS)].concat();
-    let output = SCENE.runtime.block_on(answers(&lines));
+    let mut input = opening.as_bytes().to_vec();
+    for (number, (kind, question, bytes)) in (1_usize..).zip(lines) {
+        let bytes = spell_out(bytes, &WORDS);
+        input.extend(line(number, kind, Question::of(question), &bytes));
+        input.push(b'\n');
+    }
+    let output = SCENE.runtime.block_on(answers(&input));
     for line in output.lines() {
         check(line.as_bytes());
     }
 });
+
+/// A line, which is a message if the input says what it should. It may be more than one line if it does not.
+fn line(number: usize, kind: u8, question: &Question, bytes: &[u8]) -> Vec<u8> {
+    let id = number.to_string();
+    match kind % 5 {
+        0 => bytes.to_vec(),
+        1 => [b"[", bytes, b"]"].concat(),
+        2 => question.message(id.as_bytes(), META, bytes),
+        // Others may have the same id.
+        3 => question.message(b"1", "", bytes),
+        _ => question.message(id.as_bytes(), "", bytes),
+    }
+}
 
 async fn answers(lines: &[u8]) -> String {
     let (written, mut read) = tokio::io::duplex(ROOM);

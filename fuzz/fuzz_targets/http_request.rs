@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::gateway::{API_KEY, Scene};
 use mcpproxy_fuzz::http::{Answer, Expect, exchange};
+use mcpproxy_fuzz::questions::{META, Question};
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_server::{Entrance, Reach};
 use mcpproxy_wire::{Message, batch, sse};
@@ -18,73 +19,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 const ENDPOINTS: [&str; 4] = ["/mcp", "/mcp/all", "/mcp/s/cards", "/mcp/s/mcpproxy"];
-
-/// What is asked: the method, the name in its headers, and the parameters around what the input says.
-const QUESTIONS: [(&str, &str, &str, &str); 20] = [
-    ("ping", "", "", ""),
-    ("initialize", "", r#""protocolVersion":"2025-03-26","#, ""),
-    ("server/discover", "", "", ""),
-    ("tools/list", "", "", ""),
-    ("tools/call", "x", r#""name":"x","arguments":"#, ""),
-    (
-        "tools/call",
-        "retrieve_tools",
-        r#""name":"retrieve_tools","arguments":{"query":"#,
-        "}",
-    ),
-    (
-        "tools/call",
-        "describe_tool",
-        r#""name":"describe_tool","arguments":{"names":["#,
-        "]}",
-    ),
-    (
-        "tools/call",
-        "call_tool_read",
-        r#""name":"call_tool_read","arguments":{"intent":{"operation_type":"read","reason":"r"},"name":"cards:search-cards","args":{"#,
-        "}}",
-    ),
-    (
-        "tools/call",
-        "call_tool_write",
-        r#""name":"call_tool_write","arguments":{"intent":{"operation_type":"write","reason":"r"},"name":"cards:create-deck","args":{"#,
-        "}}",
-    ),
-    (
-        "tools/call",
-        "call_tool_read",
-        r#""name":"call_tool_read","arguments":{"#,
-        "}",
-    ),
-    (
-        "tools/call",
-        "cards__search-cards",
-        r#""name":"cards__search-cards","arguments":{"#,
-        "}",
-    ),
-    (
-        "tools/call",
-        "search-cards",
-        r#""name":"search-cards","arguments":{"#,
-        "}",
-    ),
-    ("prompts/list", "", "", ""),
-    ("prompts/get", "p", r#""name":"p","#, ""),
-    ("resources/list", "", "", ""),
-    ("resources/read", "test:a", r#""uri":"test:a","#, ""),
-    (
-        "completion/complete",
-        "",
-        r#""ref":{"type":"ref/prompt","#,
-        "}",
-    ),
-    ("resources/subscribe", "", r#""uri":"#, ""),
-    ("subscriptions/listen", "", r#""notifications":{"#, "}"),
-    ("logging/setLevel", "", r#""level":"#, ""),
-];
-
-/// What a request says of itself where there are no sessions.
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"#;
 
 const WORDS: [&str; 24] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#,
@@ -179,7 +113,7 @@ fuzz_target!(|input: (u8, u8, u8, &[u8], &[u8])| {
     let (value, bytes) = (spell_out(value, &WORDS), spell_out(bytes, &WORDS));
     let asked = Asked {
         endpoint: usize::from(endpoint) % ENDPOINTS.len(),
-        question: &QUESTIONS[usize::from(question) % QUESTIONS.len()],
+        question: Question::of(question),
         value: &value,
         bytes: &bytes,
     };
@@ -215,7 +149,7 @@ impl Kind {
 /// What an input chose, and what it fills in.
 struct Asked<'a> {
     endpoint: usize,
-    question: &'a (&'static str, &'static str, &'static str, &'static str),
+    question: &'static Question,
     value: &'a [u8],
     bytes: &'a [u8],
 }
@@ -245,7 +179,7 @@ impl Asked<'_> {
     fn of_agent(&self, kind: Kind) -> Vec<u8> {
         let path = ENDPOINTS[self.endpoint];
         let session = format!("Mcp-Session-Id: {}\r\n", SESSIONS[self.endpoint]);
-        let (method, name, ..) = self.question;
+        let Question { method, name, .. } = self.question;
         let by_itself = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
         let value = match kind {
             AnyHeaders => self.value.to_vec(),
@@ -288,16 +222,7 @@ impl Asked<'_> {
     }
 
     fn message(&self, meta: &str) -> Vec<u8> {
-        let (method, _, before, after) = self.question;
-        let opening =
-            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{meta}{before}"#);
-        let mut message = [opening.as_bytes(), self.bytes, after.as_bytes()].concat();
-        // A comma would make the rest no JSON where the input says nothing.
-        while message.last() == Some(&b',') {
-            message.pop();
-        }
-        message.extend_from_slice(b"}}");
-        message
+        self.question.message(b"1", meta, self.bytes)
     }
 }
 
