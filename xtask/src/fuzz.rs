@@ -13,6 +13,10 @@ const DEFAULT_SECONDS: u32 = 60;
 /// The release of the fuzz driver that the options below were tried with.
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
+/// How slowly inputs may grow: the driver's own 100 leaves them at a few bytes for the first minutes of a target that
+/// has a whole gateway to run.
+const GROWTH_DELAY: u32 = 5;
+
 /// One input that keeps a parser busy this long is a finding, not a slow machine.
 const SECONDS_PER_INPUT: u32 = 10;
 
@@ -87,6 +91,7 @@ fn run_target(driver: &Path, place: &Place, target: &str, seconds: u32) -> Resul
         // panics, hangs and memory without bound, and those the fuzzer sees without them.
         .args(["--sanitizer", "none", target, "--"])
         .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-len_control={GROWTH_DELAY}"))
         .arg(format!("-timeout={SECONDS_PER_INPUT}"));
     process::explain(
         process::run(&mut run),
