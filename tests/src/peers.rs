@@ -7,6 +7,7 @@
 
 mod dialogue;
 mod server;
+mod unix_door;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::{Ran, skip};
 
 pub use dialogue::{Dialogue, Greets};
 pub use server::{BuiltWith, PeerServer};
+pub use unix_door::UnixDoor;
 
 /// Names the folder of the peers.
 const VARIABLE: &str = "MCPPROXY_PEERS";
