@@ -10,8 +10,9 @@ use mcpproxy_server::App;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// Records are few, so that a long run fills no disk, and no call waits for the disk.
-const CONFIGURATION: &str = r#"{"activity":{"max_records":1000,"durability":"balanced"}}"#;
+/// Records are small and few, so that a long run fills no disk, and no call waits for the disk.
+const CONFIGURATION: &str =
+    r#"{"activity":{"max_records":1000,"max_payload_bytes":1024,"durability":"balanced"}}"#;
 
 /// The key of administrators.
 pub const API_KEY: &str = "fuzz-key";
