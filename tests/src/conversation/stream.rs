@@ -33,14 +33,18 @@ impl EventStream {
 
     /// The next message; nothing at the end.
     pub(super) async fn next(&mut self) -> Option<Value> {
+        // Not each frame by itself: signs of life would let a message that never comes be waited for forever.
+        within("the answer goes on", self.read()).await
+    }
+
+    async fn read(&mut self) -> Option<Value> {
         loop {
             if self.has_events
                 && let Some(message) = self.take_event()
             {
                 return Some(message);
             }
-            let frame = within("the answer goes on", self.response.frame()).await;
-            let Some(frame) = frame else {
+            let Some(frame) = self.response.frame().await else {
                 return self.take_rest();
             };
             let frame = frame.expect("the answer does not break off");
