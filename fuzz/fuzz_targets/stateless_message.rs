@@ -11,6 +11,7 @@ use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{Id, error_response, response};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness, Introduction, Params};
 use mcpproxy_wire::{Json, Message, Revision, RpcError, batch};
+use serde_json::json;
 use serde_json::value::RawValue;
 
 /// What the bytes are put into, before and after them: few inputs would be a message by chance.
@@ -124,10 +125,10 @@ fn answer_request(id: Id<'_>, params: &Params<'_>) -> Vec<String> {
         Ok(introduction) => {
             check_introduction(params, &introduction);
             let name = introduction.name.unwrap_or_default();
-            let discovery = stateless::discovery(&name, &name, Announces::Tools, FRESHNESS);
+            let discovery = stateless::discovery(&name, &name, Announces::Lists, FRESHNESS);
             for notification in [
-                stateless::subscription_opened(id, Announces::Tools),
-                stateless::tools_changed(id),
+                stateless::subscription_opened(id, &json!({ "toolsListChanged": true })),
+                stateless::told_on_stream(id, "notifications/resources/updated", Some(&name)),
             ] {
                 let read = Message::parse(notification.as_bytes());
                 assert!(
