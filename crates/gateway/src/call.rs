@@ -4,6 +4,7 @@
 //! Reading `Gateway::attempt` is reading the product.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -178,7 +179,7 @@ impl Gateway {
         let recorded = record.sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let origin = origin(party, record);
-        let call = turn.call(&permit, request.arguments.text(), origin, deadline);
+        let call = pin!(turn.call(&permit, request.arguments.text(), origin, deadline));
         let sent = Instant::now();
         let operation = intent.operation();
         let answer = on_record(record, call).await;

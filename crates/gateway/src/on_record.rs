@@ -1,6 +1,6 @@
 //! A call on its way through the log: what is noted of it, and when.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use mcpproxy_activity::{End, Entry as ActivityEntry, Status, StoreError};
@@ -69,8 +69,10 @@ pub(crate) fn note_result(record: &mut ActivityEntry, entry: &Entry, result: &Ca
 
 /// Waits for a call; one that takes long is put on record while it is under way, so that it shows
 /// even if this process does not live to see the answer.
-pub(crate) async fn on_record<T>(record: &mut ActivityEntry, call: impl Future<Output = T>) -> T {
-    let mut call = pin!(call);
+pub(crate) async fn on_record<T>(
+    record: &mut ActivityEntry,
+    mut call: Pin<&mut impl Future<Output = T>>,
+) -> T {
     if let Ok(result) = tokio::time::timeout(LONG_CALL, &mut call).await {
         return result;
     }

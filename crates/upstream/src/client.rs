@@ -347,7 +347,7 @@ impl Declared {
         Self {
             era,
             who: who.into(),
-            capabilities: Json::of(&serde_json::json!({})),
+            capabilities: Json::empty_object(),
             progress_token: None,
             log_level: None,
             answers: Vec::new(),

@@ -127,7 +127,8 @@ impl Connection {
     /// Sends a request and waits for its answer.
     pub(crate) async fn request(&self, mut question: Question<'_>) -> Answer {
         if let Some(streamed) = self.wire.streamed.get() {
-            return streamed.request(&self.wire, question).await;
+            // In a place of its own: the requests to all other servers would carry its size along.
+            return Box::pin(streamed.request(&self.wire, question)).await;
         }
         let started = Instant::now();
         let id = self.wire.next_id();

@@ -110,7 +110,7 @@ impl Inlet {
         };
         match self.client(stream) {
             Some(client) => {
-                let params = params.unwrap_or_else(|| Json::of(&serde_json::json!({})));
+                let params = params.unwrap_or_else(Json::empty_object);
                 Inbound::Ask(Asked::new(id, question, params, client))
             }
             None => refuse(format!(

@@ -82,7 +82,11 @@ impl Modern {
             return meta;
         };
         let declared = client.declared();
-        let capabilities = declared.capabilities.fields().unwrap_or_default();
+        let capabilities = match declared.capabilities.text() {
+            // Most declare nothing of this.
+            "{}" => Fields::default(),
+            _ => declared.capabilities.fields().unwrap_or_default(),
+        };
         let mut comma = "";
         for question in Question::ALL {
             if let Some(raw) = capabilities.given(question.capability()) {

@@ -5,21 +5,27 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::glance::Name;
 use crate::json::Fields;
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
 const SCHEMA: &str = "outputSchema";
 
+static STRUCTURED_NAME: Name = Name::new(|| Finder::new(STRUCTURED));
+static SCHEMA_NAME: Name = Name::new(|| Finder::new(SCHEMA));
+
 /// The result of a call: its type is left out, and structured content that is no object. Content
 /// blocks say the same for people and models.
 pub fn result(result: &str) -> Cow<'_, str> {
     let result = without_result_type(result);
-    if !mentions(&result, STRUCTURED) || is_plainly_an_object(&result) {
+    let follows = STRUCTURED_NAME.follows_once(&result);
+    let is_plainly_an_object = follows.is_some_and(|value| value.starts_with(r#"":{"#));
+    if is_plainly_an_object || !STRUCTURED_NAME.may_be_in(&result) {
         return result;
     }
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(&result) else {
@@ -34,7 +40,7 @@ pub fn result(result: &str) -> Cow<'_, str> {
 
 /// The result of `tools/list`: a schema of results that is not one of objects is left out.
 pub fn tools(page: &str) -> Cow<'_, str> {
-    if !mentions(page, SCHEMA) {
+    if !SCHEMA_NAME.may_be_in(page) {
         return Cow::Borrowed(page);
     }
     let read = || -> Option<String> {
@@ -58,24 +64,6 @@ pub fn tools(page: &str) -> Cow<'_, str> {
         is_changed.then(|| format!("{{{}}}", members.join(",")))
     };
     read().map_or(Cow::Borrowed(page), Cow::Owned)
-}
-
-/// Whether a text may have a member of this name, also one that is spelt in escapes.
-fn mentions(text: &str, name: &str) -> bool {
-    let bytes = text.as_bytes();
-    memmem::find(bytes, name.as_bytes()).is_some() || memmem::find(bytes, br"\u").is_some()
-}
-
-/// Whether there is no more than one member of structured content, and that an object. This spares
-/// most results from being read.
-fn is_plainly_an_object(result: &str) -> bool {
-    let bytes = result.as_bytes();
-    let mut named = memmem::find_iter(bytes, STRUCTURED.as_bytes());
-    let (Some(at), None) = (named.next(), named.next()) else {
-        return false;
-    };
-    let after = &bytes[at + STRUCTURED.len()..];
-    after.starts_with(b"\":{") && memmem::find(bytes, br"\u").is_none()
 }
 
 fn is_of_objects(schema: &RawValue) -> bool {

@@ -1,11 +1,14 @@
 //! Results that ask for input, which the revision without sessions has in place of requests to the
 //! client.
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde_json::Value;
 
+use crate::glance::Name;
 use crate::json::{Fields, Json};
 use crate::stateless::text;
+
+static INPUT_REQUIRED: Name = Name::new(|| Finder::new(b"input_required"));
 
 /// The result that asks a client for input: every request under its key, as method and parameters,
 /// and what the client has to repeat to carry on.
@@ -33,9 +36,7 @@ pub fn input_required<'a>(
 
 /// Whether a result asks for input.
 pub fn asks_for_input(result: &str) -> bool {
-    // Most results are told apart without being read, the name is not there, nor is it spelt in escapes.
-    let bytes = result.as_bytes();
-    if memmem::find(bytes, b"input_required").is_none() && memmem::find(bytes, br"\u").is_none() {
+    if !INPUT_REQUIRED.may_be_in(result) {
         return false;
     }
     let kind = serde_json::from_str::<Fields<'_>>(result)

@@ -98,6 +98,11 @@ impl Json {
         Self(Bytes::from(value.to_string()))
     }
 
+    /// An object without members.
+    pub const fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
     /// The text as it was sent.
     pub fn text(&self) -> &str {
         // Both constructors saw these bytes as part of a string.

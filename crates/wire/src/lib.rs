@@ -11,6 +11,7 @@
 pub mod batch;
 pub mod capabilities;
 pub mod downgrade;
+mod glance;
 pub mod headers;
 pub mod initialize;
 pub mod input;

@@ -4,16 +4,19 @@ mod streams;
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
+use crate::glance::Name;
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
 use crate::revision::{Era, Revision};
 use crate::rpc::{INVALID_PARAMS, RpcError};
+
+static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
 
 /// A header says something else than the message.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -108,6 +111,9 @@ pub fn cacheable(result: &str, freshness: Freshness) -> String {
 /// A result as this revision has it: it says that it is complete, unless a server of this revision
 /// asks for input with it.
 pub fn complete(result: &str) -> String {
+    if says_its_type(result) {
+        return result.to_owned();
+    }
     let kind = if asks_for_input(result) {
         r#""resultType":"input_required""#
     } else {
@@ -134,9 +140,7 @@ pub fn complete_and_cacheable(result: &str, otherwise: Freshness) -> String {
 /// A result as the revisions with sessions have it. Only a server of this revision says what type
 /// a result is; the others know no such member.
 pub fn without_result_type(result: &str) -> Cow<'_, str> {
-    // Most results are told apart without being read: the name is not there, nor is it spelt in escapes.
-    let bytes = result.as_bytes();
-    if memmem::find(bytes, b"resultType").is_none() && memmem::find(bytes, br"\u").is_none() {
+    if !RESULT_TYPE.may_be_in(result) {
         return Cow::Borrowed(result);
     }
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(result) else {
@@ -151,6 +155,14 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
         .map(|(name, value)| format!("{}:{}", Value::from(name), value.get()))
         .collect();
     Cow::Owned(format!("{{{}}}", kept.join(",")))
+}
+
+/// Whether it is plain that a result says, in its first member, that it is complete or asks for input.
+fn says_its_type(result: &str) -> bool {
+    const KNOWN: [&str; 2] = [r#"":"complete""#, r#"":"input_required""#];
+    let is_first = result.starts_with(r#"{"resultType""#);
+    let said = RESULT_TYPE.follows_once(result).filter(|_| is_first);
+    said.is_some_and(|said| KNOWN.iter().any(|known| said.starts_with(known)))
 }
 
 /// The object with members in front of its own.

@@ -10,6 +10,7 @@ mod refusal;
 mod subscriptions;
 mod template;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -276,7 +277,7 @@ impl Gateway {
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let asked = upstream.inquire(&inquiry, origin(party, record), deadline);
+        let asked = pin!(upstream.inquire(&inquiry, origin(party, record), deadline));
         let answer = on_record(record, asked).await;
         answer.map_err(|error| {
             let refusal = Refusal::of_upstream(&server, error, &self.mask.load());

@@ -107,7 +107,7 @@ impl Wire {
             let brought_nothing = resumed_after.as_ref() == Some(last_event);
             in_vain = if brought_nothing { in_vain + 1 } else { 0 };
             tokio::time::sleep(pause).await;
-            stream = self.open_events(Some(last_event)).await.ok();
+            stream = Box::pin(self.open_events(Some(last_event))).await.ok();
         }
         Err(CallError::disconnected(
             true,

@@ -94,7 +94,8 @@ impl Pool {
         loop {
             let (mut sender, is_new) = match self.take_idle() {
                 Some(sender) => (sender, false),
-                None => (self.connect().await?, true),
+                // In a place of its own, as it is rare: every request would carry its size along.
+                None => (Box::pin(self.connect()).await?, true),
             };
             if sender.ready().await.is_err() {
                 if is_new {

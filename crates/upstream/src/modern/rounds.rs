@@ -118,7 +118,7 @@ async fn ask_one(client: &Client, result: &Json, request: &RawValue) -> Result<J
     };
     let params = match fields.given("params") {
         Some(raw) => result.part(raw),
-        None => Json::of(&serde_json::json!({})),
+        None => Json::empty_object(),
     };
     client
         .ask(question, params)

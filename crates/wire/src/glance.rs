@@ -1,0 +1,61 @@
+//! A quick look at JSON text, which spares most results from being read.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+/// A name that is looked for. The search is prepared once, because that costs more than the search.
+pub(crate) struct Name(LazyLock<Finder<'static>>);
+
+/// How a name can be spelt without standing there.
+static ESCAPE: Name = Name::new(|| Finder::new(br"\u"));
+
+impl Name {
+    /// A name to look for; `prepare` makes the search for it.
+    pub(crate) const fn new(prepare: fn() -> Finder<'static>) -> Self {
+        Self(LazyLock::new(prepare))
+    }
+
+    /// Whether a text may have the name, also one that is spelt in escapes. If not, it has no member of
+    /// that name, and no such value.
+    pub(crate) fn may_be_in(&self, text: &str) -> bool {
+        self.0.find(text.as_bytes()).is_some() || has_escapes(text)
+    }
+
+    /// What follows the name, if it stands in the text just once and nothing is spelt in escapes.
+    pub(crate) fn follows_once<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let mut found = self.0.find_iter(text.as_bytes());
+        let at = found.next()?;
+        if found.next().is_some() || has_escapes(text) {
+            return None;
+        }
+        text.get(at + self.0.needle().len()..)
+    }
+}
+
+fn has_escapes(text: &str) -> bool {
+    ESCAPE.0.find(text.as_bytes()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static NAME: Name = Name::new(|| Finder::new(b"name"));
+
+    #[test]
+    fn a_name_is_found_however_it_is_spelt() {
+        for text in [r#"{"name":1}"#, r#"{"n\u0061me":1}"#, r#""\u00e9""#] {
+            assert!(NAME.may_be_in(text), "{text}");
+        }
+        assert!(!NAME.may_be_in(r#"{"other":"\n"}"#));
+    }
+
+    #[test]
+    fn what_follows_is_told_only_where_nothing_else_could_be_meant() {
+        assert_eq!(NAME.follows_once(r#"{"name":1}"#), Some(r#"":1}"#));
+        for text in [r#"{"name":1,"name":2}"#, r#"{"name":"\u0061"}"#, "{}"] {
+            assert_eq!(NAME.follows_once(text), None, "{text}");
+        }
+    }
+}
