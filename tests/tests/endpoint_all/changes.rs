@@ -49,6 +49,21 @@ async fn a_session_is_told_when_a_server_has_other_tools() {
 }
 
 #[tokio::test]
+async fn a_server_that_tells_of_no_change_is_asked_again_where_it_is_offered_alone() {
+    let fixture =
+        Fixture::new(PROGRAMS)
+            .tools(&[READS, TURN])
+            .on_call("turn", &[WRITES, TURN], false);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let client = connect(&product, "/s/srv").await;
+    assert_eq!(names(&client).await, ["look", "turn"]);
+    client.call("turn", &json!({})).await;
+    assert_eq!(names(&client).await, ["put", "turn"]);
+}
+
+#[tokio::test]
 async fn a_session_is_told_of_servers_and_of_the_operators_word() {
     let first = Fixture::new(PROGRAMS).tools(&[READS]);
     let second = Fixture::new(PROGRAMS).tools(&[WRITES]);

@@ -9,7 +9,7 @@ pub(crate) mod name;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use mcpproxy_activity::{Caller, Kind};
@@ -26,6 +26,9 @@ use crate::failure::{Code, Failure};
 use crate::on_record::close;
 use crate::request::{Arguments, CallRequest, cut, is_bounded, violation};
 use crate::{Gateway, Party};
+
+/// How long a server may take to list its tools again before it is shown as it is known.
+const RENEWED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whose tools are offered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,6 +66,7 @@ impl Gateway {
     pub async fn list_offered(&self, scope: &Scope, cursor: Option<&str>) -> Result<Page, Failure> {
         if let Scope::Server(server) = scope {
             self.wait_for_listing(server).await?;
+            self.renew_listing(server).await;
         }
         let listing = self.listing(scope).await;
         let text = listing.page(cursor).ok_or_else(|| {
@@ -186,6 +190,17 @@ impl Gateway {
         listed.map_err(|error| {
             Failure::of_upstream(server, Operation::Read, error, &self.mask.load())
         })
+    }
+
+    /// Has a server that does not tell of changes list its tools again. One that cannot do so now is
+    /// shown as it is known.
+    async fn renew_listing(&self, server: &str) {
+        if let Ok(reachable) = self.server(server) {
+            let _ = reachable
+                .upstream
+                .fresh(Instant::now() + RENEWED_WITHIN)
+                .await;
+        }
     }
 
     /// A call that is refused before anything of it could be checked; it is on record as well.
