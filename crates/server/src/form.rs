@@ -12,18 +12,36 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// The form of answer a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
+    /// One JSON message.
     Json,
+    /// The same, or a stream of events where there is something to tell before the answer.
+    Either,
+    /// A stream of events.
     Events,
 }
 
 impl Form {
     /// The form that the headers ask for; nothing if they admit none we have.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        if accepts(headers, "application/json") {
-            Some(Self::Json)
-        } else {
-            accepts(headers, "text/event-stream").then_some(Self::Events)
+        let mut given = headers.get_all(header::ACCEPT).iter();
+        // What nearly all clients send, as the protocol has it.
+        if let (Some(value), None) = (given.next(), given.next())
+            && value == "application/json, text/event-stream"
+        {
+            return Some(Self::Either);
         }
+        let has_events = accepts(headers, "text/event-stream");
+        match (accepts(headers, "application/json"), has_events) {
+            (true, true) => Some(Self::Either),
+            (true, false) => Some(Self::Json),
+            (false, true) => Some(Self::Events),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether a stream of events is among what it admits.
+    pub(crate) fn has_stream(self) -> bool {
+        self != Self::Json
     }
 
     /// An answer in this form.

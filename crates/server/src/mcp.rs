@@ -144,9 +144,7 @@ impl Side<'_> {
                 let request = (id, &*method, &read);
                 let context = self.context(&caller);
                 if message::is_work(&method) {
-                    let has_stream = accepts(self.headers, "text/event-stream");
-                    return reply::in_session(context, &session, self.form, has_stream, request)
-                        .await;
+                    return reply::in_session(context, &session, self.form, request).await;
                 }
                 // In a place of its own, as all that is no call: calls would have to carry its size along.
                 let answer = Box::pin(context.answer_request(session.client(), request)).await;

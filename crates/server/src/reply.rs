@@ -38,9 +38,9 @@ pub(crate) async fn in_session(
     context: Context<'_>,
     session: &Session,
     form: Form,
-    has_stream: bool,
     (id, method, params): (Id<'_>, &str, &Params<'_>),
 ) -> Response {
+    let has_stream = form.has_stream();
     let entered = session.in_flight.enter(id.text());
     let mut running = context.work_in_session(&session.peer, method, params, has_stream);
     let first = loop {

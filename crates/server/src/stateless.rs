@@ -24,7 +24,7 @@ use crate::access::Standing;
 use crate::caller::introduced;
 use crate::changes::Changes;
 use crate::endpoint::Endpoint;
-use crate::form::{Form, accepts, event_stream};
+use crate::form::{Form, event_stream};
 use crate::message::{self, Context, LISTEN};
 use crate::news::{self, Listener};
 use crate::repeated;
@@ -96,7 +96,7 @@ pub(crate) async fn answer(app: &Arc<App>, endpoint: &Endpoint, asked: Asked<'_>
         caller: &caller,
     };
     if message::is_work(method) {
-        let has_stream = accepts(asked.headers, "text/event-stream");
+        let has_stream = form.has_stream();
         let told = context.work_by_itself(&app.parked, method, asked.params, has_stream);
         return reply::written(form, id, told.await, by_itself).await;
     }
@@ -122,7 +122,7 @@ fn by_itself(form: Form, id: Id<'_>, result: Result<String, RpcError>) -> Respon
 /// tells of other lists and of resources that changed, and shows that it lives.
 async fn listen(app: &Arc<App>, endpoint: &Endpoint, asked: &Asked<'_>) -> Response {
     let id = asked.id;
-    if !accepts(asked.headers, "text/event-stream") {
+    if !asked.form.has_stream() {
         let message = "This opens a stream: the Accept header must include text/event-stream";
         let error = RpcError::new(mcpproxy_wire::rpc::INVALID_REQUEST, message);
         let text = message::encode(id, Err(error));

@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::glance::Name;
+use crate::glance::{Glance, Name};
 use crate::json::Fields;
 use crate::stateless::without_result_type;
 
@@ -23,10 +23,10 @@ static SCHEMA_NAME: Name = Name::new(|| Finder::new(SCHEMA));
 /// blocks say the same for people and models.
 pub fn result(result: &str) -> Cow<'_, str> {
     let result = without_result_type(result);
-    let follows = STRUCTURED_NAME.follows_once(&result);
-    let is_plainly_an_object = follows.is_some_and(|value| value.starts_with(r#"":{"#));
-    if is_plainly_an_object || !STRUCTURED_NAME.may_be_in(&result) {
-        return result;
+    match STRUCTURED_NAME.look(&result) {
+        Glance::Absent => return result,
+        Glance::Followed(value) if value.starts_with(r#"":{"#) => return result,
+        Glance::Followed(_) | Glance::Unsure => {}
     }
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(&result) else {
         return result;

@@ -22,15 +22,32 @@ impl Name {
         self.0.find(text.as_bytes()).is_some() || has_escapes(text)
     }
 
-    /// What follows the name, if it stands in the text just once and nothing is spelt in escapes.
-    pub(crate) fn follows_once<'a>(&self, text: &'a str) -> Option<&'a str> {
+    /// What follows the name, if that is sure without reading the text.
+    pub(crate) fn look<'a>(&self, text: &'a str) -> Glance<'a> {
         let mut found = self.0.find_iter(text.as_bytes());
-        let at = found.next()?;
+        let at = found.next();
         if found.next().is_some() || has_escapes(text) {
-            return None;
+            return Glance::Unsure;
         }
-        text.get(at + self.0.needle().len()..)
+        match at {
+            None => Glance::Absent,
+            Some(at) => {
+                let follows = text.get(at + self.0.needle().len()..);
+                follows.map_or(Glance::Unsure, Glance::Followed)
+            }
+        }
     }
+}
+
+/// What a look at a text tells of a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Glance<'a> {
+    /// It is not there.
+    Absent,
+    /// It stands there once, and this follows.
+    Followed(&'a str),
+    /// The text has to be read.
+    Unsure,
 }
 
 fn has_escapes(text: &str) -> bool {
@@ -53,9 +70,11 @@ mod tests {
 
     #[test]
     fn what_follows_is_told_only_where_nothing_else_could_be_meant() {
-        assert_eq!(NAME.follows_once(r#"{"name":1}"#), Some(r#"":1}"#));
-        for text in [r#"{"name":1,"name":2}"#, r#"{"name":"\u0061"}"#, "{}"] {
-            assert_eq!(NAME.follows_once(text), None, "{text}");
+        let follows = r#"":1}"#;
+        assert_eq!(NAME.look(r#"{"name":1}"#), Glance::Followed(follows));
+        assert_eq!(NAME.look("{}"), Glance::Absent);
+        for text in [r#"{"name":1,"name":2}"#, r#"{"name":"\u0061"}"#] {
+            assert_eq!(NAME.look(text), Glance::Unsure, "{text}");
         }
     }
 }

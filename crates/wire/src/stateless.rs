@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
-use crate::glance::Name;
+use crate::glance::{Glance, Name};
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
@@ -160,9 +160,13 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
 /// Whether it is plain that a result says, in its first member, that it is complete or asks for input.
 fn says_its_type(result: &str) -> bool {
     const KNOWN: [&str; 2] = [r#"":"complete""#, r#"":"input_required""#];
-    let is_first = result.starts_with(r#"{"resultType""#);
-    let said = RESULT_TYPE.follows_once(result).filter(|_| is_first);
-    said.is_some_and(|said| KNOWN.iter().any(|known| said.starts_with(known)))
+    if !result.starts_with(r#"{"resultType""#) {
+        return false;
+    }
+    match RESULT_TYPE.look(result) {
+        Glance::Followed(said) => KNOWN.iter().any(|known| said.starts_with(known)),
+        Glance::Absent | Glance::Unsure => false,
+    }
 }
 
 /// The object with members in front of its own.
