@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpproxy_gateway::client::{Client, Declared, Event, Notice, Question};
+use mcpproxy_gateway::client::{Client, Declared, Events, Question};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::RpcError;
@@ -14,7 +14,7 @@ use crate::relay::{Running, Told, Work};
 /// A server at work: what it tells and asks reaches the client behind the call.
 #[derive(Clone)]
 pub(crate) struct Server {
-    events: mpsc::Sender<Event>,
+    client: Arc<Client>,
 }
 
 impl Server {
@@ -23,26 +23,22 @@ impl Server {
     where
         F: Future<Output = Result<String, RpcError>> + Send + 'static,
     {
-        let (events, received) = mpsc::channel(64);
-        let work: Work = Box::pin(work(Self { events }));
-        Running::new(work, received)
+        let (client, events) = client();
+        let work: Work = Box::pin(work(Self { client }));
+        Running::new(work, events)
     }
 
     /// Tells a number.
     pub(crate) async fn tell(&self, number: u64) {
-        let notice = Notice {
-            method: "notifications/progress",
-            params: Json::of(&json!({ "progress": number })),
-        };
-        self.events.send(Event::Notice(notice)).await.unwrap();
+        let params = Json::of(&json!({ "progress": number }));
+        self.client.tell("notifications/progress", params);
+        // As a server would be, between two messages.
+        tokio::task::yield_now().await;
     }
 
     /// Asks something, and gives what came of it as text.
     pub(crate) async fn ask(&self, question: Question, message: &str) -> String {
-        let (client, asked) = client();
-        let asking = client.ask(question, params(message));
-        let (answer, ()) = tokio::join!(asking, self.pass_on(asked));
-        match answer {
+        match self.client.ask(question, params(message)).await {
             Ok(result) => result.text().to_owned(),
             Err(error) => error.message,
         }
@@ -50,20 +46,15 @@ impl Server {
 
     /// Asks something, and does not wait for the answer.
     pub(crate) async fn ask_in_vain(&self, question: Question, message: &str) {
-        let (client, asked) = client();
         tokio::select! {
-            _ = client.ask(question, params(message)) => {}
-            () = self.pass_on(asked) => {}
+            biased;
+            _ = self.client.ask(question, params(message)) => {}
+            () = tokio::task::yield_now() => {}
         }
-    }
-
-    async fn pass_on(&self, mut asked: mpsc::Receiver<Event>) {
-        let event = asked.recv().await.unwrap();
-        self.events.send(event).await.unwrap();
     }
 }
 
-fn client() -> (Arc<Client>, mpsc::Receiver<Event>) {
+fn client() -> (Arc<Client>, Events) {
     let everything = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
     Client::new(Declared {
         capabilities: Json::of(&everything),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use mcpproxy_gateway::client::{Event, Notice};
+use mcpproxy_gateway::client::{Event, Events, Notice};
 use mcpproxy_wire::rpc::{self, RpcError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Result<String, RpcError>> + S
 /// A request that is worked on.
 pub(crate) struct Running {
     work: Work,
-    events: mpsc::Receiver<Event>,
+    events: Events,
     result: Option<Result<String, RpcError>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn told(notice: &Notice) -> String {
 
 impl Running {
     /// Work that has not begun, and what will reach its client.
-    pub(crate) fn new(work: Work, events: mpsc::Receiver<Event>) -> Self {
+    pub(crate) fn new(work: Work, events: Events) -> Self {
         Self {
             work,
             events,
@@ -82,7 +82,7 @@ impl Running {
     pub(crate) async fn next(&mut self, takes_events: bool) -> Step {
         if self.result.is_none() {
             tokio::select! {
-                Some(event) = self.events.recv(), if takes_events => return Step::Event(event),
+                event = self.events.next(), if takes_events => return Step::Event(event),
                 result = &mut self.work => {
                     self.result = Some(result);
                     // What is done is not asked again, and frees what it holds.
@@ -106,7 +106,7 @@ impl Running {
 
     /// An event that is there already.
     pub(crate) fn queued(&mut self) -> Option<Event> {
-        self.events.try_recv().ok()
+        self.events.queued()
     }
 }
 

@@ -193,7 +193,7 @@ mod tests {
         assert!(refusal.contains(&INVALID_REQUEST.to_string()), "{refusal}");
         assert_eq!(ask("2"), Ok(()));
         // An id that is free again can be used again.
-        drop(events.recv().await);
+        drop(events.next().await);
         while callers.questions().contains_key("1") {
             tokio::task::yield_now().await;
         }

@@ -1,8 +1,10 @@
 //! The client behind a request, and the way back to it while the request is open.
 //!
 //! A server may tell how far it is, write log messages, and ask for what only the client has:
-//! an answer of its user, its model, its folders. All of that travels as [`Event`]s through a
-//! bounded channel to whoever serves the client, and nothing here knows how that one speaks.
+//! an answer of its user, its model, its folders. All of that travels as [`Event`]s to whoever serves
+//! the client, and nothing here knows how that one speaks.
+
+mod events;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,11 +16,11 @@ use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Events that wait to be read. Notices beyond it are dropped, questions wait.
-const WAITING_EVENTS: usize = 64;
+pub use self::events::Events;
+use self::events::Queue;
 
 /// What a client said of itself, with a request or when its session was opened.
 #[derive(Debug, Clone)]
@@ -97,7 +99,7 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct Client {
     declared: Declared,
-    events: mpsc::Sender<Event>,
+    queue: Queue,
     asked: Mutex<Asked>,
 }
 
@@ -116,14 +118,14 @@ struct Open<'a>(&'a Client);
 
 impl Client {
     /// The client of one request, and what reaches it while the request is open.
-    pub fn new(declared: Declared) -> (Arc<Self>, mpsc::Receiver<Event>) {
-        let (events, received) = mpsc::channel(WAITING_EVENTS);
-        let client = Self {
+    pub fn new(declared: Declared) -> (Arc<Self>, Events) {
+        let client = Arc::new(Self {
             declared,
-            events,
+            queue: Queue::default(),
             asked: Mutex::default(),
-        };
-        (Arc::new(client), received)
+        });
+        let events = Events(Arc::clone(&client));
+        (client, events)
     }
 
     /// What it said of itself.
@@ -148,8 +150,9 @@ impl Client {
             answer,
         };
         let gone = || RpcError::new(METHOD_NOT_FOUND, "The client does not wait any more");
-        let sent = self.events.send(Event::Ask(ask)).await;
-        sent.map_err(|_| gone())?;
+        if !self.queue.push(Event::Ask(ask)) {
+            return Err(gone());
+        }
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -177,11 +180,9 @@ impl Client {
         }
     }
 
-    /// Tells the client something.
-    pub(crate) fn tell(&self, method: &'static str, params: Json) {
-        let _ = self
-            .events
-            .try_send(Event::Notice(Notice { method, params }));
+    /// Tells the client something. A notice that finds no room is dropped.
+    pub fn tell(&self, method: &'static str, params: Json) {
+        self.queue.push(Event::Notice(Notice { method, params }));
     }
 
     /// How long the client has been asked in all. A server is not held to account for that time.

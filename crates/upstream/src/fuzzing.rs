@@ -85,17 +85,17 @@ pub async fn hear(bytes: &[u8], way: Way, piece: usize) -> Heard {
         }
     };
     let listening = async {
-        while let Some(event) = events.recv().await {
-            told.extend(take(event));
+        loop {
+            told.extend(take(events.next().await));
         }
     };
     tokio::select! {
         biased;
-        // It ends with the client, which is still here.
+        // It never ends by itself.
         () = listening => {}
         _ = async { tokio::join!(hearing, collecting) } => {}
     }
-    while let Ok(event) = events.try_recv() {
+    while let Some(event) = events.queued() {
         told.extend(take(event));
     }
     drop((waiting, watched));

@@ -56,7 +56,7 @@ mod tests {
         });
         let params = Json::of(&json!({}));
         let answering = tokio::spawn(async move {
-            let Some(Event::Ask(ask)) = events.recv().await else {
+            let Event::Ask(ask) = events.next().await else {
                 panic!("a question");
             };
             tokio::time::sleep(Duration::from_mins(1)).await;

@@ -18,14 +18,14 @@ async fn a_client_is_not_asked_without_end() {
         // The test takes more turns in a row than a task is given otherwise.
         let mut asked = Box::pin(tokio::task::unconstrained(ask()));
         assert!(futures_util::poll!(&mut asked).is_pending());
-        let Some(Event::Ask(question)) = events.recv().await else {
+        let Event::Ask(question) = events.next().await else {
             panic!("not asked");
         };
         open.push(Asking::begin(&peer, question).expect("there is room").0);
         asking.push(asked);
     }
     let refuse = async {
-        let Some(Event::Ask(question)) = events.recv().await else {
+        let Event::Ask(question) = events.next().await else {
             panic!("not asked");
         };
         assert!(Asking::begin(&peer, question).is_none());

@@ -202,11 +202,13 @@ mod tests {
         });
         let answering = tokio::spawn(async move {
             let mut asked = Vec::new();
-            while let Some(Event::Ask(ask)) = events.recv().await {
+            while asked.len() < 2
+                && let Event::Ask(ask) = events.next().await
+            {
                 asked.push(ask.question);
                 ask.answer(Ok(Json::of(&json!({ "n": asked.len() }))));
             }
-            asked
+            (asked, events)
         });
         let result = parse(
             r#"{"resultType":"input_required","requestState":"s","inputRequests":{
@@ -235,8 +237,8 @@ mod tests {
         ] {
             ask(Some(&client), &parse(text)).await.expect_err(text);
         }
-        drop(client);
-        let asked = answering.await.expect("it ends");
+        let (asked, mut events) = answering.await.expect("it ends");
+        assert!(events.queued().is_none(), "nothing else was asked");
         assert_eq!(asked, [Question::Elicitation, Question::Roots]);
     }
 }
