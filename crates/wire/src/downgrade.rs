@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::glance::{Glance, Name};
 use crate::json::Fields;
+use crate::result::{member, without_member};
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
@@ -35,7 +35,7 @@ pub fn result(result: &str) -> Cow<'_, str> {
     if fields.get(STRUCTURED).is_none_or(is_readable) {
         return result;
     }
-    Cow::Owned(without(&fields, STRUCTURED))
+    Cow::Owned(without_member(&fields, STRUCTURED))
 }
 
 /// The result of `tools/list`: a schema of results that is not one of objects is left out.
@@ -53,7 +53,7 @@ pub fn tools(page: &str) -> Cow<'_, str> {
                 return Cow::Borrowed(tool.get());
             }
             is_changed = true;
-            Cow::Owned(without(&fields, SCHEMA))
+            Cow::Owned(without_member(&fields, SCHEMA))
         });
         let kept: Vec<Cow<'_, str>> = kept.collect();
         let members = fields.iter().map(|(name, value)| match name {
@@ -70,19 +70,6 @@ fn is_of_objects(schema: &RawValue) -> bool {
     let fields: Fields<'_> = serde_json::from_str(schema.get()).unwrap_or_default();
     let kind = fields.get("type").map(RawValue::get);
     kind == Some(r#""object""#)
-}
-
-fn without(fields: &Fields<'_>, name: &str) -> String {
-    let kept: Vec<String> = fields
-        .iter()
-        .filter(|(own, _)| *own != name)
-        .map(|(own, value)| member(own, value))
-        .collect();
-    format!("{{{}}}", kept.join(","))
-}
-
-fn member(name: &str, value: &RawValue) -> String {
-    format!("{}:{}", Value::from(name), value.get())
 }
 
 #[cfg(test)]

@@ -163,6 +163,21 @@ pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
     Json::parse(changed).unwrap_or_else(|_| object.clone())
 }
 
+/// An object without the members of this name. All values keep their bytes.
+pub(crate) fn without_member(fields: &Fields<'_>, name: &str) -> String {
+    let kept: Vec<String> = fields
+        .iter()
+        .filter(|(own, _)| *own != name)
+        .map(|(own, value)| member(own, value))
+        .collect();
+    format!("{{{}}}", kept.join(","))
+}
+
+/// One member of an object.
+pub(crate) fn member(name: &str, value: &RawValue) -> String {
+    format!("{}:{}", Value::from(name), value.get())
+}
+
 /// Where a part of a text stands in it.
 fn span(text: &str, part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr() as usize - text.as_ptr() as usize;

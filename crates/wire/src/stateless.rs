@@ -5,14 +5,15 @@ mod streams;
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
 use crate::glance::{Glance, Name};
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
+use crate::result::without_member;
 use crate::revision::{Era, Revision};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
@@ -149,12 +150,7 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
     if fields.get("resultType").is_none() {
         return Cow::Borrowed(result);
     }
-    let kept: Vec<String> = fields
-        .iter()
-        .filter(|(name, _)| *name != "resultType")
-        .map(|(name, value)| format!("{}:{}", Value::from(name), value.get()))
-        .collect();
-    Cow::Owned(format!("{{{}}}", kept.join(",")))
+    Cow::Owned(without_member(&fields, "resultType"))
 }
 
 /// Whether it is plain that a result says, in its first member, that it is complete or asks for input.
