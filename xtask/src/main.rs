@@ -1,7 +1,8 @@
 //! What a contributor runs besides cargo itself: set-up, all checks, a database, fuzzing.
 //!
 //! `steps` is what `cargo xtask test` does, in order; `setup` installs what those steps need; `postgres` runs the
-//! database the tests use; `fuzz` feeds the fuzz targets. `place` knows the folders, `process` starts other programs,
+//! database the tests use; `fuzz` feeds the fuzz targets; `lines` measures the source and `structure` holds it to the
+//! rules of the architecture, both with what `source` reads. `place` knows the folders, `process` starts other programs,
 //! `lock` keeps two runs from disturbing each other. Nothing in here is part of the product, and
 //! nothing is installed outside the build directory, except Debian packages and Rust components that are missing.
 
@@ -12,13 +13,17 @@
 )]
 
 mod fuzz;
+mod lines;
 mod lock;
 mod place;
 mod postgres;
 mod process;
 mod setup;
+mod source;
 mod steps;
+mod structure;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -33,6 +38,8 @@ Usage: cargo xtask <command>
   postgres -- COMMAND…  Run a command with a fresh PostgreSQL, which is gone afterwards, such as one test:
                         `cargo xtask postgres -- cargo test -p mcpproxy-activity postgres`
   fuzz [--seconds N]    Run every fuzz target for N seconds (60 if not given)
+  lines [FOLDER]        Count the product's source lines, tests left out, in this checkout or another
+  structure [FOLDER]    List what breaks the rules for modules and names
   help                  Print this text
 
 Environment:
@@ -59,6 +66,10 @@ fn run(words: &[String]) -> Result<()> {
         ["setup"] => setup::run(&place::Place::find()?),
         ["postgres", command @ ..] => postgres::run(command),
         ["fuzz", options @ ..] => fuzz::run(fuzz::parse_seconds(options)?),
+        ["lines"] => lines::print(&place::root()?),
+        ["lines", folder] => lines::print(Path::new(folder)),
+        ["structure"] => structure::print(&place::root()?),
+        ["structure", folder] => structure::print(Path::new(folder)),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

@@ -24,14 +24,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn find() -> Result<Self> {
-        // A build directory shared by several clones may hold a binary compiled for another one, so the folder that
-        // cargo names at run time counts first.
-        let package = env::var_os("CARGO_MANIFEST_DIR")
-            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = package
-            .parent()
-            .context("the xtask package has no parent folder")?
-            .to_path_buf();
+        let root = root()?;
         let target = target_directory(&root)?;
         let peers = match env::var_os(PEERS_VARIABLE).filter(|value| !value.is_empty()) {
             Some(folder) => std::path::absolute(folder)
@@ -46,6 +39,18 @@ impl Place {
             postgres,
         })
     }
+}
+
+/// Root of the repository.
+pub(crate) fn root() -> Result<PathBuf> {
+    // A build directory shared by several clones may hold a binary compiled for another one, so the folder that
+    // cargo names at run time counts first.
+    let package = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let root = package.parent();
+    Ok(root
+        .context("the xtask package has no parent folder")?
+        .to_path_buf())
 }
 
 fn target_directory(root: &Path) -> Result<PathBuf> {
