@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use mcpproxy_activity::{Caller, End, Kind, Log, Status};
+use mcpproxy_activity::{Caller, Log, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::{Operation, Redactor};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -49,7 +49,7 @@ pub(crate) async fn measure(
     progress: &impl Fn(&str),
 ) -> anyhow::Result<Vec<Durable>> {
     let log = Log::start(&place.options(), Arc::new(Redactor::new([])))?;
-    ensure!(log.keeping().is_strict, "The log is not strict");
+    ensure!(log.policy().is_strict, "The log is not strict");
     let mut disk = Disk::new(place.folder())?;
     let mut levels = Vec::new();
     for callers in CLIENTS {
@@ -127,14 +127,14 @@ async fn write(log: &Log) -> anyhow::Result<[u64; 2]> {
         trace_id: None,
         is_administrator: false,
     });
-    let mut entry = log.open(Kind::ToolCall, &caller, Some(Operation::Write));
-    entry.about("echo", "store");
-    entry.declared(json!({ "operation_type": "write", "reason": "measuring the log" }));
-    entry.arguments(r#"{"text":"hello, this is about as long as a short note"}"#);
-    entry.sending(began + super::DEADLINE).await?;
+    let mut entry = log.open(RecordKind::ToolCall, &caller, Some(Operation::Write));
+    entry.set_tool("echo", "store");
+    entry.set_declared_intent(json!({ "operation_type": "write", "reason": "measuring the log" }));
+    entry.set_arguments(r#"{"text":"hello, this is about as long as a short note"}"#);
+    entry.begin_sending(began + super::DEADLINE).await?;
     let sent = Instant::now();
     entry
-        .close(End {
+        .close(RecordOutcome {
             status: Status::Success,
             error: None,
             response: Some(r#"{"content":[{"type":"text","text":"hello"}]}"#),

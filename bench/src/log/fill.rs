@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use mcpproxy_activity::{Caller, End, Filter, Kind, Log, Status, postgres, sqlite};
-use mcpproxy_activity::{Engine, store::Opened};
+use mcpproxy_activity::{Caller, Filter, Log, RecordKind, RecordOutcome, Status, postgres, sqlite};
+use mcpproxy_activity::{Engine, store::OpenStore};
 use mcpproxy_policy::{Operation, Redactor};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -122,7 +122,7 @@ impl Filling {
     }
 }
 
-fn open(place: &Place) -> anyhow::Result<Opened> {
+fn open(place: &Place) -> anyhow::Result<OpenStore> {
     Ok(match place.engine() {
         Engine::Sqlite => sqlite::open(&place.data_dir().join("state.db"))?,
         Engine::Postgres(url) => postgres::open(&url)?,
@@ -147,13 +147,15 @@ async fn record_read(log: &Log) -> anyhow::Result<()> {
         trace_id: None,
         is_administrator: false,
     });
-    let mut entry = log.open(Kind::ToolCall, &caller, Some(Operation::Read));
-    entry.about("echo", "echo");
-    entry.declared(json!({ "operation_type": "read", "reason": "measuring the log" }));
-    entry.arguments(r#"{"text":"hello, this is about as long as a short question"}"#);
-    entry.sending(Instant::now() + super::DEADLINE).await?;
+    let mut entry = log.open(RecordKind::ToolCall, &caller, Some(Operation::Read));
+    entry.set_tool("echo", "echo");
+    entry.set_declared_intent(json!({ "operation_type": "read", "reason": "measuring the log" }));
+    entry.set_arguments(r#"{"text":"hello, this is about as long as a short question"}"#);
     entry
-        .close(End {
+        .begin_sending(Instant::now() + super::DEADLINE)
+        .await?;
+    entry
+        .close(RecordOutcome {
             status: Status::Success,
             error: None,
             response: Some(r#"{"content":[{"type":"text","text":"hello"}]}"#),

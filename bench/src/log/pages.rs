@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use jiff::SignedDuration;
-use mcpproxy_activity::{Archive, Filter, Page, Status};
+use mcpproxy_activity::{Archive, Filter, RecordPage, Status};
 use mcpproxy_policy::Operation;
 use uuid::Uuid;
 
@@ -116,7 +116,7 @@ async fn ask_for_pages(
     })
 }
 
-fn check(page: &Page, filter: &Filter, before: Option<Uuid>) -> anyhow::Result<()> {
+fn check(page: &RecordPage, filter: &Filter, before: Option<Uuid>) -> anyhow::Result<()> {
     ensure!(page.records.len() <= LIMIT, "a page has too many records");
     let mut last = before;
     for record in &page.records {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use mcpproxy_activity::{Archive, Engine, Keeping, Options, Role};
+use mcpproxy_activity::{Archive, Engine, LogOptions, RecordingPolicy, Role};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
@@ -78,12 +78,12 @@ impl Place {
     }
 
     /// How the product itself would write here, with its defaults.
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> LogOptions {
+        LogOptions {
             data_dir: self.data_dir(),
             engine: self.engine(),
             role: Role::Daemon,
-            keeping: Keeping {
+            policy: RecordingPolicy {
                 max_payload_bytes: 64 * 1024,
                 is_strict: true,
                 retention: Duration::from_hours(90 * 24),

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use mcpproxy_activity::chain::Head;
 use mcpproxy_activity::row::{Cell, Row, no_outcome};
+use mcpproxy_activity::search_terms::{self, SearchTerms};
 use mcpproxy_activity::store::{Change, What};
-use mcpproxy_activity::words::{self, Words};
-use mcpproxy_activity::{Kind, Status};
+use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_policy::Operation;
 use serde_json::json;
 use uuid::Uuid;
@@ -67,7 +67,7 @@ pub(crate) struct Random(u64);
 
 /// What decides the rest of a record.
 struct Draw {
-    kind: Kind,
+    kind: RecordKind,
     status: Status,
     operation: Option<Operation>,
 }
@@ -154,9 +154,9 @@ impl Maker {
             opened,
             closed,
         };
-        let words = row
-            .to_record()
-            .map_or_else(Words::default, |record| words::of_record(&record));
+        let words = row.to_record().map_or_else(SearchTerms::default, |record| {
+            search_terms::of_record(&record)
+        });
         Change {
             what: What::Insert,
             row,
@@ -173,20 +173,20 @@ impl Maker {
         let (kind, status) = match self.random.below(1_000) {
             _ if self.extent.is_seldom(number) => {
                 return Draw {
-                    kind: Kind::ToolCall,
+                    kind: RecordKind::ToolCall,
                     status: Status::InDoubt,
                     operation: Some(Operation::Write),
                 };
             }
-            0..20 => (Kind::PolicyDecision, Status::Blocked),
-            20..30 => (Kind::ToolCall, Status::Error),
-            30..80 => (Kind::Discovery, Status::Success),
-            _ => (Kind::ToolCall, Status::Success),
+            0..20 => (RecordKind::PolicyDecision, Status::Blocked),
+            20..30 => (RecordKind::ToolCall, Status::Error),
+            30..80 => (RecordKind::Discovery, Status::Success),
+            _ => (RecordKind::ToolCall, Status::Success),
         };
         Draw {
             kind,
             status,
-            operation: (kind != Kind::Discovery).then_some(operation),
+            operation: (kind != RecordKind::Discovery).then_some(operation),
         }
     }
 
@@ -277,7 +277,7 @@ impl Maker {
         )
     }
 
-    /// Words up to so many bytes, some far more often than others.
+    /// SearchTerms up to so many bytes, some far more often than others.
     fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         while text.len() < bytes {
@@ -307,7 +307,7 @@ pub(crate) fn session_name(number: u64) -> String {
     format!("0198f3c2-7a51-7d3e-9b42-{:012}", number % SESSIONS)
 }
 
-/// Words of two or three syllables, none of which is a word that is searched for.
+/// SearchTerms of two or three syllables, none of which is a word that is searched for.
 fn vocabulary() -> Vec<String> {
     const SYLLABLES: [&str; 12] = [
         "ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "ta", "ve",

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::chain_files::ChainFiles;
 use crate::filter::{Filter, moment_of};
-use crate::heads::Heads;
 use crate::record::Record;
-use crate::store::{Page, Store, StoreError};
-use crate::summary::{Summary, Tally};
-use crate::tail::{Position, Tail};
-use crate::verify::{self, Verdict};
+use crate::store::{RecordPage, Store, StoreError};
+use crate::summary::{RecordSummary, Tally};
+use crate::tail::{LogPosition, LogTail};
+use crate::verify::{self, LogVerdict};
 use crate::{postgres, sqlite};
 
 /// The name of the database in the data directory.
@@ -31,7 +31,7 @@ pub enum Engine {
 #[derive(Clone)]
 pub struct Archive {
     store: Arc<dyn Store>,
-    heads: Heads,
+    heads: ChainFiles,
     /// Whether every chain of the store has its file here.
     has_all_heads: bool,
 }
@@ -43,10 +43,10 @@ impl Archive {
             Engine::Sqlite => sqlite::open_for_reading(&database(data_dir))?,
             Engine::Postgres(url) => postgres::open(url)?.store,
         };
-        Ok(Self::new(store, Heads::new(data_dir), engine))
+        Ok(Self::new(store, ChainFiles::new(data_dir), engine))
     }
 
-    pub(crate) fn new(store: Arc<dyn Store>, heads: Heads, engine: &Engine) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, heads: ChainFiles, engine: &Engine) -> Self {
         Self {
             store,
             heads,
@@ -61,7 +61,7 @@ impl Archive {
         filter: &Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<RecordPage, StoreError> {
         self.store.page(filter, before, limit).await
     }
 
@@ -76,8 +76,8 @@ impl Archive {
     }
 
     /// Counts by server, tool, intent and status.
-    pub async fn summary(&self, filter: &Filter) -> Result<Summary, StoreError> {
-        Ok(Summary::of(&self.store.tally(filter).await?))
+    pub async fn summary(&self, filter: &Filter) -> Result<RecordSummary, StoreError> {
+        Ok(RecordSummary::of(&self.store.tally(filter).await?))
     }
 
     /// How many records agree in server, tool, intent and status, for each such combination.
@@ -96,16 +96,16 @@ impl Archive {
     }
 
     /// Checks every chain. `progress` is told how many links of how many were checked.
-    pub async fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verdict, StoreError> {
+    pub async fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LogVerdict, StoreError> {
         verify::verify(&*self.store, &self.heads, self.has_all_heads, progress).await
     }
 
     /// Follows the log from a position, or from now on.
-    pub async fn follow(&self, position: Option<Position>) -> Result<Tail, StoreError> {
+    pub async fn follow(&self, position: Option<LogPosition>) -> Result<LogTail, StoreError> {
         let store = Arc::clone(&self.store);
         match position {
-            Some(position) => Ok(Tail::after(store, position)),
-            None => Tail::from_now(store).await,
+            Some(position) => Ok(LogTail::after(store, position)),
+            None => LogTail::from_now(store).await,
         }
     }
 

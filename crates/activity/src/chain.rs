@@ -10,7 +10,7 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::record::{Hash, Link};
+use crate::record::{ChainLink, Hash};
 use crate::row::Cell;
 
 const LABEL: &[u8] = b"mcpproxy activity 1\n";
@@ -32,7 +32,7 @@ impl Head {
     };
 
     /// The next link, for a record that is written before its call is sent.
-    pub fn open(&mut self, chain: Uuid, request: &[Cell]) -> Link {
+    pub fn open(&mut self, chain: Uuid, request: &[Cell]) -> ChainLink {
         let (seq, prev_hash) = (self.seq + 1, self.hash);
         self.advance(seq, prev_hash, opened_hash(chain, seq, prev_hash, request))
     }
@@ -43,16 +43,16 @@ impl Head {
         chain: Uuid,
         request: &[Cell],
         outcome: &[Cell],
-        opened: Option<&Link>,
-    ) -> Link {
+        opened: Option<&ChainLink>,
+    ) -> ChainLink {
         let (seq, prev_hash) = (self.seq + 1, self.hash);
         let hash = closed_hash(chain, seq, prev_hash, request, outcome, opened);
         self.advance(seq, prev_hash, hash)
     }
 
-    fn advance(&mut self, seq: i64, prev_hash: Hash, hash: Hash) -> Link {
+    fn advance(&mut self, seq: i64, prev_hash: Hash, hash: Hash) -> ChainLink {
         *self = Self { seq, hash };
-        Link {
+        ChainLink {
             seq,
             prev_hash,
             hash,
@@ -76,7 +76,7 @@ pub fn closed_hash(
     prev_hash: Hash,
     request: &[Cell],
     outcome: &[Cell],
-    opened: Option<&Link>,
+    opened: Option<&ChainLink>,
 ) -> Hash {
     let mut hasher = begin(b'c', chain, seq, prev_hash);
     for cell in request.iter().chain(outcome) {

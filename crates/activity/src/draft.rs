@@ -9,9 +9,9 @@ use mcpproxy_policy::{Operation, OwnSecrets, Redactor, Sensitivity, Warning};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::record::{Caller, Kind, Status};
+use crate::record::{Caller, RecordKind, Status};
 use crate::row::Cell;
-use crate::words::{self, Words, prefix};
+use crate::search_terms::{self, SearchTerms, prefix};
 
 /// How much more of a text is looked at than is kept, so that a secret that the cut goes through
 /// is hidden whole.
@@ -22,16 +22,16 @@ const MARGIN: usize = 16 * 1024;
 pub(crate) struct Draft {
     pub(crate) id: Uuid,
     pub(crate) request_id: Uuid,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RecordKind,
     pub(crate) caller: Arc<Caller>,
     pub(crate) operation: Option<Operation>,
     pub(crate) server: Option<String>,
     pub(crate) tool: Option<String>,
     pub(crate) intent: Option<Value>,
     pub(crate) sensitivity: Option<Sensitivity>,
-    pub(crate) arguments: Option<Kept>,
+    pub(crate) arguments: Option<Excerpt>,
     pub(crate) details: Map<String, Value>,
-    pub(crate) hiding: Hiding,
+    pub(crate) redaction: Redaction,
 }
 
 /// What came of it.
@@ -40,7 +40,7 @@ pub(crate) struct Ending {
     pub(crate) status: Status,
     /// How long it took; nothing for what happened at one moment.
     pub(crate) duration: Option<Duration>,
-    pub(crate) response: Option<Kept>,
+    pub(crate) response: Option<Excerpt>,
     pub(crate) error: Option<(String, String)>,
     pub(crate) warnings: Vec<Warning>,
     /// Values that must not be kept, those included that only the result has shown to be secret.
@@ -49,14 +49,14 @@ pub(crate) struct Ending {
 
 /// The beginning of a text that was sent or came back.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct Excerpt {
     text: String,
     size: u64,
 }
 
 /// What must not be kept, and how much may be.
 #[derive(Debug, Clone)]
-pub(crate) struct Hiding {
+pub(crate) struct Redaction {
     pub(crate) redactor: Arc<Redactor>,
     /// The values of secret fields of this one call.
     pub(crate) own: OwnSecrets,
@@ -70,12 +70,12 @@ pub(crate) struct Prepared {
     pub(crate) id: Uuid,
     pub(crate) request: Arc<[Cell]>,
     reason: Option<String>,
-    hiding: Hiding,
+    redaction: Redaction,
 }
 
-// === impl Kept ===
+// === impl Excerpt ===
 
-impl Kept {
+impl Excerpt {
     /// As much of a text as matters for what will be kept of it.
     pub(crate) fn of(text: &str, limit: usize) -> Self {
         Self {
@@ -103,21 +103,21 @@ impl Kept {
 impl Draft {
     /// How many bytes it takes while it waits.
     pub(crate) fn weight(&self) -> usize {
-        self.arguments.as_ref().map_or(0, Kept::weight)
+        self.arguments.as_ref().map_or(0, Excerpt::weight)
     }
 
     /// The cells of its row. The one place where what agents sent becomes what is kept.
     pub(crate) fn prepare(&self) -> Prepared {
-        let hiding = &self.hiding;
+        let redaction = &self.redaction;
         let clean =
-            |text: &Option<String>| Cell::from(text.as_deref().map(|text| hiding.text(text)));
-        let [arguments, arguments_size, arguments_cut] = hiding.payload(self.arguments.as_ref());
-        let metadata = hiding.json(&self.metadata());
+            |text: &Option<String>| Cell::from(text.as_deref().map(|text| redaction.text(text)));
+        let [arguments, arguments_size, arguments_cut] = redaction.payload(self.arguments.as_ref());
+        let metadata = redaction.json(&self.metadata());
         let reason = self
             .intent
             .as_ref()
             .and_then(|intent| intent["reason"].as_str());
-        let reason = reason.map(|reason| hiding.text(reason));
+        let reason = reason.map(|reason| redaction.text(reason));
         let request = [
             self.id.into(),
             self.request_id.into(),
@@ -141,7 +141,7 @@ impl Draft {
             id: self.id,
             request: Arc::new(request),
             reason,
-            hiding: hiding.clone(),
+            redaction: redaction.clone(),
         }
     }
 
@@ -170,18 +170,21 @@ impl Draft {
 impl Prepared {
     /// The cells of an outcome.
     pub(crate) fn outcome(&self, ending: &Ending) -> Vec<Cell> {
-        let hiding = &Hiding {
+        let redaction = &Redaction {
             own: ending.own.clone(),
-            ..self.hiding.clone()
+            ..self.redaction.clone()
         };
-        let [response, response_size, response_cut] = hiding.payload(ending.response.as_ref());
+        let [response, response_size, response_cut] = redaction.payload(ending.response.as_ref());
         let (code, message) = match &ending.error {
-            Some((code, message)) => (Cell::from(code.as_str()), Cell::from(hiding.text(message))),
+            Some((code, message)) => (
+                Cell::from(code.as_str()),
+                Cell::from(redaction.text(message)),
+            ),
             None => (Cell::Null, Cell::Null),
         };
         let warnings = match ending.warnings.as_slice() {
             [] => Cell::Null,
-            warnings => hiding.json(&json!(warnings).to_string()).into(),
+            warnings => redaction.json(&json!(warnings).to_string()).into(),
         };
         let microseconds = |duration: Duration| i64::try_from(duration.as_micros());
         let duration = ending.duration.map(microseconds);
@@ -199,20 +202,20 @@ impl Prepared {
     }
 
     /// The words the record is found by, those of its outcome included.
-    pub(crate) fn words(&self, outcome: &[Cell]) -> Words {
+    pub(crate) fn words(&self, outcome: &[Cell]) -> SearchTerms {
         let [.., server, tool, _, _, _, _, arguments, _, _, _] = &*self.request else {
-            return Words::default();
+            return SearchTerms::default();
         };
         let mut cells = vec![server, tool];
         cells.extend(outcome.get(5..7).into_iter().flatten());
         cells.push(arguments);
-        words::of_cells(self.reason.as_deref(), &cells)
+        search_terms::of_cells(self.reason.as_deref(), &cells)
     }
 }
 
-// === impl Hiding ===
+// === impl Redaction ===
 
-impl Hiding {
+impl Redaction {
     fn text(&self, text: &str) -> String {
         storable(or_nothing(|| {
             self.redactor.text(text, &self.own).into_owned()
@@ -226,7 +229,7 @@ impl Hiding {
     }
 
     /// The three cells of a payload: the text, its size, and whether it was cut.
-    fn payload(&self, kept: Option<&Kept>) -> [Cell; 3] {
+    fn payload(&self, kept: Option<&Excerpt>) -> [Cell; 3] {
         let Some(kept) = kept else {
             return [Cell::Null, Cell::Null, Cell::Null];
         };

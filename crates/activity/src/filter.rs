@@ -4,15 +4,15 @@ use jiff::{Span, Timestamp, civil, tz::TimeZone};
 use mcpproxy_policy::{Operation, Sensitivity};
 use uuid::Uuid;
 
-use crate::record::{Kind, Record, Status};
+use crate::record::{Record, RecordKind, Status};
 use crate::row::Cell;
-use crate::words;
+use crate::search_terms;
 
 /// Which records are asked for; what is not set does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// What kind of thing happened.
-    pub kind: Option<Kind>,
+    pub kind: Option<RecordKind>,
     /// The server it was about.
     pub server: Option<String>,
     /// The tool it was about.
@@ -83,7 +83,7 @@ impl Filter {
     pub fn set(&mut self, name: &str, value: &str, now: Timestamp) -> Result<(), FilterError> {
         let owned = || Some(value.to_owned());
         match name {
-            "type" => self.kind = Some(word(name, value, Kind::ALL, Kind::as_str)?),
+            "type" => self.kind = Some(word(name, value, RecordKind::ALL, RecordKind::as_str)?),
             "server" => self.server = owned(),
             "tool" => self.tool = owned(),
             "status" => self.status = Some(word(name, value, Status::ALL, Status::as_str)?),
@@ -138,7 +138,7 @@ impl Filter {
             words: self
                 .text
                 .as_deref()
-                .map(words::of_query)
+                .map(search_terms::of_query)
                 .unwrap_or_default(),
         }
     }
@@ -149,7 +149,7 @@ impl Filter {
             wanted.is_none() || wanted == found
         }
         let conditions = self.conditions();
-        let found = words::of_record(record);
+        let found = search_terms::of_record(record);
         same(self.kind.as_ref(), Some(&record.kind))
             && same(self.server.as_ref(), record.server_name.as_ref())
             && same(self.tool.as_ref(), record.tool_name.as_ref())
@@ -239,7 +239,7 @@ fn read_time(name: &str, value: &str, now: Timestamp) -> Result<Timestamp, Filte
 }
 
 fn read_text(name: &str, value: &str) -> Result<String, FilterError> {
-    if words::of_query(value).is_empty() {
+    if search_terms::of_query(value).is_empty() {
         return Err(refused(
             name,
             value,

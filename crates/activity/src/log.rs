@@ -12,18 +12,18 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::archive::{Archive, Engine, database};
-use crate::draft::{Draft, Ending, Hiding};
-use crate::entry::Entry;
-use crate::heads::{Heads, Role};
-use crate::queue::{Ack, Queue, Room, Work, too_slow};
-use crate::record::{Caller, Kind, Status};
-use crate::store::{Opened, StoreError};
+use crate::chain_files::{ChainFiles, Role};
+use crate::draft::{Draft, Ending, Redaction};
+use crate::open_record::OpenRecord;
+use crate::queue::{Ack, Room, Work, WriteQueue, too_slow};
+use crate::record::{Caller, RecordKind, Status};
+use crate::store::{OpenStore, StoreError};
 use crate::writer::Writer;
 use crate::{postgres, sqlite};
 
 /// Where and how records are kept.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LogOptions {
     /// The folder of all state.
     pub data_dir: PathBuf,
     /// Where records are kept.
@@ -31,12 +31,12 @@ pub struct Options {
     /// Who writes.
     pub role: Role,
     /// What can change while the gateway runs.
-    pub keeping: Keeping,
+    pub policy: RecordingPolicy,
 }
 
 /// What is kept of a record, for how long, and what a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeping {
+pub struct RecordingPolicy {
     /// How many bytes of arguments and of a response are kept.
     pub max_payload_bytes: usize,
     /// Whether a call that writes waits until it is on disk.
@@ -49,13 +49,13 @@ pub struct Keeping {
 
 /// The log, shared by everything that records something.
 #[derive(Clone)]
-pub struct Log(Arc<Shared>);
+pub struct Log(Arc<LogState>);
 
-struct Shared {
-    queue: Arc<Queue>,
+struct LogState {
+    queue: Arc<WriteQueue>,
     archive: Archive,
     engine: Engine,
-    keeping: RwLock<Keeping>,
+    policy: RwLock<RecordingPolicy>,
     redactor: RwLock<Arc<Redactor>>,
     counts: CountsCell,
     /// Calls on record that still wait for their outcome.
@@ -81,7 +81,7 @@ struct CountsCell([AtomicU64; 4]);
 
 /// How the log is.
 #[derive(Debug, Clone, Serialize)]
-pub struct Health {
+pub struct LogHealth {
     /// The engine: `sqlite` or `postgres`.
     pub store: &'static str,
     /// Why nothing can be written, while that is so.
@@ -94,9 +94,9 @@ pub struct Health {
 
 /// Something that happened without being asked for.
 #[derive(Debug, Clone)]
-pub struct Note {
+pub struct LogEvent {
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The server it is about.
     pub server: Option<String>,
     /// The tool it is about.
@@ -112,36 +112,36 @@ pub struct Note {
 impl Log {
     /// Opens the log and starts its writer. A store that does not answer is tried again; one that
     /// cannot be used stops the start.
-    pub fn start(options: &Options, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
+    pub fn start(options: &LogOptions, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
         let opened = open(&options.data_dir, &options.engine)?;
         Self::start_on(opened, options, redactor)
     }
 
     /// The same on a store that is already open.
     pub fn start_on(
-        opened: Opened,
-        options: &Options,
+        opened: OpenStore,
+        options: &LogOptions,
         redactor: Arc<Redactor>,
     ) -> Result<Self, StoreError> {
-        let heads = Heads::new(&options.data_dir);
-        let queue = Arc::new(Queue::new());
-        let hiding = Hiding {
+        let heads = ChainFiles::new(&options.data_dir);
+        let queue = Arc::new(WriteQueue::new());
+        let redaction = Redaction {
             redactor: Arc::clone(&redactor),
             own: OwnSecrets::none(),
-            limit: options.keeping.max_payload_bytes,
+            limit: options.policy.max_payload_bytes,
         };
         let end = Writer::start(
             Arc::clone(&queue),
             opened.journal,
             heads.clone(),
             options.role,
-            hiding,
+            redaction,
         )?;
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(LogState {
             queue,
             archive: Archive::new(opened.store, heads, &options.engine),
             engine: options.engine.clone(),
-            keeping: RwLock::new(options.keeping),
+            policy: RwLock::new(options.policy),
             redactor: RwLock::new(redactor),
             counts: CountsCell::default(),
             under_way: AtomicU64::new(0),
@@ -150,7 +150,12 @@ impl Log {
     }
 
     /// Opens the record of a request.
-    pub fn open(&self, kind: Kind, caller: &Arc<Caller>, operation: Option<Operation>) -> Entry {
+    pub fn open(
+        &self,
+        kind: RecordKind,
+        caller: &Arc<Caller>,
+        operation: Option<Operation>,
+    ) -> OpenRecord {
         let draft = Draft {
             id: Uuid::now_v7(),
             request_id: Uuid::now_v7(),
@@ -164,24 +169,24 @@ impl Log {
             sensitivity: operation.map(|_| mcpproxy_policy::Sensitivity::Unknown),
             arguments: None,
             details: Map::new(),
-            hiding: self.hiding(),
+            redaction: self.redaction(),
         };
-        Entry::new(self.clone(), draft)
+        OpenRecord::new(self.clone(), draft)
     }
 
     /// Records something that happened without being asked for.
-    pub fn note(&self, note: Note) {
+    pub fn record(&self, event: LogEvent) {
         let Some(room) = self.queue().room_now(0) else {
             return self.queue().count_unrecorded();
         };
-        self.push_note(note, room, None);
+        self.push_event(event, room, None);
     }
 
     /// The same, and waits until it is on disk.
-    pub(crate) async fn note_durably(&self, note: Note) -> Result<(), StoreError> {
+    pub(crate) async fn record_durably(&self, event: LogEvent) -> Result<(), StoreError> {
         let room = self.queue().room(0, patience()).await?;
         let (ack, acknowledged) = oneshot::channel();
-        self.push_note(note, room, Some(ack));
+        self.push_event(event, room, Some(ack));
         let written = tokio::time::timeout_at(patience().into(), acknowledged).await;
         written.map_or_else(
             |_| Err(too_slow()),
@@ -189,26 +194,26 @@ impl Log {
         )
     }
 
-    fn push_note(&self, note: Note, room: Room, ack: Option<Ack>) {
+    fn push_event(&self, event: LogEvent, room: Room, ack: Option<Ack>) {
         let draft = Draft {
             id: Uuid::now_v7(),
             request_id: Uuid::now_v7(),
-            kind: note.kind,
+            kind: event.kind,
             caller: Arc::default(),
             operation: None,
-            server: note.server,
-            tool: note.tool,
+            server: event.server,
+            tool: event.tool,
             intent: None,
             sensitivity: None,
             arguments: None,
-            details: note.details,
-            hiding: self.hiding(),
+            details: event.details,
+            redaction: self.redaction(),
         };
         let ending = Ending {
-            status: note.status,
+            status: event.status,
             duration: None,
             response: None,
-            error: note.error,
+            error: event.error,
             warnings: Vec::new(),
             own: OwnSecrets::none(),
         };
@@ -243,8 +248,8 @@ impl Log {
     }
 
     /// How the log is.
-    pub fn health(&self) -> Health {
-        Health {
+    pub fn health(&self) -> LogHealth {
+        LogHealth {
             store: match self.0.engine {
                 Engine::Sqlite => "sqlite",
                 Engine::Postgres(_) => "postgres",
@@ -256,16 +261,16 @@ impl Log {
     }
 
     /// What is kept from now on.
-    pub fn keep(&self, keeping: Keeping) {
+    pub fn set_policy(&self, policy: RecordingPolicy) {
         *self
             .0
-            .keeping
+            .policy
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = keeping;
+            .unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
     /// What is hidden from now on.
-    pub fn hide(&self, redactor: Arc<Redactor>) {
+    pub fn set_redactor(&self, redactor: Arc<Redactor>) {
         *self
             .0
             .redactor
@@ -274,12 +279,8 @@ impl Log {
     }
 
     /// What is kept, for how long, and what a call waits for.
-    pub fn keeping(&self) -> Keeping {
-        *self
-            .0
-            .keeping
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub fn policy(&self) -> RecordingPolicy {
+        *self.0.policy.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes what waits and ends the chain in order.
@@ -293,7 +294,7 @@ impl Log {
         }
     }
 
-    pub(crate) fn queue(&self) -> &Queue {
+    pub(crate) fn queue(&self) -> &WriteQueue {
         &self.0.queue
     }
 
@@ -309,17 +310,17 @@ impl Log {
         }
     }
 
-    fn hiding(&self) -> Hiding {
+    fn redaction(&self) -> Redaction {
         let redactor = self.0.redactor.read();
-        Hiding {
+        Redaction {
             redactor: Arc::clone(&redactor.unwrap_or_else(PoisonError::into_inner)),
             own: OwnSecrets::none(),
-            limit: self.keeping().max_payload_bytes,
+            limit: self.policy().max_payload_bytes,
         }
     }
 }
 
-fn open(data_dir: &Path, engine: &Engine) -> Result<Opened, StoreError> {
+fn open(data_dir: &Path, engine: &Engine) -> Result<OpenStore, StoreError> {
     match engine {
         Engine::Sqlite => sqlite::open(&database(data_dir)),
         Engine::Postgres(url) => postgres::open(url),

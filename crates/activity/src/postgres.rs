@@ -19,12 +19,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::store::{Opened, StoreError};
+use crate::store::{OpenStore, StoreError};
 
 /// Opens the store that a `postgres://` URL names. Nothing is connected yet.
-pub fn open(url: &str) -> Result<Opened, StoreError> {
+pub fn open(url: &str) -> Result<OpenStore, StoreError> {
     let address = address::read(url)?;
-    Ok(Opened {
+    Ok(OpenStore {
         journal: Box::new(journal::PostgresJournal::new(address.clone())?),
         store: Arc::new(store::PostgresStore::new(address)?),
     })

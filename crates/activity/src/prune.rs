@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::filter::first_id_at;
-use crate::log::{Log, Note};
+use crate::log::{Log, LogEvent};
 use crate::queue::Work;
-use crate::record::{Hash, Kind, Status};
+use crate::record::{Hash, RecordKind, Status};
 use crate::store::StoreError;
 use crate::verify::{CHECKPOINTS, pruned};
 
@@ -62,9 +62,9 @@ impl Log {
 
     /// The first id that is kept.
     async fn cutoff(&self, now: Timestamp) -> Result<Option<Uuid>, StoreError> {
-        let keeping = self.keeping();
-        let by_age = now.checked_sub(keeping.retention).ok().map(first_id_at);
-        let by_count = match keeping.max_records {
+        let policy = self.policy();
+        let by_age = now.checked_sub(policy.retention).ok().map(first_id_at);
+        let by_count = match policy.max_records {
             Some(most) => self.archive().store().nth_newest(most).await?,
             None => None,
         };
@@ -116,8 +116,8 @@ impl Log {
         let mut details = Map::new();
         details.insert("event".to_owned(), json!("checkpoint"));
         details.insert(CHECKPOINTS.to_owned(), listed.into());
-        self.note_durably(Note {
-            kind: Kind::System,
+        self.record_durably(LogEvent {
+            kind: RecordKind::System,
             server: None,
             tool: None,
             status: Status::Success,

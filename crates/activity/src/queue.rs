@@ -57,8 +57,8 @@ pub(crate) enum Work {
 }
 
 /// What the writer and everybody who records something share.
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(crate) struct WriteQueue {
+    waiting: Mutex<QueuedWork>,
     wake: Condvar,
     room: Arc<Semaphore>,
     is_failing: AtomicBool,
@@ -72,7 +72,7 @@ pub(crate) struct Queue {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedWork {
     work: VecDeque<Work>,
     since: Option<Instant>,
     is_urgent: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Batch {
     pub(crate) is_last: bool,
 }
 
-impl Queue {
+impl WriteQueue {
     pub(crate) fn new() -> Self {
         Self {
             waiting: Mutex::default(),
@@ -220,7 +220,7 @@ impl Queue {
         self.commits.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueuedWork> {
         // Nobody leaves the list half changed, so a poisoned lock is still good.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

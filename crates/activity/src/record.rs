@@ -40,7 +40,7 @@ macro_rules! words {
 
 words! {
     /// What kind of thing happened.
-    Kind {
+    RecordKind {
         /// A call that went to its server.
         ToolCall = "tool_call",
         /// A call that was refused.
@@ -103,7 +103,7 @@ pub struct Payload {
 
 /// Why something did not work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct RecordError {
     /// What programs match on.
     pub code: String,
     /// What happened.
@@ -112,7 +112,7 @@ pub struct Fault {
 
 /// A place in a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainLink {
     /// Its number in the chain, from one.
     pub seq: i64,
     /// The hash of the link before it; zeros for the first.
@@ -139,7 +139,7 @@ pub struct Record {
     /// The trace the request belongs to.
     pub trace_id: Option<String>,
     /// What kind of thing happened.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// When it began.
     pub timestamp: Timestamp,
     /// How long it took, in microseconds; not known of what is in doubt.
@@ -163,7 +163,7 @@ pub struct Record {
     /// What came back.
     pub response: Option<Payload>,
     /// Why it did not work.
-    pub error: Option<Fault>,
+    pub error: Option<RecordError>,
     /// What the caller was warned about, as a JSON list.
     pub warnings: Value,
     /// The intent as declared, the variant, the client, and what else there is to say.
@@ -171,9 +171,9 @@ pub struct Record {
     /// The chain it is in.
     pub chain: Uuid,
     /// Its place from before the call was sent, if it was written then.
-    pub opened: Option<Link>,
+    pub opened: Option<ChainLink>,
     /// Its place; nothing while the outcome is not there.
-    pub closed: Option<Link>,
+    pub closed: Option<ChainLink>,
 }
 
 impl Record {
@@ -183,7 +183,7 @@ impl Record {
     }
 
     /// The place in the chain that a reader sees.
-    pub fn link(&self) -> Option<&Link> {
+    pub fn link(&self) -> Option<&ChainLink> {
         self.closed.as_ref().or(self.opened.as_ref())
     }
 
@@ -249,7 +249,7 @@ struct Shown<'a> {
     session_id: Option<&'a str>,
     trace_id: Option<&'a str>,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: RecordKind,
     timestamp: String,
     duration_ms: Option<f64>,
     server_name: Option<&'a str>,
@@ -266,7 +266,7 @@ struct Shown<'a> {
     response: Option<Value>,
     response_size: Option<u64>,
     response_truncated: bool,
-    error: Option<&'a Fault>,
+    error: Option<&'a RecordError>,
     warnings: &'a Value,
     metadata: &'a Map<String, Value>,
     chain: Uuid,

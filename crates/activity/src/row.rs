@@ -10,11 +10,11 @@ use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::record::{Fault, Hash, Kind, Link, Payload, Record, Status};
+use crate::record::{ChainLink, Hash, Payload, Record, RecordError, RecordKind, Status};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
+pub enum ColumnType {
     /// A UUID, 16 bytes.
     Uuid,
     /// Text.
@@ -29,44 +29,44 @@ pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
-    pub of: Type,
+    pub of: ColumnType,
 }
 
-const fn column(name: &'static str, of: Type) -> Column {
+const fn column(name: &'static str, of: ColumnType) -> Column {
     Column { name, of }
 }
 
 /// What is known before a call is sent; it never changes afterwards.
 pub const REQUEST: [Column; 17] = [
-    column("id", Type::Uuid),
-    column("request_id", Type::Uuid),
-    column("parent_id", Type::Uuid),
-    column("session_id", Type::Text),
-    column("trace_id", Type::Text),
-    column("type", Type::Text),
-    column("timestamp", Type::Int),
-    column("server_name", Type::Text),
-    column("tool_name", Type::Text),
-    column("tool_variant", Type::Text),
-    column("intent_type", Type::Text),
-    column("sensitivity", Type::Text),
-    column("agent", Type::Text),
-    column("arguments", Type::Text),
-    column("arguments_size", Type::Int),
-    column("arguments_cut", Type::Int),
-    column("metadata", Type::Text),
+    column("id", ColumnType::Uuid),
+    column("request_id", ColumnType::Uuid),
+    column("parent_id", ColumnType::Uuid),
+    column("session_id", ColumnType::Text),
+    column("trace_id", ColumnType::Text),
+    column("type", ColumnType::Text),
+    column("timestamp", ColumnType::Int),
+    column("server_name", ColumnType::Text),
+    column("tool_name", ColumnType::Text),
+    column("tool_variant", ColumnType::Text),
+    column("intent_type", ColumnType::Text),
+    column("sensitivity", ColumnType::Text),
+    column("agent", ColumnType::Text),
+    column("arguments", ColumnType::Text),
+    column("arguments_size", ColumnType::Int),
+    column("arguments_cut", ColumnType::Int),
+    column("metadata", ColumnType::Text),
 ];
 
 /// What came of it.
 pub const OUTCOME: [Column; 8] = [
-    column("status", Type::Text),
-    column("duration_us", Type::Int),
-    column("response", Type::Text),
-    column("response_size", Type::Int),
-    column("response_cut", Type::Int),
-    column("error_code", Type::Text),
-    column("error_message", Type::Text),
-    column("warnings", Type::Text),
+    column("status", ColumnType::Text),
+    column("duration_us", ColumnType::Int),
+    column("response", ColumnType::Text),
+    column("response_size", ColumnType::Int),
+    column("response_cut", ColumnType::Int),
+    column("error_code", ColumnType::Text),
+    column("error_message", ColumnType::Text),
+    column("warnings", ColumnType::Text),
 ];
 
 /// One value of a row.
@@ -92,9 +92,9 @@ pub struct Row {
     /// The chain it is in.
     pub chain: Uuid,
     /// Its place from before the call was sent.
-    pub opened: Option<Link>,
+    pub opened: Option<ChainLink>,
     /// Its place with the outcome.
-    pub closed: Option<Link>,
+    pub closed: Option<ChainLink>,
 }
 
 /// What is stored of an outcome that nobody has seen.
@@ -155,7 +155,7 @@ impl Row {
             parent_id: parent_id.uuid(),
             session_id: session_id.owned(),
             trace_id: trace_id.owned(),
-            kind: Kind::parse(kind.text()?)?,
+            kind: RecordKind::parse(kind.text()?)?,
             timestamp: Timestamp::from_millisecond(timestamp.int()?).ok()?,
             duration_us: duration_us.int(),
             server_name: server_name.owned(),
@@ -167,7 +167,7 @@ impl Row {
             status: Status::parse(status.text()?)?,
             arguments: payload(arguments, arguments_size, arguments_cut),
             response: payload(response, response_size, response_cut),
-            error: error_code.owned().map(|code| Fault {
+            error: error_code.owned().map(|code| RecordError {
                 code,
                 message: error_message.owned().unwrap_or_default(),
             }),
@@ -264,12 +264,12 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 }
 
 /// A place in a chain from the three columns that keep it.
-pub fn link(seq: &Cell, prev_hash: &Cell, hash: &Cell) -> Option<Link> {
+pub fn link(seq: &Cell, prev_hash: &Cell, hash: &Cell) -> Option<ChainLink> {
     let bytes = |cell: &Cell| match cell {
         Cell::Bytes(bytes) => Hash::from_bytes(bytes),
         _ => None,
     };
-    Some(Link {
+    Some(ChainLink {
         seq: seq.int()?,
         // A hash that is no hash cannot match; zeros say so without hiding the row.
         prev_hash: bytes(prev_hash).unwrap_or_default(),

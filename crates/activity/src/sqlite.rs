@@ -19,11 +19,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::connection::Missing;
-use crate::store::{Opened, Store, StoreError};
+use crate::store::{OpenStore, Store, StoreError};
 
 /// Opens the file for reading and writing; makes it where it is not there yet.
-pub fn open(path: &Path) -> Result<Opened, StoreError> {
-    Ok(Opened {
+pub fn open(path: &Path) -> Result<OpenStore, StoreError> {
+    Ok(OpenStore {
         journal: Box::new(journal::SqliteJournal::open(path)?),
         store: Arc::new(store::SqliteStore::new(path, Missing::IsFault)),
     })

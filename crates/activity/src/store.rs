@@ -12,8 +12,8 @@ use crate::chain::Head;
 use crate::filter::Filter;
 use crate::record::{Hash, Record};
 use crate::row::Row;
+use crate::search_terms::SearchTerms;
 use crate::summary::Tally;
-use crate::words::Words;
 
 /// Why a store did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub struct Change {
     /// The row as it has to be afterwards.
     pub row: Row,
     /// The words it is found by, where they are new.
-    pub words: Option<Words>,
+    pub words: Option<SearchTerms>,
 }
 
 /// What to do with a row.
@@ -72,7 +72,7 @@ pub trait Store: Send + Sync {
         filter: &'a Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Page, StoreError>>;
+    ) -> BoxFuture<'a, Result<RecordPage, StoreError>>;
 
     /// One record.
     fn find(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, StoreError>>;
@@ -106,7 +106,7 @@ pub trait Store: Send + Sync {
 
 /// A page of records.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct RecordPage {
     /// The records, newest first.
     pub records: Vec<Record>,
     /// Where the next page begins; nothing after the last one.
@@ -125,7 +125,7 @@ pub struct StoredLink {
 }
 
 /// A store, opened for reading and writing.
-pub struct Opened {
+pub struct OpenStore {
     /// Writes.
     pub journal: Box<dyn Journal>,
     /// Reads.

@@ -23,24 +23,24 @@ pub struct Tally {
 
 /// Counts by everything people ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct RecordSummary {
     /// How many records there are.
     pub total: u64,
     /// By what came of it.
-    pub by_status: Vec<Counted>,
+    pub by_status: Vec<NamedCounts>,
     /// By operation.
-    pub by_intent: Vec<Counted>,
+    pub by_intent: Vec<NamedCounts>,
     /// By what kind of thing happened.
-    pub by_type: Vec<Counted>,
+    pub by_type: Vec<NamedCounts>,
     /// By server.
-    pub by_server: Vec<Counted>,
+    pub by_server: Vec<NamedCounts>,
     /// By tool, as `server:tool`.
-    pub by_tool: Vec<Counted>,
+    pub by_tool: Vec<NamedCounts>,
 }
 
 /// How often a word occurs, and how it went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Counted {
+pub struct NamedCounts {
     /// The word.
     pub name: String,
     /// How many records have it.
@@ -55,19 +55,19 @@ pub struct Counted {
     pub in_doubt: u64,
 }
 
-impl Summary {
+impl RecordSummary {
     /// Adds up what a store counted.
     pub fn of(tallies: &[Tally]) -> Self {
         let by = |name: &dyn Fn(&Tally) -> Option<String>| {
-            let mut counts: BTreeMap<String, Counted> = BTreeMap::new();
+            let mut counts: BTreeMap<String, NamedCounts> = BTreeMap::new();
             for tally in tallies {
                 if let Some(name) = name(tally) {
                     counts.entry(name).or_default().add(tally);
                 }
             }
-            let mut list: Vec<Counted> = counts
+            let mut list: Vec<NamedCounts> = counts
                 .into_iter()
-                .map(|(name, counted)| Counted { name, ..counted })
+                .map(|(name, counted)| NamedCounts { name, ..counted })
                 .collect();
             // The map is in the order of names, and the sort keeps it among equals.
             list.sort_by_key(|counted| std::cmp::Reverse(counted.count));
@@ -87,7 +87,7 @@ impl Summary {
     }
 }
 
-impl Counted {
+impl NamedCounts {
     fn add(&mut self, tally: &Tally) {
         self.count += tally.count;
         match tally.status.as_str() {

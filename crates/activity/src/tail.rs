@@ -13,12 +13,12 @@ use crate::store::{Store, StoreError};
 
 /// How far every chain has been followed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Position(BTreeMap<Uuid, i64>);
+pub struct LogPosition(BTreeMap<Uuid, i64>);
 
 /// Follows the log.
-pub struct Tail {
+pub struct LogTail {
     store: Arc<dyn Store>,
-    position: Position,
+    position: LogPosition,
 }
 
 /// A record, and the position after it.
@@ -27,25 +27,25 @@ pub struct Followed {
     /// The record.
     pub record: Record,
     /// Where to go on after it.
-    pub position: Position,
+    pub position: LogPosition,
 }
 
-impl Tail {
+impl LogTail {
     /// Follows what is recorded from now on.
     pub async fn from_now(store: Arc<dyn Store>) -> Result<Self, StoreError> {
         let chains = store.chains().await?;
         let position = chains.iter().map(|(chain, head)| (*chain, head.seq));
-        let position = Position(position.collect());
+        let position = LogPosition(position.collect());
         Ok(Self { store, position })
     }
 
     /// Goes on where another follower stopped.
-    pub fn after(store: Arc<dyn Store>, position: Position) -> Self {
+    pub fn after(store: Arc<dyn Store>, position: LogPosition) -> Self {
         Self { store, position }
     }
 
     /// The position everything up to which has been given out.
-    pub fn position(&self) -> &Position {
+    pub fn position(&self) -> &LogPosition {
         &self.position
     }
 
@@ -74,9 +74,9 @@ impl Tail {
     }
 }
 
-// === impl Position ===
+// === impl LogPosition ===
 
-impl Position {
+impl LogPosition {
     /// Reads the written form; nothing if it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let mut position = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Position {
     }
 }
 
-impl std::fmt::Display for Position {
+impl std::fmt::Display for LogPosition {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (chain, seq)) in self.0.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn a_position_is_read_as_it_was_written() {
-        let position = Position([(Uuid::now_v7(), 7), (Uuid::now_v7(), 0)].into());
-        assert_eq!(Position::parse(&position.to_string()), Some(position));
-        assert_eq!(Position::parse(""), Some(Position::default()));
+        let position = LogPosition([(Uuid::now_v7(), 7), (Uuid::now_v7(), 0)].into());
+        assert_eq!(LogPosition::parse(&position.to_string()), Some(position));
+        assert_eq!(LogPosition::parse(""), Some(LogPosition::default()));
         for wrong in ["x", "1.2", "0190.-1", &format!("{}.-1", Uuid::nil())] {
-            assert_eq!(Position::parse(wrong), None, "{wrong}");
+            assert_eq!(LogPosition::parse(wrong), None, "{wrong}");
         }
     }
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::chain::{Head, closed_hash, opened_hash};
+use crate::chain_files::{ChainFile, ChainFiles};
 use crate::filter::Filter;
-use crate::heads::{Heads, Noted};
-use crate::record::{Hash, Kind, Record};
+use crate::record::{Hash, Record, RecordKind};
 use crate::row::{Row, no_outcome};
 use crate::store::{Store, StoreError, StoredLink};
 
@@ -21,7 +21,7 @@ pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
 /// What was found.
 #[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
+pub struct LogVerdict {
     /// Whether everything is as it was written.
     pub ok: bool,
     /// How many records were checked.
@@ -31,9 +31,9 @@ pub struct Verdict {
     /// Every chain.
     pub chains: Vec<ChainVerdict>,
     /// What is wrong, first of all.
-    pub problem: Option<Problem>,
+    pub problem: Option<ChainProblem>,
     /// What is wrong first in each chain.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ChainProblem>,
 }
 
 /// What was found in one chain.
@@ -53,7 +53,7 @@ pub struct ChainVerdict {
 
 /// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ChainProblem {
     /// What was done.
     pub kind: Tampering,
     /// The chain.
@@ -81,15 +81,15 @@ pub enum Tampering {
 /// Checks every chain of a store.
 pub(crate) async fn verify(
     store: &dyn Store,
-    heads: &Heads,
+    heads: &ChainFiles,
     has_all_heads: bool,
     mut progress: impl FnMut(u64, u64),
-) -> Result<Verdict, StoreError> {
+) -> Result<LogVerdict, StoreError> {
     // Read before the records, so that no file can be ahead of what is then found.
     let noted = read_heads(heads)?;
     let chains = store.chains().await?;
     let total = chains.iter().map(|(_, head)| count_of(head.seq)).sum();
-    let mut verdict = Verdict {
+    let mut verdict = LogVerdict {
         ok: true,
         records: 0,
         links: 0,
@@ -108,7 +108,7 @@ pub(crate) async fn verify(
     for chain in all {
         let noted = noted.iter().find(|noted| noted.chain == chain);
         let checked = verdict.links;
-        let mut walk = Walk::start(store, chain).await?;
+        let mut walk = ChainWalk::start(store, chain).await?;
         let problem = walk
             .run(store, &mut |links| progress(checked + links, total))
             .await?;
@@ -126,7 +126,7 @@ pub(crate) async fn verify(
     Ok(verdict)
 }
 
-fn read_heads(heads: &Heads) -> Result<Vec<Noted>, StoreError> {
+fn read_heads(heads: &ChainFiles) -> Result<Vec<ChainFile>, StoreError> {
     heads.read_all().map_err(|error| {
         StoreError::Unavailable(format!(
             "the files that tell how far the chains go cannot be read: {error}"
@@ -135,7 +135,7 @@ fn read_heads(heads: &Heads) -> Result<Vec<Noted>, StoreError> {
 }
 
 /// Goes through one chain.
-struct Walk {
+struct ChainWalk {
     chain: Uuid,
     /// Up to here retention has removed records.
     pruned: Head,
@@ -147,7 +147,7 @@ struct Walk {
     links: u64,
 }
 
-impl Walk {
+impl ChainWalk {
     async fn start(store: &dyn Store, chain: Uuid) -> Result<Self, StoreError> {
         Ok(Self {
             chain,
@@ -164,7 +164,7 @@ impl Walk {
         &mut self,
         store: &dyn Store,
         progress: &mut impl FnMut(u64),
-    ) -> Result<Option<Problem>, StoreError> {
+    ) -> Result<Option<ChainProblem>, StoreError> {
         // Below the first number too: nothing of ours is there.
         let mut after = i64::MIN;
         loop {
@@ -196,7 +196,7 @@ impl Walk {
         }
     }
 
-    fn check(&mut self, found: &StoredLink) -> Option<Problem> {
+    fn check(&mut self, found: &StoredLink) -> Option<ChainProblem> {
         self.links += 1;
         let row = &found.row;
         let is_last = row.closed.is_none() || !found.is_opening;
@@ -247,9 +247,9 @@ impl Walk {
     async fn against_file(
         &self,
         store: &dyn Store,
-        noted: Option<&Noted>,
+        noted: Option<&ChainFile>,
         has_all_heads: bool,
-    ) -> Result<Option<Problem>, StoreError> {
+    ) -> Result<Option<ChainProblem>, StoreError> {
         let end = self.at.unwrap_or(self.pruned);
         let Some(noted) = noted else {
             if !has_all_heads {
@@ -257,7 +257,7 @@ impl Walk {
             }
             let first = store.links(self.chain, i64::MIN, 1).await?;
             let first = first.first();
-            return Ok(first.map(|link| Problem {
+            return Ok(first.map(|link| ChainProblem {
                 kind: Tampering::Inserted,
                 chain: Some(self.chain),
                 seq: Some(link.seq),
@@ -269,7 +269,7 @@ impl Walk {
             }));
         };
         if !noted.is_readable {
-            return Ok(Some(Problem {
+            return Ok(Some(ChainProblem {
                 kind: Tampering::Changed,
                 chain: Some(self.chain),
                 seq: None,
@@ -296,7 +296,7 @@ impl Walk {
         Ok(None)
     }
 
-    fn problem(&self, kind: Tampering, seq: i64, id: Option<Uuid>) -> Problem {
+    fn problem(&self, kind: Tampering, seq: i64, id: Option<Uuid>) -> ChainProblem {
         let record = id.map_or_else(String::new, |id| format!(" (id {id})"));
         let place = format!("Record {seq} of chain {}{record}", self.chain);
         let message = match kind {
@@ -304,7 +304,7 @@ impl Walk {
             Tampering::Removed => format!("{place} is missing"),
             Tampering::Inserted => format!("{place} was not written by the log"),
         };
-        Problem {
+        ChainProblem {
             kind,
             chain: Some(self.chain),
             seq: Some(seq),
@@ -354,10 +354,10 @@ fn is_intact(chain: Uuid, found: &StoredLink) -> bool {
     }
 }
 
-fn stray(row: &Row) -> Problem {
+fn stray(row: &Row) -> ChainProblem {
     let id = row.id();
     let name = id.map_or_else(|| "without an id".to_owned(), |id| id.to_string());
-    Problem {
+    ChainProblem {
         kind: Tampering::Inserted,
         chain: None,
         seq: None,
@@ -369,7 +369,7 @@ fn stray(row: &Row) -> Problem {
 /// How far retention has removed records of a chain, as the log itself recorded it.
 pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<Head, StoreError> {
     let system = Filter {
-        kind: Some(Kind::System),
+        kind: Some(RecordKind::System),
         ..Filter::default()
     };
     let mut before = None;

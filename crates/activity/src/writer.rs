@@ -1,6 +1,6 @@
 //! The one thread that writes: many records, one commit.
 
-mod item;
+mod pending;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::chain::Head;
-use crate::draft::{Draft, Ending, Hiding, Prepared};
-use crate::heads::{Claim, Heads, Role};
-use crate::queue::{Ack, Queue, Room, Work};
-use crate::record::Link;
+use crate::chain_files::{ChainFiles, ClaimedChain, Role};
+use crate::draft::{Draft, Ending, Prepared, Redaction};
+use crate::queue::{Ack, Room, Work, WriteQueue};
+use crate::record::ChainLink;
 use crate::store::{Journal, StoreError};
 
-use item::{Item, answer, refused_unrecorded};
+use pending::{PendingRecord, answer, refused_unrecorded};
 
 /// How long to wait before trying again what could not be written.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -29,34 +29,34 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// Writes what is in the queue.
 pub(crate) struct Writer {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     journal: Box<dyn Journal>,
-    heads: Heads,
+    heads: ChainFiles,
     role: Role,
-    claim: Option<Claim>,
+    claim: Option<ClaimedChain>,
     /// The end of the chain, once the store has told it.
     head: Option<Head>,
-    backlog: VecDeque<Item>,
+    backlog: VecDeque<PendingRecord>,
     /// Calls that were recorded before they were sent and have no outcome yet.
     open: HashMap<Uuid, OpenCall>,
-    hiding: Hiding,
+    redaction: Redaction,
     retry_at: Option<Instant>,
 }
 
 struct OpenCall {
     prepared: Arc<Prepared>,
     /// Its place, once it is written.
-    link: Option<Link>,
+    link: Option<ChainLink>,
 }
 
 impl Writer {
     /// Takes a chain and starts the thread. The receiver hears of its end.
     pub(crate) fn start(
-        queue: Arc<Queue>,
+        queue: Arc<WriteQueue>,
         journal: Box<dyn Journal>,
-        heads: Heads,
+        heads: ChainFiles,
         role: Role,
-        hiding: Hiding,
+        redaction: Redaction,
     ) -> Result<oneshot::Receiver<()>, StoreError> {
         let mut writer = Self {
             queue,
@@ -67,7 +67,7 @@ impl Writer {
             head: None,
             backlog: VecDeque::new(),
             open: HashMap::new(),
-            hiding,
+            redaction,
             retry_at: None,
         };
         // What needs a person stops the start; what may pass by itself does not.
@@ -120,7 +120,7 @@ impl Writer {
                     link: None,
                 };
                 self.open.insert(prepared.id, call);
-                self.backlog.push_back(Item {
+                self.backlog.push_back(PendingRecord {
                     prepared,
                     outcome: None,
                     ack,
@@ -154,7 +154,7 @@ impl Writer {
             None => Arc::new(draft.prepare()),
         };
         let outcome = prepared.outcome(ending);
-        self.backlog.push_back(Item {
+        self.backlog.push_back(PendingRecord {
             prepared,
             outcome: Some(outcome),
             ack,
@@ -179,7 +179,7 @@ impl Writer {
     fn commit(&mut self) -> Result<(), StoreError> {
         let (chain, mut head) = self.attach()?;
         let count = self.backlog.len().min(MOST_IN_COMMIT);
-        let mut opened: HashMap<Uuid, Link> = HashMap::new();
+        let mut opened: HashMap<Uuid, ChainLink> = HashMap::new();
         let mut changes = Vec::with_capacity(count);
         for item in self.backlog.iter().take(count) {
             let id = item.prepared.id;
@@ -295,7 +295,7 @@ impl Writer {
     fn tell_unrecorded(&mut self) {
         let count = self.queue.take_unrecorded();
         if count > 0 {
-            let (draft, ending) = refused_unrecorded(count, self.hiding.clone());
+            let (draft, ending) = refused_unrecorded(count, self.redaction.clone());
             self.close(&draft, &ending, None, None);
         }
     }
@@ -313,7 +313,10 @@ impl Writer {
             tracing::error!(count, "records could not be written before the end");
             return;
         }
-        let closed = self.claim.filter(|_| self.head.is_some()).map(Claim::close);
+        let closed = self
+            .claim
+            .filter(|_| self.head.is_some())
+            .map(ClaimedChain::close);
         if let Some(Err(error)) = closed {
             tracing::error!(%error, "the end of the activity log's chain cannot be noted");
         }
@@ -322,7 +325,7 @@ impl Writer {
 
 /// Tells everybody, should the thread ever end by a fault of ours: from then on nothing that
 /// writes may be sent.
-struct Alarm(Arc<Queue>);
+struct Alarm(Arc<WriteQueue>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 
-use mcpproxy_catalog::{Catalog, Operator, Query, ServerListing};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
 use mcpproxy_wire::{Json, Tool};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -67,8 +67,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let show_misses = paths.next().is_some();
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
     for question in &questions.queries {
-        let hits = catalog.snapshot().search(&Query::new(&question.query, 10));
-        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.entry.qualified()).collect();
+        let hits = catalog
+            .snapshot()
+            .search(&SearchQuery::new(&question.query, 10));
+        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.tool.qualified()).collect();
         for style in ["all", question.style.as_str()] {
             sums.entry(style.to_owned())
                 .or_default()

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use mcpproxy_catalog::{Catalog, Operator, Query, ServerListing};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
 use mcpproxy_wire::{Json, Tool};
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut times = Vec::with_capacity(SEARCHES);
         let mut matches = 0;
         for round in 0..SEARCHES {
-            let query = Query::new(QUERIES[round % QUERIES.len()], 5);
+            let query = SearchQuery::new(QUERIES[round % QUERIES.len()], 5);
             let start = Instant::now();
             matches += snapshot.search(&query).total;
             times.push(start.elapsed());

@@ -34,7 +34,7 @@ const OLDER_DRAFTS: &[&str] = &[
 
 /// A compiled input schema.
 #[derive(Debug)]
-pub struct Arguments {
+pub struct ArgumentSchema {
     /// The schema and its compiled form; `None` where only the shape is checked.
     compiled: Option<Box<(Value, Validator)>>,
 }
@@ -48,7 +48,7 @@ pub struct Violation {
     pub message: String,
 }
 
-impl Arguments {
+impl ArgumentSchema {
     /// Compiles a schema; `tool` is named in the log if that fails.
     pub(crate) fn compile(tool: &str, schema: &Json) -> Self {
         match compile(schema) {

@@ -7,9 +7,9 @@ use arc_swap::ArcSwap;
 use mcpproxy_wire::Tool;
 use tokio::sync::watch;
 
-use crate::entry::Definition;
 use crate::operator::Operator;
-use crate::snapshot::{ServerState, Servers, Snapshot};
+use crate::snapshot::{ServerState, ServerStates, Snapshot};
+use crate::tool::ListedTool;
 
 /// The tools that are known now.
 ///
@@ -84,7 +84,7 @@ impl Catalog {
         removed
     }
 
-    fn change(&self, edit: impl FnOnce(&mut Servers)) {
+    fn change(&self, edit: impl FnOnce(&mut ServerStates)) {
         // A writer that panicked left the old snapshot in place, so the order is all that a
         // poisoned lock could have harmed.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ impl Catalog {
     }
 }
 
-fn put(servers: &mut Servers, server: &str, operator: Operator) {
+fn put(servers: &mut ServerStates, server: &str, operator: Operator) {
     let next = match servers.get(server) {
         Some(state) if *state.operator() == operator => return,
         Some(state) => state.configured(operator),
@@ -107,7 +107,7 @@ fn put(servers: &mut Servers, server: &str, operator: Operator) {
 
 /// The listed tools in the order of their names. A tool that was listed before with the same
 /// bytes keeps its definition, and with it the compiled check of its arguments.
-fn definitions(state: &ServerState, listing: ServerListing) -> Vec<Arc<Definition>> {
+fn definitions(state: &ServerState, listing: ServerListing) -> Vec<Arc<ListedTool>> {
     let mut tools = listing.tools;
     tools.sort_by(|one, other| one.name.cmp(&other.name));
     tools.dedup_by(|later, earlier| later.name == earlier.name);
@@ -119,7 +119,7 @@ fn definitions(state: &ServerState, listing: ServerListing) -> Vec<Arc<Definitio
                 .map(|entry| entry.definition())
                 .filter(|known| known.tool().raw == tool.raw)
                 .cloned()
-                .unwrap_or_else(|| Arc::new(Definition::new(tool)))
+                .unwrap_or_else(|| Arc::new(ListedTool::new(tool)))
         })
         .collect()
 }

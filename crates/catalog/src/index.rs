@@ -13,8 +13,8 @@ use mcpproxy_policy::Effect;
 use mcpproxy_wire::{Json, Tool};
 use serde_json::Value;
 
-use crate::entry::Entry;
 use crate::tokens::{stem, words};
+use crate::tool::CatalogTool;
 
 /// How many fields a document has: see [`FIELDS`].
 pub(crate) const FIELD_COUNT: usize = 6;
@@ -28,7 +28,7 @@ pub(crate) struct Field {
 }
 
 /// The fields: tool name, server name, title, description, parameter names, parameter
-/// descriptions, in the order in which [`Document`] counts them.
+/// descriptions, in the order in which [`TermCounts`] counts them.
 ///
 /// A name says most and a parameter's description least. The numbers are round on purpose: on
 /// labelled queries the quality hardly moves when any of them is changed by half, so finer
@@ -58,7 +58,7 @@ pub(crate) struct Index {
 #[derive(Debug)]
 pub(crate) struct Segment {
     server: Arc<str>,
-    entries: Vec<Arc<Entry>>,
+    tools: Vec<Arc<CatalogTool>>,
     /// What each tool does, beside each other: filters look at every match, and following a
     /// pointer for each would take most of a search's time.
     effects: Vec<Effect>,
@@ -85,7 +85,7 @@ pub(crate) struct Posting {
 
 impl Index {
     pub(crate) fn new(segments: Vec<Arc<Segment>>) -> Self {
-        let documents: usize = segments.iter().map(|segment| segment.entries.len()).sum();
+        let documents: usize = segments.iter().map(|segment| segment.tools.len()).sum();
         let mut totals = [0_u64; FIELD_COUNT];
         for segment in &segments {
             for (total, length) in totals.iter_mut().zip(segment.total_lengths) {
@@ -124,21 +124,21 @@ impl Index {
 
 impl Segment {
     /// A segment of these tools, which come in the order of their names.
-    pub(crate) fn new(server: Arc<str>, entries: Vec<Arc<Entry>>) -> Self {
+    pub(crate) fn new(server: Arc<str>, tools: Vec<Arc<CatalogTool>>) -> Self {
         let mut segment = Self {
             server,
-            lengths: Vec::with_capacity(entries.len()),
+            lengths: Vec::with_capacity(tools.len()),
             total_lengths: [0; FIELD_COUNT],
             postings: HashMap::default(),
             names: HashMap::new(),
-            effects: entries.iter().map(|entry| entry.effect()).collect(),
-            entries: Vec::new(),
+            effects: tools.iter().map(|entry| entry.effect()).collect(),
+            tools: Vec::new(),
         };
         let server_words = words(&segment.server);
         let mut stems = Stems::default();
-        for (position, entry) in entries.iter().enumerate() {
+        for (position, entry) in tools.iter().enumerate() {
             let name_words = words(entry.name());
-            let document = Document::of(&name_words, &server_words, entry.tool(), &mut stems);
+            let document = TermCounts::of(&name_words, &server_words, entry.tool(), &mut stems);
             segment.add(position, document);
             segment
                 .names
@@ -146,11 +146,11 @@ impl Segment {
                 .or_default()
                 .push(position);
         }
-        segment.entries = entries;
+        segment.tools = tools;
         segment
     }
 
-    fn add(&mut self, position: usize, document: Document) {
+    fn add(&mut self, position: usize, document: TermCounts) {
         let number = u32::try_from(position).unwrap_or(u32::MAX);
         for (term, counts) in document.counts {
             self.postings.entry(term).or_default().push(Posting {
@@ -170,8 +170,8 @@ impl Segment {
     }
 
     /// The tools, in the order of their names.
-    pub(crate) fn entries(&self) -> &[Arc<Entry>] {
-        &self.entries
+    pub(crate) fn tools(&self) -> &[Arc<CatalogTool>] {
+        &self.tools
     }
 
     /// What each of the tools does.
@@ -211,12 +211,12 @@ impl Stems {
 
 /// The counted words of one tool.
 #[derive(Default)]
-struct Document {
+struct TermCounts {
     counts: HashMap<Term, [u8; FIELD_COUNT], BuildHasherDefault<TermHasher>>,
     lengths: [u16; FIELD_COUNT],
 }
 
-impl Document {
+impl TermCounts {
     fn of(name: &[String], server: &[String], tool: &Tool, stems: &mut Stems) -> Self {
         let mut document = Self::default();
         document.count(0, name.to_vec(), stems);

@@ -2,18 +2,17 @@
 //!
 //! A [`Catalog`] holds one immutable [`Snapshot`] at a time. Whoever reads takes the current
 //! one without a lock and keeps it for as long as a call or a search lasts; whoever writes
-//! builds the next one and swaps it in. A change of one server leaves the entries, the compiled
+//! builds the next one and swaps it in. A change of one server leaves the tools, the compiled
 //! schemas and the search segments of all others as they are.
 //!
 //! This crate must never do network I/O, and never show a tool that is disabled or withheld:
 //! [`Snapshot::search`] and the suggestions of [`nearest`] leave those out by construction.
 //!
-//! Start reading at [`catalog`], then [`entry`] (one tool), [`search`] (how tools are found)
+//! Start reading at [`catalog`], then [`tool`] (one tool), [`search`] (how tools are found)
 //! and [`present`] (how they are shown). [`arguments`] checks what a call is given.
 
 pub mod arguments;
 pub mod catalog;
-pub mod entry;
 mod index;
 pub mod nearest;
 pub mod operator;
@@ -23,13 +22,14 @@ pub mod signature;
 pub mod snapshot;
 mod text;
 mod tokens;
+pub mod tool;
 
-pub use arguments::{Arguments, Violation};
+pub use arguments::{ArgumentSchema, Violation};
 pub use catalog::{Catalog, ServerListing};
-pub use entry::{Availability, Entry};
 pub use operator::{Operator, ToolOverride};
-pub use search::{Hit, Hits, Query};
+pub use search::{Hit, Hits, SearchQuery};
 pub use snapshot::{ServerState, Snapshot};
+pub use tool::{Availability, CatalogTool};
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,9 @@
 //! Only what search would show is suggested: the name of a disabled or quarantined tool would
 //! tell an agent what is being withheld.
 
-use crate::entry::Availability;
 use crate::snapshot::Snapshot;
 use crate::tokens::{stem, words};
+use crate::tool::Availability;
 
 /// How many names are suggested.
 const SUGGESTIONS: usize = 3;
@@ -19,7 +19,7 @@ const NAME_LIMIT: usize = 128;
 impl Snapshot {
     /// The servers whose names are nearest to `name`, nearest first.
     pub fn nearest_servers(&self, name: &str) -> Vec<String> {
-        let wanted = Wanted::new(name);
+        let wanted = WantedName::new(name);
         let names = self
             .configured()
             .filter(|state| state.availability() == Availability::Callable)
@@ -30,13 +30,13 @@ impl Snapshot {
     /// The callable tools, as `server:tool`, that are nearest to `name`, nearest first. The name
     /// may lack the server or have a wrong one: the tool's own name counts as well.
     pub fn nearest_tools(&self, name: &str) -> Vec<String> {
-        let whole = Wanted::new(name);
-        let own = Wanted::new(name.split_once(':').map_or(name, |(_, tool)| tool));
+        let whole = WantedName::new(name);
+        let own = WantedName::new(name.split_once(':').map_or(name, |(_, tool)| tool));
         let names = self
             .index()
             .segments()
             .iter()
-            .flat_map(|segment| segment.entries())
+            .flat_map(|segment| segment.tools())
             .map(|entry| {
                 // A tool of the same name elsewhere is near, one of the same server nearer.
                 let own = 0.95 * own.likeness(entry.name());
@@ -48,12 +48,12 @@ impl Snapshot {
 }
 
 /// A name that was asked for.
-struct Wanted {
+struct WantedName {
     name: String,
     words: Vec<String>,
 }
 
-impl Wanted {
+impl WantedName {
     fn new(name: &str) -> Self {
         let name: String = name.chars().take(NAME_LIMIT).collect();
         Self {

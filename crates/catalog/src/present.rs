@@ -7,9 +7,9 @@
 use mcpproxy_wire::Json;
 use serde::Serialize;
 
-use crate::entry::Entry;
 use crate::signature::signature;
 use crate::text::one_line;
+use crate::tool::CatalogTool;
 
 /// The longest summary, in characters.
 const SUMMARY_LIMIT: usize = 120;
@@ -49,7 +49,7 @@ pub struct Compact<'a> {
 }
 
 /// A tool found by a search, with everything needed to call it.
-pub fn full(entry: &Entry, score: f64) -> Full<'_> {
+pub fn full(entry: &CatalogTool, score: f64) -> Full<'_> {
     Full {
         name: entry.qualified(),
         server: entry.server(),
@@ -65,7 +65,7 @@ pub fn full(entry: &Entry, score: f64) -> Full<'_> {
 }
 
 /// A tool that was asked for by name, with all that its server says of it.
-pub fn described(entry: &Entry) -> Full<'_> {
+pub fn described(entry: &CatalogTool) -> Full<'_> {
     let tool = entry.tool();
     let given = |name: &str| Some(tool.raw.part(tool.raw.fields()?.given(name)?));
     Full {
@@ -78,7 +78,7 @@ pub fn described(entry: &Entry) -> Full<'_> {
 }
 
 /// A tool found by a search, in a few words.
-pub fn compact(entry: &Entry, score: f64) -> Compact<'_> {
+pub fn compact(entry: &CatalogTool, score: f64) -> Compact<'_> {
     Compact {
         name: entry.qualified(),
         score: rounded(score),

@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 use mcpproxy_policy::Effect;
 
-use crate::entry::Entry;
 use crate::index::{FIELD_COUNT, FIELDS, Index, Posting, Segment, Term};
 use crate::snapshot::Snapshot;
 use crate::tokens::{is_stop_word, stem, words};
+use crate::tool::CatalogTool;
 
 /// How soon further occurrences of a word stop to count (`k1` of BM25).
 const SATURATION: f32 = 1.2;
@@ -45,7 +45,7 @@ const TERM_LIMIT: usize = 32;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
+pub struct SearchQuery<'a> {
     /// The words. Without any that say something, all tools match, in order and with score 0,
     /// so that an agent can look around.
     pub text: &'a str,
@@ -72,15 +72,15 @@ pub struct Hits {
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// The tool.
-    pub entry: Arc<Entry>,
+    pub tool: Arc<CatalogTool>,
     /// How well it matches, from 0.0 to 1.0.
     pub score: f64,
 }
 
 impl Snapshot {
     /// Finds the tools that match best. Tools that cannot be called are never among them.
-    pub fn search(&self, query: &Query<'_>) -> Hits {
-        let request = Request::parse(query.text);
+    pub fn search(&self, query: &SearchQuery<'_>) -> Hits {
+        let request = ParsedQuery::parse(query.text);
         let ranking = Ranking::new(self.index(), &request.terms);
         let mut best = Best::new(query.limit);
         let mut scores = Vec::new();
@@ -92,7 +92,7 @@ impl Snapshot {
                 continue;
             }
             scores.clear();
-            scores.resize(segment.entries().len(), 0.0);
+            scores.resize(segment.tools().len(), 0.0);
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
@@ -106,9 +106,9 @@ impl Snapshot {
     }
 }
 
-// === impl Query ===
+// === impl SearchQuery ===
 
-impl<'a> Query<'a> {
+impl<'a> SearchQuery<'a> {
     /// A query without filters.
     pub fn new(text: &'a str, limit: usize) -> Self {
         Self {
@@ -130,13 +130,13 @@ impl<'a> Query<'a> {
 }
 
 /// A query's text, taken apart.
-struct Request<'a> {
+struct ParsedQuery<'a> {
     text: &'a str,
     joined_words: String,
     terms: Vec<Term>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ParsedQuery<'a> {
     fn parse(text: &'a str) -> Self {
         let text = text.trim();
         let end = text
@@ -315,7 +315,7 @@ impl<'a> Best<'a> {
             hits: hits
                 .into_iter()
                 .map(|candidate| Hit {
-                    entry: Arc::clone(&candidate.segment.entries()[candidate.place]),
+                    tool: Arc::clone(&candidate.segment.tools()[candidate.place]),
                     score: f64::from(candidate.score.clamp(0.0, 1.0)),
                 })
                 .collect(),

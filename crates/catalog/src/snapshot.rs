@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::entry::{Availability, Definition, Entry};
 use crate::index::{Index, Segment};
 use crate::operator::Operator;
+use crate::tool::{Availability, CatalogTool, ListedTool};
 
 /// All servers and tools known at one moment. It never changes.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    servers: Servers,
+    servers: ServerStates,
     index: Index,
 }
 
@@ -20,24 +20,24 @@ pub struct ServerState {
     name: Arc<str>,
     operator: Operator,
     /// The tools in the order of their names; `None` until the server was listed.
-    entries: Option<Vec<Arc<Entry>>>,
+    tools: Option<Vec<Arc<CatalogTool>>>,
     /// What search knows of the callable ones. It is built with the state, so it is shared by
     /// all snapshots in which this server is the same.
     segment: Arc<Segment>,
 }
 
 /// Servers in the order of their names.
-pub(crate) type Servers = BTreeMap<Arc<str>, Arc<ServerState>>;
+pub(crate) type ServerStates = BTreeMap<Arc<str>, Arc<ServerState>>;
 
 // === impl Snapshot ===
 
 impl Snapshot {
-    pub(crate) fn new(servers: Servers) -> Self {
+    pub(crate) fn new(servers: ServerStates) -> Self {
         let index = Index::new(
             servers
                 .values()
                 .map(|state| Arc::clone(&state.segment))
-                .filter(|segment| !segment.entries().is_empty())
+                .filter(|segment| !segment.tools().is_empty())
                 .collect(),
         );
         Self { servers, index }
@@ -53,17 +53,17 @@ impl Snapshot {
         self.servers.values().map(Arc::as_ref)
     }
 
-    /// The tool of that name, whether or not it can be called: see [`Entry::availability`].
-    pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<Entry>> {
+    /// The tool of that name, whether or not it can be called: see [`CatalogTool::availability`].
+    pub fn find(&self, server: &str, tool: &str) -> Option<&Arc<CatalogTool>> {
         self.server(server)?.find(tool)
     }
 
     /// Every known tool, by server, then by name, those that cannot be called included.
-    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.configured().flat_map(ServerState::entries)
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<CatalogTool>> {
+        self.configured().flat_map(ServerState::tools)
     }
 
-    pub(crate) fn servers(&self) -> &Servers {
+    pub(crate) fn servers(&self) -> &ServerStates {
         &self.servers
     }
 
@@ -81,8 +81,8 @@ impl ServerState {
 
     /// The same server and tools under other settings.
     pub(crate) fn configured(&self, operator: Operator) -> Self {
-        let definitions = self.entries.as_ref().map(|entries| {
-            entries
+        let definitions = self.tools.as_ref().map(|tools| {
+            tools
                 .iter()
                 .map(|entry| Arc::clone(entry.definition()))
                 .collect()
@@ -91,7 +91,7 @@ impl ServerState {
     }
 
     /// The same server and settings with other tools, which come in the order of their names.
-    pub(crate) fn listed(&self, definitions: Vec<Arc<Definition>>) -> Self {
+    pub(crate) fn listed(&self, definitions: Vec<Arc<ListedTool>>) -> Self {
         Self::build(
             Arc::clone(&self.name),
             self.operator.clone(),
@@ -102,15 +102,15 @@ impl ServerState {
     fn build(
         name: Arc<str>,
         operator: Operator,
-        definitions: Option<Vec<Arc<Definition>>>,
+        definitions: Option<Vec<Arc<ListedTool>>>,
     ) -> Self {
-        let entries: Option<Vec<Arc<Entry>>> = definitions.map(|definitions| {
+        let tools: Option<Vec<Arc<CatalogTool>>> = definitions.map(|definitions| {
             definitions
                 .into_iter()
-                .map(|definition| Arc::new(Entry::new(&name, definition, &operator)))
+                .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator)))
                 .collect()
         });
-        let callable = entries
+        let callable = tools
             .iter()
             .flatten()
             .filter(|entry| entry.availability() == Availability::Callable)
@@ -120,7 +120,7 @@ impl ServerState {
             segment: Arc::new(Segment::new(Arc::clone(&name), callable)),
             name,
             operator,
-            entries,
+            tools,
         }
     }
 
@@ -136,7 +136,7 @@ impl ServerState {
 
     /// Whether its tools are known. As long as they are not, nobody can say that it lacks one.
     pub fn is_listed(&self) -> bool {
-        self.entries.is_some()
+        self.tools.is_some()
     }
 
     /// Whether its tools may be called, as far as the whole server is concerned.
@@ -145,16 +145,16 @@ impl ServerState {
     }
 
     /// Its known tools, in the order of their names.
-    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.entries.iter().flatten()
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<CatalogTool>> {
+        self.tools.iter().flatten()
     }
 
     /// Its tool of that name.
-    pub fn find(&self, tool: &str) -> Option<&Arc<Entry>> {
-        let entries = self.entries.as_ref()?;
-        let position = entries
+    pub fn find(&self, tool: &str) -> Option<&Arc<CatalogTool>> {
+        let tools = self.tools.as_ref()?;
+        let position = tools
             .binary_search_by(|entry| (**entry.name()).cmp(tool))
             .ok()?;
-        entries.get(position)
+        tools.get(position)
     }
 }

@@ -7,7 +7,7 @@ use mcpproxy_policy::{Effect, Hints, Operation};
 use mcpproxy_wire::{Json, Tool};
 use serde_json::{Value, json};
 
-use crate::{Availability, Catalog, Operator, Query, ServerListing, Snapshot, ToolOverride};
+use crate::{Availability, Catalog, Operator, SearchQuery, ServerListing, Snapshot, ToolOverride};
 
 mod present;
 mod search;
@@ -73,7 +73,7 @@ fn sample() -> Vec<(&'static str, Vec<Tool>)> {
     ]
 }
 
-fn names(snapshot: &Snapshot, query: &Query<'_>) -> Vec<String> {
+fn names(snapshot: &Snapshot, query: &SearchQuery<'_>) -> Vec<String> {
     let hits = snapshot.search(query);
     assert!(hits.hits.len() <= query.limit && hits.total >= hits.hits.len());
     assert!(
@@ -82,9 +82,9 @@ fn names(snapshot: &Snapshot, query: &Query<'_>) -> Vec<String> {
     );
     for hit in &hits.hits {
         assert!((0.0..=1.0).contains(&hit.score), "{}", hit.score);
-        assert_eq!(hit.entry.availability(), Availability::Callable);
+        assert_eq!(hit.tool.availability(), Availability::Callable);
     }
-    let qualified = hits.hits.iter().map(|hit| hit.entry.qualified().to_owned());
+    let qualified = hits.hits.iter().map(|hit| hit.tool.qualified().to_owned());
     qualified.collect()
 }
 
@@ -107,10 +107,13 @@ fn a_reader_keeps_its_snapshot_while_the_catalog_changes() {
     let kept = Arc::clone(before.find("db", "run").unwrap());
     catalog.replace("github", listing(vec![]));
     catalog.remove("gitlab");
-    assert_eq!(before.entries().count(), 6);
-    assert_eq!(names(&before, &Query::new("create issue", 5)).len(), 3);
+    assert_eq!(before.tools().count(), 6);
+    assert_eq!(
+        names(&before, &SearchQuery::new("create issue", 5)).len(),
+        3
+    );
     let after = catalog.snapshot();
-    assert_eq!(after.entries().count(), 1);
+    assert_eq!(after.tools().count(), 1);
     assert!(Arc::ptr_eq(&kept, after.find("db", "run").unwrap()));
 }
 
@@ -130,11 +133,11 @@ fn readers_on_other_threads_see_whole_snapshots() {
             scope.spawn(|| {
                 for _ in 0..500 {
                     let snapshot = catalog.snapshot();
-                    let hits = snapshot.search(&Query::new("pair", 5));
+                    let hits = snapshot.search(&SearchQuery::new("pair", 5));
                     let found: Vec<&str> = hits
                         .hits
                         .iter()
-                        .map(|hit| hit.entry.tool().description.as_str())
+                        .map(|hit| hit.tool.tool().description.as_str())
                         .collect();
                     assert!(found.len() == 2 && found[0] == found[1], "{found:?}");
                 }
@@ -304,7 +307,11 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
         );
         let shown = usize::from(availability == Availability::Callable);
         for text in ["withheld", "s:t", "t", ""] {
-            assert_eq!(snapshot.search(&Query::new(text, 5)).total, shown, "{text}");
+            assert_eq!(
+                snapshot.search(&SearchQuery::new(text, 5)).total,
+                shown,
+                "{text}"
+            );
         }
         assert_eq!(snapshot.nearest_tools("s:tt").len(), shown);
         let server_shown = shown == 1 || availability == Availability::ToolDisabled;

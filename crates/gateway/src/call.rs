@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use mcpproxy_activity::{Caller, Entry as ActivityEntry, Kind};
-use mcpproxy_catalog::Entry;
+use mcpproxy_activity::{Caller, OpenRecord, RecordKind};
+use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{
     Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
 };
@@ -84,7 +84,7 @@ impl Gateway {
     ) -> Outcome {
         let caller = party.caller;
         let operation = self.expected(asked, request.as_ref().ok());
-        let mut record = self.log.open(Kind::ToolCall, caller, Some(operation));
+        let mut record = self.log.open(RecordKind::ToolCall, caller, Some(operation));
         let mut known = Known {
             operation,
             warnings: Vec::new(),
@@ -108,7 +108,7 @@ impl Gateway {
             Asked::AsClassed => failure,
         });
         let (activity_id, request_id) = (record.id(), record.request_id());
-        record.warned(&known.warnings);
+        record.add_warnings(&known.warnings);
         let result = close(record, known.operation, result).await;
         let hints = known
             .made
@@ -139,7 +139,7 @@ impl Gateway {
         asked: Asked,
         request: &CallRequest,
         party: Party<'_>,
-        record: &mut ActivityEntry,
+        record: &mut OpenRecord,
         known: &mut Known,
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
@@ -176,7 +176,7 @@ impl Gateway {
         self.check_rate(&server.settings, &entry, party.caller)?;
 
         let deadline = self.measured_deadline(&entry, &permit, deadline);
-        let recorded = record.sending(deadline).await;
+        let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let origin = origin(party, record);
         let call = pin!(turn.call(&permit, request.arguments.text(), origin, deadline));
@@ -195,7 +195,7 @@ impl Gateway {
     fn check_rate(
         &self,
         server: &ServerSettings,
-        entry: &Entry,
+        entry: &CatalogTool,
         caller: &Arc<Caller>,
     ) -> Result<(), Failure> {
         let Some(limit) = server
@@ -218,28 +218,28 @@ fn declared(
     asked: Asked,
     request: &CallRequest,
     rules: Rules,
-    record: &mut ActivityEntry,
+    record: &mut OpenRecord,
 ) -> Result<Option<Intent>, Failure> {
     let Asked::Through(variant) = asked else {
         return Ok(None);
     };
     let intent = Intent::parse(variant, &request.declared, rules.mode)?;
-    record.intended(&intent);
+    record.set_intent(&intent);
     Ok(Some(intent))
 }
 
 /// The intent of a call that does what its tool does. It is taken from the tool in every mode: there
 /// is no variant that could be declared a second time.
-fn classed(entry: &Entry, record: &mut ActivityEntry) -> Result<Intent, Failure> {
+fn classed(entry: &CatalogTool, record: &mut OpenRecord) -> Result<Intent, Failure> {
     let operation = entry.call_with();
     let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)?;
-    record.classed(operation);
-    record.intended(&intent);
+    record.set_operation(operation);
+    record.set_intent(&intent);
     Ok(intent)
 }
 
 /// The arguments against the tool's own schema, before anything is sent.
-fn check_arguments(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
+fn check_arguments(entry: &CatalogTool, arguments: &Arguments) -> Result<(), Failure> {
     entry
         .arguments()
         .check(Some(arguments.value()))
@@ -256,7 +256,7 @@ fn check_arguments(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> 
         })
 }
 
-fn subject(entry: &Entry) -> Subject<'_> {
+fn subject(entry: &CatalogTool) -> Subject<'_> {
     Subject {
         server: entry.server(),
         tool: entry.name(),
@@ -266,7 +266,7 @@ fn subject(entry: &Entry) -> Subject<'_> {
 }
 
 /// What servers get to know of the caller.
-pub(crate) fn origin<'a>(party: Party<'a>, record: &ActivityEntry) -> Origin<'a> {
+pub(crate) fn origin<'a>(party: Party<'a>, record: &OpenRecord) -> Origin<'a> {
     let caller = party.caller;
     Origin {
         client_name: caller.client_name.as_deref(),

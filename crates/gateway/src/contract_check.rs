@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use mcpproxy_catalog::{Entry, Snapshot};
+use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::{Rule, Violation, check};
 use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::{CallResult, Json};
@@ -29,7 +29,7 @@ impl Gateway {
     /// servers are not held strictly to what they say.
     pub(crate) fn hold_to_contract(
         &self,
-        entry: &Entry,
+        entry: &CatalogTool,
         variant: Operation,
         result: &CallResult,
         warnings: &mut Vec<Warning>,
@@ -64,7 +64,7 @@ pub(crate) fn tell_of_definitions(server: &str, snapshot: &Snapshot) {
         return;
     };
     let tools: Vec<Value> = state
-        .entries()
+        .tools()
         .map(|entry| entry.tool().raw.to_value())
         .collect();
     if !tools.iter().any(check::announces) {
@@ -117,7 +117,12 @@ fn outline(structured: Option<&Json>) -> Value {
     Value::Object(outline)
 }
 
-fn refusal(entry: &Entry, variant: Operation, result: &CallResult, found: &[Violation]) -> Failure {
+fn refusal(
+    entry: &CatalogTool,
+    variant: Operation,
+    result: &CallResult,
+    found: &[Violation],
+) -> Failure {
     let violations: Vec<Value> = found
         .iter()
         .map(|one| json!({ "rule": one.rule, "message": shortened(&one.message) }))

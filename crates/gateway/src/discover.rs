@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcpproxy_activity::{Caller, End, Kind, Status};
-use mcpproxy_catalog::{Query, present};
+use mcpproxy_activity::{Caller, RecordKind, RecordOutcome, Status};
+use mcpproxy_catalog::{SearchQuery, present};
 use mcpproxy_wire::json::Fields;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -94,10 +94,10 @@ impl Gateway {
         asked: Option<String>,
         answer: impl FnOnce(Uuid) -> Result<Answer, Failure>,
     ) -> Found {
-        let mut record = self.log.open(Kind::Discovery, caller, None);
-        record.asked(tool);
+        let mut record = self.log.open(RecordKind::Discovery, caller, None);
+        record.set_tool_name(tool);
         if let Some(asked) = &asked {
-            record.arguments(asked);
+            record.set_arguments(asked);
         }
         let (activity_id, request_id) = (record.id(), record.request_id());
         let mode = self.settings.load().rules.mode;
@@ -105,12 +105,12 @@ impl Gateway {
         let found = result.as_ref().map(|answer| answer.on_record.to_string());
         let found = found.ok();
         let end = match &result {
-            Ok(_) => End {
+            Ok(_) => RecordOutcome {
                 status: Status::Success,
                 error: None,
                 response: found.as_deref(),
             },
-            Err(failure) => End {
+            Err(failure) => RecordOutcome {
                 status: Status::Blocked,
                 error: Some((failure.code.as_str(), &failure.message)),
                 response: None,
@@ -130,7 +130,7 @@ impl Gateway {
         if let Some(server) = &search.server {
             self.known_server(server)?;
         }
-        let hits = self.catalog.snapshot().search(&Query {
+        let hits = self.catalog.snapshot().search(&SearchQuery {
             text: &search.query,
             limit: search.limit.unwrap_or(settings.discovery.limit),
             read_only_only: search.read_only_only,
@@ -139,8 +139,8 @@ impl Gateway {
         });
         let detail = search.detail.unwrap_or(settings.discovery.detail);
         let tools = hits.hits.iter().map(|hit| match detail {
-            Detail::Full => raw(&present::full(&hit.entry, hit.score)),
-            Detail::Compact => raw(&present::compact(&hit.entry, hit.score)),
+            Detail::Full => raw(&present::full(&hit.tool, hit.score)),
+            Detail::Compact => raw(&present::compact(&hit.tool, hit.score)),
         });
         let text = format!(
             r#"{{"tools":[{}],"query":{},"total":{},"usage_instructions":{}}}"#,
@@ -149,7 +149,7 @@ impl Gateway {
             hits.total,
             json!(self.usage_instructions()),
         );
-        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.entry.qualified()).collect();
+        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.tool.qualified()).collect();
         let on_record = json!({ "total": hits.total, "tools": found });
         Ok(Answer { text, on_record })
     }

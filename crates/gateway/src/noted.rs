@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_activity::{Engine, Keeping, Kind, Log, Note, Options, Role, Status, StoreError};
+use mcpproxy_activity::{
+    Engine, Log, LogEvent, LogOptions, RecordKind, RecordingPolicy, Role, Status, StoreError,
+};
 use mcpproxy_catalog::{Catalog, ServerListing};
 use mcpproxy_upstream::{Observer, State};
 use mcpproxy_wire::Tool;
@@ -23,11 +25,11 @@ const PRUNE_PERIOD: Duration = Duration::from_mins(1);
 
 /// Opens the log that the settings name.
 pub(crate) fn open_log(settings: &Settings, role: Role) -> Result<Log, StoreError> {
-    let options = Options {
+    let options = LogOptions {
         data_dir: settings.data_dir.clone(),
         engine: engine(settings),
         role,
-        keeping: keeping(settings),
+        policy: recording_policy(settings),
     };
     Log::start(&options, redaction::current())
 }
@@ -41,9 +43,9 @@ pub(crate) fn engine(settings: &Settings) -> Engine {
 }
 
 /// What the settings say about records.
-pub(crate) fn keeping(settings: &Settings) -> Keeping {
+pub(crate) fn recording_policy(settings: &Settings) -> RecordingPolicy {
     let activity = &settings.activity;
-    Keeping {
+    RecordingPolicy {
         max_payload_bytes: activity.max_payload_bytes,
         is_strict: activity.durability == Durability::Strict,
         retention: Duration::from_hours(24 * u64::from(activity.retention_days)),
@@ -70,7 +72,7 @@ impl Observer for Observing {
         let after = self.definitions(server).unwrap_or_default();
         let change = differences(&before, &after);
         if !change.is_empty() {
-            log.note(note(Kind::ToolChange, Some(server), change));
+            log.record(note(RecordKind::ToolChange, Some(server), change));
         }
     }
 
@@ -86,12 +88,16 @@ impl Observer for Observing {
         };
         match state {
             State::Ready { .. } => {
-                log.note(note(Kind::ServerChange, Some(server), action("ready")));
+                log.record(note(
+                    RecordKind::ServerChange,
+                    Some(server),
+                    action("ready"),
+                ));
             }
-            State::Failed { reason, .. } => log.note(Note {
+            State::Failed { reason, .. } => log.record(LogEvent {
                 status: Status::Error,
                 error: Some(("UPSTREAM_UNAVAILABLE".to_owned(), reason.to_string())),
-                ..note(Kind::ServerChange, Some(server), action("failed"))
+                ..note(RecordKind::ServerChange, Some(server), action("failed"))
             }),
             // It starts again when it is needed; nothing has changed for anybody.
             _ => {}
@@ -104,7 +110,7 @@ impl Observing {
     fn definitions(&self, server: &str) -> Option<BTreeMap<String, String>> {
         let snapshot = self.catalog.snapshot();
         let state = snapshot.server(server).filter(|state| state.is_listed())?;
-        let definitions = state.entries().map(|entry| {
+        let definitions = state.tools().map(|entry| {
             let tool = entry.tool();
             (tool.name.to_string(), tool.raw.text().to_owned())
         });
@@ -117,27 +123,28 @@ impl Gateway {
         if self.role == Role::Daemon {
             let mut details = action("start");
             details.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-            self.log.note(note(Kind::System, None, details));
+            self.log.record(note(RecordKind::System, None, details));
         }
     }
 
     pub(crate) fn note_stop(&self) {
         if self.role == Role::Daemon {
-            self.log.note(note(Kind::System, None, action("stop")));
+            self.log
+                .record(note(RecordKind::System, None, action("stop")));
         }
     }
 
     /// A configuration that was taken, or could not be.
     pub(crate) fn note_configuration(&self, problem: Option<&str>) {
         let noted = match problem {
-            None => note(Kind::ConfigChange, None, action("reloaded")),
-            Some(problem) => Note {
+            None => note(RecordKind::ConfigChange, None, action("reloaded")),
+            Some(problem) => LogEvent {
                 status: Status::Error,
                 error: Some(("INVALID_CONFIGURATION".to_owned(), problem.to_owned())),
-                ..note(Kind::ConfigChange, None, action("refused"))
+                ..note(RecordKind::ConfigChange, None, action("refused"))
             },
         };
-        self.log.note(noted);
+        self.log.record(noted);
     }
 
     /// Servers that came, went or changed.
@@ -179,14 +186,14 @@ impl Gateway {
         changes.sort_unstable();
         for (server, word) in changes {
             self.log
-                .note(note(Kind::ServerChange, Some(server), action(word)));
+                .record(note(RecordKind::ServerChange, Some(server), action(word)));
         }
     }
 
     /// A server that somebody had started anew.
     pub(crate) fn note_restarted(&self, server: &str) {
-        let restarted = note(Kind::ServerChange, Some(server), action("restarted"));
-        self.log.note(restarted);
+        let restarted = note(RecordKind::ServerChange, Some(server), action("restarted"));
+        self.log.record(restarted);
     }
 
     /// Removes records from before a moment; tells how many. What was begun is brought to its end
@@ -266,8 +273,8 @@ fn action(word: &str) -> Map<String, Value> {
     details
 }
 
-fn note(kind: Kind, server: Option<&str>, details: Map<String, Value>) -> Note {
-    Note {
+fn note(kind: RecordKind, server: Option<&str>, details: Map<String, Value>) -> LogEvent {
+    LogEvent {
         kind,
         server: server.map(str::to_owned),
         tool: None,

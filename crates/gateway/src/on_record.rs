@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcpproxy_activity::{End, Entry as ActivityEntry, Status, StoreError};
-use mcpproxy_catalog::Entry;
+use mcpproxy_activity::{OpenRecord, RecordOutcome, Status, StoreError};
+use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::CallResult;
 
@@ -20,40 +20,40 @@ pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
 impl Gateway {
     /// What is known of a call before anything is checked: refusals have it on record as well.
-    pub(crate) fn note_request(&self, record: &mut ActivityEntry, request: &CallRequest) {
+    pub(crate) fn note_request(&self, record: &mut OpenRecord, request: &CallRequest) {
         if let Some(intent) = request.declared.for_record() {
-            record.declared(intent);
+            record.set_declared_intent(intent);
         }
         let Ok(name) = ToolName::parse(&request.name) else {
-            record.asked(&request.name);
+            record.set_tool_name(&request.name);
             return;
         };
-        record.about(&name.server, &name.tool);
+        record.set_tool(&name.server, &name.tool);
         let snapshot = self.catalog.snapshot();
         match snapshot.find(&name.server, &name.tool) {
             Some(entry) => note_arguments(record, entry, &request.arguments),
             // Which arguments are secret is known when the server has listed its tools.
-            None => record.arguments_withheld(request.arguments.text()),
+            None => record.set_arguments_size(request.arguments.text()),
         }
     }
 }
 
 /// The arguments, without those that the tool's schema calls secret.
-pub(crate) fn note_arguments(record: &mut ActivityEntry, entry: &Entry, arguments: &Arguments) {
+pub(crate) fn note_arguments(record: &mut OpenRecord, entry: &CatalogTool, arguments: &Arguments) {
     let secret = entry.secret_arguments();
     if secret.is_empty() {
         if !record.has_arguments() {
-            record.arguments(arguments.text());
+            record.set_arguments(arguments.text());
         }
         return;
     }
     let (shown, own) = secret.hide(arguments.value());
-    record.arguments(&shown.to_string());
-    record.hide(own);
+    record.set_arguments(&shown.to_string());
+    record.add_secrets(own);
 }
 
 /// Values of a result that the tool's schema calls secret.
-pub(crate) fn note_result(record: &mut ActivityEntry, entry: &Entry, result: &CallResult) {
+pub(crate) fn note_result(record: &mut OpenRecord, entry: &CatalogTool, result: &CallResult) {
     let secret = entry.secret_results();
     if secret.is_empty() {
         return;
@@ -63,20 +63,20 @@ pub(crate) fn note_result(record: &mut ActivityEntry, entry: &Entry, result: &Ca
         serde_json::from_str(raw.get()).ok()
     });
     if let Some(structured) = structured {
-        record.hide(secret.collect(&structured));
+        record.add_secrets(secret.collect(&structured));
     }
 }
 
 /// Waits for a call; one that takes long is put on record while it is under way, so that it shows
 /// even if this process does not live to see the answer.
 pub(crate) async fn on_record<T>(
-    record: &mut ActivityEntry,
+    record: &mut OpenRecord,
     mut call: Pin<&mut impl Future<Output = T>>,
 ) -> T {
     if let Ok(result) = tokio::time::timeout(LONG_CALL, &mut call).await {
         return result;
     }
-    record.still_under_way();
+    record.mark_under_way();
     call.await
 }
 
@@ -91,12 +91,12 @@ pub(crate) fn not_recorded(problem: &StoreError) -> Failure {
 
 /// Puts the outcome on record, and only then lets it go.
 pub(crate) async fn close(
-    record: ActivityEntry,
+    record: OpenRecord,
     variant: Operation,
     result: Result<CallResult, Failure>,
 ) -> Result<CallResult, Failure> {
     let end = match &result {
-        Ok(result) => End {
+        Ok(result) => RecordOutcome {
             status: if result.is_error() {
                 Status::Error
             } else {
@@ -107,7 +107,7 @@ pub(crate) async fn close(
                 .then_some((TOOL_ERROR, "The tool reported an error")),
             response: Some(result.json().text()),
         },
-        Err(failure) => End {
+        Err(failure) => RecordOutcome {
             // A fault of ours is no refusal; the call may have been sent.
             status: if failure.code.is_of_upstream() || failure.code == Code::Internal {
                 Status::Error

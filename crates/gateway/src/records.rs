@@ -7,7 +7,7 @@ mod csv;
 mod export;
 mod query;
 
-use mcpproxy_activity::{Archive, Kind, Page, Record, StoreError};
+use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage, StoreError};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -34,7 +34,10 @@ pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> 
 }
 
 /// The same before it becomes text, with what was asked for.
-pub(crate) async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(Query, Page), Failure> {
+pub(crate) async fn page(
+    archive: &Archive,
+    pairs: &[Pair],
+) -> Result<(Query, RecordPage), Failure> {
     let query = Query::parse(pairs)?;
     let page = archive
         .page(&query.filter, query.cursor, query.limit)
@@ -84,10 +87,10 @@ pub fn to_line(record: &Record) -> String {
 }
 
 /// The stream of events that a record belongs to.
-pub fn topic(kind: Kind) -> &'static str {
+pub fn topic(kind: RecordKind) -> &'static str {
     match kind {
-        Kind::ServerChange => "server",
-        Kind::ToolChange => "catalog",
+        RecordKind::ServerChange => "server",
+        RecordKind::ToolChange => "catalog",
         _ => "activity",
     }
 }

@@ -21,8 +21,8 @@ impl Gateway {
                 }
                 self.mask.store(Arc::new(Mask::new(settings.secrets())));
                 redaction::set_from(&settings);
-                self.log.hide(redaction::current());
-                self.log.keep(noted::keeping(&settings));
+                self.log.set_redactor(redaction::current());
+                self.log.set_policy(noted::recording_policy(&settings));
                 let settings = Arc::new(settings);
                 self.settings.store(Arc::clone(&settings));
                 self.note_configuration(None);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_catalog::{Availability, Entry, Operator, ToolOverride};
+use mcpproxy_catalog::{Availability, CatalogTool, Operator, ToolOverride};
 use mcpproxy_upstream::{
     HttpSpec, Spec, State, StdioSpec, Transport as UpstreamTransport, Upstream,
 };
@@ -230,7 +230,7 @@ impl Gateway {
     }
 
     /// A tool that agents may see.
-    pub(crate) fn known_tool(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Failure> {
+    pub(crate) fn known_tool(&self, server: &str, tool: &str) -> Result<Arc<CatalogTool>, Failure> {
         let snapshot = self.catalog.snapshot();
         let Some(entry) = snapshot.find(server, tool) else {
             let reachable = self.server(server)?;

@@ -65,7 +65,7 @@ impl Gateway {
             },
             "configuration_problem": self.configuration_problem(),
             "servers": self.servers_status(),
-            "tools": self.catalog.snapshot().entries().count(),
+            "tools": self.catalog.snapshot().tools().count(),
             "calls": self.log.counts(),
             "activity": activity,
         })
@@ -111,7 +111,7 @@ impl Gateway {
                     stderr: stderr(&server.running),
                     tools: snapshot
                         .server(name)
-                        .map_or(0, |server| server.entries().count()),
+                        .map_or(0, |server| server.tools().count()),
                 }
             })
             .collect()

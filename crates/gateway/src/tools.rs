@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, Entry, Query, present};
+use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, present};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
@@ -21,13 +21,13 @@ impl Gateway {
         let snapshot = self.catalog.snapshot();
         let Some(text) = query else {
             let tools: Vec<Value> = snapshot
-                .entries()
+                .tools()
                 .filter(|entry| server.is_none_or(|server| **entry.server() == *server))
                 .map(|entry| row(entry, None))
                 .collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
-        let hits = snapshot.search(&Query {
+        let hits = snapshot.search(&SearchQuery {
             text,
             limit: SHOWN,
             read_only_only: false,
@@ -37,7 +37,7 @@ impl Gateway {
         let tools: Vec<Value> = hits
             .hits
             .iter()
-            .map(|hit| row(&hit.entry, Some(hit.score)))
+            .map(|hit| row(&hit.tool, Some(hit.score)))
             .collect();
         Ok(json!({ "query": text, "total": hits.total, "tools": tools }))
     }
@@ -66,7 +66,7 @@ impl Gateway {
     }
 }
 
-fn row(entry: &Entry, score: Option<f64>) -> Value {
+fn row(entry: &CatalogTool, score: Option<f64>) -> Value {
     let mut row = json!({
         "name": entry.qualified(),
         "server": entry.server(),

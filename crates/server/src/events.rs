@@ -14,7 +14,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use mcpproxy_activity::{Filter, Followed, Tail};
+use mcpproxy_activity::{Filter, Followed, LogTail};
 use mcpproxy_gateway::records::{self, Following};
 use mcpproxy_gateway::{Code, Failure};
 use tokio::sync::watch;
@@ -90,7 +90,7 @@ async fn open(app: &App, headers: &HeaderMap, query: Pairs) -> Result<EventStrea
 
 /// One client's stream.
 struct EventStream {
-    tail: Tail,
+    tail: LogTail,
     filter: Filter,
     /// Changes with every commit of this gateway.
     recorded: watch::Receiver<u64>,

@@ -8,10 +8,10 @@ use tokio_postgres::{Client, Statement};
 use uuid::Uuid;
 
 use super::cells::{self, Bound, COLUMNS, LINKS, type_of};
-use crate::record::Link;
+use crate::record::ChainLink;
 use crate::row::{Cell, OUTCOME, REQUEST, Row};
+use crate::search_terms;
 use crate::store::{Change, What};
-use crate::words;
 
 /// The words of a row travel in one text: their characters are never a space.
 const WORDS: &str = "array_to_tsvector(string_to_array(new.words, ' '))";
@@ -171,7 +171,7 @@ fn tail(row: &Row) -> Vec<Cell> {
     cells
 }
 
-fn link(link: Option<&Link>) -> Vec<Cell> {
+fn link(link: Option<&ChainLink>) -> Vec<Cell> {
     match link {
         Some(link) => vec![
             Cell::Int(link.seq),
@@ -199,7 +199,7 @@ fn with_words(change: &Change) -> Change {
         change.words = change
             .row
             .to_record()
-            .map(|record| words::of_record(&record));
+            .map(|record| search_terms::of_record(&record));
     }
     change
 }

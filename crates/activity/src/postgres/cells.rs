@@ -7,8 +7,8 @@ use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
-use crate::record::{Hash, Link};
-use crate::row::{Cell, Column, OUTCOME, REQUEST, Row, Type as Kind};
+use crate::record::{ChainLink, Hash};
+use crate::row::{Cell, Column, ColumnType, OUTCOME, REQUEST, Row};
 
 /// The columns of a row's places in its chain, after [`REQUEST`] and [`OUTCOME`].
 pub(super) const LINKS: [(&str, &str); 7] = [
@@ -38,9 +38,9 @@ pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(|| {
 /// The type of a column.
 pub(super) const fn type_of(column: &Column) -> &'static str {
     match column.of {
-        Kind::Uuid => "uuid",
-        Kind::Text => "text",
-        Kind::Int => "bigint",
+        ColumnType::Uuid => "uuid",
+        ColumnType::Text => "text",
+        ColumnType::Int => "bigint",
     }
 }
 
@@ -131,11 +131,14 @@ pub(super) fn hash(row: &tokio_postgres::Row, index: usize) -> Result<Hash, toki
     })
 }
 
-fn link(row: &tokio_postgres::Row, from: usize) -> Result<Option<Link>, tokio_postgres::Error> {
+fn link(
+    row: &tokio_postgres::Row,
+    from: usize,
+) -> Result<Option<ChainLink>, tokio_postgres::Error> {
     let Cell::Int(seq) = cell(row, from)? else {
         return Ok(None);
     };
-    Ok(Some(Link {
+    Ok(Some(ChainLink {
         seq,
         prev_hash: hash(row, from + 1)?,
         hash: hash(row, from + 2)?,

@@ -17,7 +17,7 @@ use super::fault::{explained, is_lost, too_slow};
 use super::query::HEAD;
 use super::session;
 use crate::chain::Head;
-use crate::record::{Hash, Link};
+use crate::record::{ChainLink, Hash};
 use crate::row::{Cell, OUTCOME, no_outcome};
 use crate::store::{Change, Journal, StoreError, What};
 
@@ -331,7 +331,7 @@ async fn undo(client: &Client, changes: &[Change]) -> Result<(), Error> {
     client.batch_execute("COMMIT").await
 }
 
-fn last_link(change: &Change) -> Option<(Uuid, Link)> {
+fn last_link(change: &Change) -> Option<(Uuid, ChainLink)> {
     let row = &change.row;
     let link = row.closed.or(row.opened)?;
     Some((row.chain, link))

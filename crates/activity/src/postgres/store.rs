@@ -20,7 +20,7 @@ use crate::chain::Head;
 use crate::filter::{Conditions, Filter};
 use crate::record::Record;
 use crate::row::{Cell, Row};
-use crate::store::{Page, Store, StoreError, StoredLink};
+use crate::store::{RecordPage, Store, StoreError, StoredLink};
 use crate::summary::Tally;
 
 /// How many questions of one process are answered at once.
@@ -128,7 +128,7 @@ impl PostgresStore {
         conditions: &Conditions,
         before: Option<Uuid>,
         limit: usize,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<RecordPage, StoreError> {
         let limit = limit.clamp(1, PAGE_RECORDS);
         let mut before = before;
         loop {
@@ -139,7 +139,7 @@ impl PostgresStore {
             // Where a whole page cannot be read, the next one may: an empty one would look like
             // the end.
             if !records.is_empty() || next.is_none() {
-                return Ok(Page { records, next });
+                return Ok(RecordPage { records, next });
             }
             before = next;
         }
@@ -166,11 +166,11 @@ impl Store for PostgresStore {
         filter: &'a Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+    ) -> BoxFuture<'a, Result<RecordPage, StoreError>> {
         Box::pin(async move {
             let conditions = filter.conditions();
             if query::is_impossible(&conditions) {
-                return Ok(Page::default());
+                return Ok(RecordPage::default());
             }
             self.page(&conditions, before, limit).await
         })

@@ -6,7 +6,7 @@ use rusqlite::Statement;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use uuid::Uuid;
 
-use crate::record::{Hash, Link};
+use crate::record::{ChainLink, Hash};
 use crate::row::{Cell, OUTCOME, REQUEST, Row};
 
 /// The columns of a row's places in its chain, after [`REQUEST`] and [`OUTCOME`].
@@ -52,7 +52,7 @@ impl ToSql for Bound<'_> {
 pub(super) fn bind_link(
     statement: &mut Statement<'_>,
     from: usize,
-    link: Option<&Link>,
+    link: Option<&ChainLink>,
 ) -> rusqlite::Result<()> {
     statement.raw_bind_parameter(from, link.map(|link| link.seq))?;
     statement.raw_bind_parameter(from + 1, link.map(|link| link.prev_hash.0))?;
@@ -81,11 +81,11 @@ pub(super) fn read_row(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result
     })
 }
 
-fn link(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Option<Link>> {
+fn link(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Option<ChainLink>> {
     let ValueRef::Integer(seq) = row.get_ref(from)? else {
         return Ok(None);
     };
-    Ok(Some(Link {
+    Ok(Some(ChainLink {
         seq,
         prev_hash: hash(row.get_ref(from + 1)?),
         hash: hash(row.get_ref(from + 2)?),

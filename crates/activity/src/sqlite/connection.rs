@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::explained;
-use super::migrate::{self, Version};
+use super::migrate::{self, SchemaVersion};
 use crate::store::StoreError;
 
 /// How long one process waits for another one's transaction. They take milliseconds; only a disk
@@ -85,9 +85,9 @@ pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, Sto
     }
     let connection = connect(path).map_err(|error| explained(&error))?;
     match migrate::version(&connection)? {
-        Version::Current => {}
-        Version::Empty => return nothing(),
-        Version::Older => {
+        SchemaVersion::Current => {}
+        SchemaVersion::Empty => return nothing(),
+        SchemaVersion::Older => {
             return Err(StoreError::Unusable(
                 "The activity log was written by an older version of mcpproxy. Start `mcpproxy serve` once to bring it up to date".to_owned(),
             ));

@@ -13,8 +13,8 @@ use super::query;
 use crate::chain::Head;
 use crate::record::Hash;
 use crate::row::{OUTCOME, REQUEST, Row};
+use crate::search_terms::{self, SearchTerms};
 use crate::store::{Change, Journal, StoreError, What};
-use crate::words::{self, Words};
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
     let marks = vec!["?"; REQUEST.len() + OUTCOME.len() + LINKS.len()].join(", ");
@@ -145,7 +145,11 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
     Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
 }
 
-fn insert(transaction: &Transaction<'_>, row: &Row, words: Option<&Words>) -> rusqlite::Result<()> {
+fn insert(
+    transaction: &Transaction<'_>,
+    row: &Row,
+    words: Option<&SearchTerms>,
+) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(&INSERT)?;
     let mut index = 0;
     for cell in row.request.iter().chain(&row.outcome) {
@@ -181,7 +185,9 @@ fn complete(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<
     };
     let Some(place) = place else {
         // Somebody removed it in the meantime; what is known of the call is still all here.
-        let known = row.to_record().map(|record| words::of_record(&record));
+        let known = row
+            .to_record()
+            .map(|record| search_terms::of_record(&record));
         return insert(transaction, row, change.words.as_ref().or(known.as_ref()));
     };
     if let Some(words) = &change.words {

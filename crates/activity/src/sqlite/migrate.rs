@@ -10,7 +10,7 @@ const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
 
 /// How far a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum SchemaVersion {
     /// Nothing was ever written.
     Empty,
     /// Some steps are missing.
@@ -21,20 +21,20 @@ pub(super) enum Version {
 
 /// Takes the steps that are missing. Two processes may try at once: the second finds them taken.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    if version(connection)? == Version::Current {
+    if version(connection)? == SchemaVersion::Current {
         return Ok(());
     }
     take_missing_steps(connection).map_err(|error| explained(&error))
 }
 
 /// How far the file is. One of a newer version is refused: it may mean something else.
-pub(super) fn version(connection: &Connection) -> Result<Version, StoreError> {
+pub(super) fn version(connection: &Connection) -> Result<SchemaVersion, StoreError> {
     let number = number(connection).map_err(|error| explained(&error))?;
     let known = STEPS.len();
     match done_steps(number) {
-        0 => Ok(Version::Empty),
-        steps if steps < known => Ok(Version::Older),
-        steps if steps == known => Ok(Version::Current),
+        0 => Ok(SchemaVersion::Empty),
+        steps if steps < known => Ok(SchemaVersion::Older),
+        steps if steps == known => Ok(SchemaVersion::Current),
         newer => Err(StoreError::Unusable(format!(
             "The activity log was written by a newer version of mcpproxy (its tables are at version {newer}, this program knows {known}). Install that version again, or use another data directory"
         ))),

@@ -20,10 +20,10 @@ const TURN: Duration = Duration::from_secs(30);
 /// A few connections, made when they are first needed.
 pub(super) struct Readers {
     turns: Arc<Semaphore>,
-    idle: Arc<Idle>,
+    idle: Arc<IdleReaders>,
 }
 
-struct Idle {
+struct IdleReaders {
     path: PathBuf,
     missing: Missing,
     connections: Mutex<Vec<Attached>>,
@@ -34,7 +34,7 @@ impl Readers {
     pub(super) fn new(path: &Path, missing: Missing) -> Self {
         Self {
             turns: Arc::new(Semaphore::new(MOST)),
-            idle: Arc::new(Idle {
+            idle: Arc::new(IdleReaders {
                 path: path.to_owned(),
                 missing,
                 connections: Mutex::new(Vec::new()),
@@ -72,7 +72,7 @@ impl Readers {
     }
 }
 
-impl Idle {
+impl IdleReaders {
     fn answer<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,

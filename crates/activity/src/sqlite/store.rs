@@ -15,7 +15,7 @@ use crate::chain::Head;
 use crate::filter::{Conditions, Filter};
 use crate::record::Record;
 use crate::row::Row;
-use crate::store::{Page, Store, StoreError, StoredLink};
+use crate::store::{RecordPage, Store, StoreError, StoredLink};
 use crate::summary::Tally;
 
 /// A page ends when its records have this much text: it is held in memory as a whole.
@@ -47,7 +47,7 @@ impl Store for SqliteStore {
         filter: &'a Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Page, StoreError>> {
+    ) -> BoxFuture<'a, Result<RecordPage, StoreError>> {
         let conditions = filter.conditions();
         Box::pin(
             self.readers
@@ -146,7 +146,7 @@ fn page(
     conditions: &Conditions,
     before: Option<Uuid>,
     limit: usize,
-) -> rusqlite::Result<Page> {
+) -> rusqlite::Result<RecordPage> {
     let limit = limit.clamp(1, PAGE_RECORDS);
     let mut before = before;
     loop {
@@ -190,9 +190,13 @@ fn newest(
 }
 
 /// The records of these rows, up to `limit` and to what a page may hold.
-fn records(connection: &Connection, found: &[(Uuid, i64)], limit: usize) -> rusqlite::Result<Page> {
+fn records(
+    connection: &Connection,
+    found: &[(Uuid, i64)],
+    limit: usize,
+) -> rusqlite::Result<RecordPage> {
     let mut statement = connection.prepare_cached(&query::at_place(&COLUMNS))?;
-    let mut page = Page::default();
+    let mut page = RecordPage::default();
     let mut bytes = 0;
     for (index, (id, place)) in found.iter().enumerate() {
         if index == limit || bytes >= PAGE_BYTES {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mcpproxy_activity::chain::Head;
 use mcpproxy_activity::record::Hash;
-use mcpproxy_activity::store::{Change, Journal, Opened};
+use mcpproxy_activity::store::{Change, Journal, OpenStore};
 use mcpproxy_activity::{Filter, Log, Status, StoreError, sqlite};
 use mcpproxy_policy::Operation;
 use uuid::Uuid;
@@ -57,7 +57,7 @@ fn log_on(place: &Place, disk: &Arc<Disk>) -> Log {
         inner: opened.journal,
         disk: Arc::clone(disk),
     };
-    let opened = Opened {
+    let opened = OpenStore {
         journal: Box::new(journal),
         store: opened.store,
     };
@@ -72,12 +72,12 @@ async fn a_full_disk_refuses_writes_lets_reads_go_on_and_loses_nothing() {
     call(&log, Operation::Write).await;
     let mut sent = open(&log, Operation::Write);
     let sent_id = sent.id();
-    sent.sending(soon()).await.unwrap();
+    sent.begin_sending(soon()).await.unwrap();
 
     disk.is_full.store(true, Ordering::SeqCst);
     for operation in [Operation::Write, Operation::Destructive, Operation::Write] {
         let mut entry = open(&log, operation);
-        let problem = entry.sending(soon()).await.unwrap_err();
+        let problem = entry.begin_sending(soon()).await.unwrap_err();
         assert_eq!(problem.to_string(), "the disk is full");
         // Nobody waits for the record of a refusal.
         entry.close(REFUSED).await.unwrap();
@@ -119,7 +119,10 @@ async fn a_full_buffer_refuses_reads_too_and_tells_later_how_many() {
     let mut recorded = 0;
     let refused = loop {
         let mut entry = open(&log, Operation::Read);
-        match entry.sending(Instant::now() + Duration::from_secs(5)).await {
+        match entry
+            .begin_sending(Instant::now() + Duration::from_secs(5))
+            .await
+        {
             Ok(()) => entry.close(WORKED).await.unwrap(),
             Err(problem) => break (entry, problem),
         }
@@ -151,8 +154,8 @@ async fn with_64_clients_and_a_slow_disk_nothing_is_lost_and_commits_are_shared(
             for turn in 0..8 {
                 let operation = Operation::ALL[(number + turn) % 3];
                 let mut entry = open(&log, operation);
-                entry.arguments(&large);
-                entry.sending(soon()).await.unwrap();
+                entry.set_arguments(&large);
+                entry.begin_sending(soon()).await.unwrap();
                 entry.close(WORKED).await.unwrap();
             }
         }

@@ -1,6 +1,6 @@
 //! Following the log from any position.
 
-use mcpproxy_activity::Position;
+use mcpproxy_activity::LogPosition;
 use mcpproxy_policy::Operation;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ async fn a_follower_gets_every_record_once_in_the_order_of_their_outcomes() {
         let mut tail = log.archive().follow(None).await.unwrap();
         let mut slow = open(&log, Operation::Write);
         let slow_id = slow.id();
-        slow.sending(soon()).await.unwrap();
+        slow.begin_sending(soon()).await.unwrap();
         let first = call(&log, Operation::Write).await;
         let second = call(&log, Operation::Destructive).await;
         let ids = |followed: &[mcpproxy_activity::Followed]| -> Vec<Uuid> {
@@ -27,7 +27,7 @@ async fn a_follower_gets_every_record_once_in_the_order_of_their_outcomes() {
         assert_eq!(ids(&tail.next(100).await.unwrap()), [slow_id]);
         // Somebody who saw the first comes back later.
         let position = followed[0].position.to_string();
-        let position = Position::parse(&position).unwrap();
+        let position = LogPosition::parse(&position).unwrap();
         let mut resumed = log.archive().follow(Some(position)).await.unwrap();
         assert_eq!(ids(&resumed.next(100).await.unwrap()), [second, slow_id]);
         // Another process writes a chain that was not there before.

@@ -1,6 +1,6 @@
 //! What is on record, and when.
 
-use mcpproxy_activity::{End, Filter, Kind, Status};
+use mcpproxy_activity::{Filter, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::Operation;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ async fn a_write_is_on_disk_before_it_is_sent_and_its_outcome_before_the_answer(
         let mut entry = open(&log, Operation::Write);
         let id = entry.id();
         assert!(place.archive().find(id).await.unwrap().is_none());
-        entry.sending(soon()).await.unwrap();
+        entry.begin_sending(soon()).await.unwrap();
         let sent = place.archive().find(id).await.unwrap().unwrap();
         assert_eq!(sent.status, Status::InDoubt);
         assert_eq!(sent.arguments.unwrap().text, r#"{"path":"a"}"#);
@@ -39,24 +39,27 @@ async fn reads_refusals_and_calls_whose_caller_left_are_all_written() {
         drop(unsent);
         let mut left = open(&log, Operation::Write);
         let left_id = left.id();
-        left.sending(soon()).await.unwrap();
+        left.begin_sending(soon()).await.unwrap();
         drop(left);
         let mut slow = open(&log, Operation::Read);
         let slow_id = slow.id();
-        slow.sending(soon()).await.unwrap();
-        slow.still_under_way();
+        slow.begin_sending(soon()).await.unwrap();
+        slow.mark_under_way();
         assert_eq!(log.under_way(), 1);
         slow.close(WORKED).await.unwrap();
         log.stop().await;
 
         let found = async |id| place.archive().find(id).await.unwrap().unwrap();
         let read = found(read).await;
-        assert_eq!((read.kind, read.status), (Kind::ToolCall, Status::Success));
+        assert_eq!(
+            (read.kind, read.status),
+            (RecordKind::ToolCall, Status::Success)
+        );
         assert!(read.opened.is_none());
         let refused = found(refused_id).await;
         assert_eq!(
             (refused.kind, refused.status),
-            (Kind::PolicyDecision, Status::Blocked)
+            (RecordKind::PolicyDecision, Status::Blocked)
         );
         assert_eq!(refused.error.unwrap().code, "INTENT_MISMATCH");
         assert_eq!(found(unsent_id).await.status, Status::Error);
@@ -138,9 +141,9 @@ async fn long_texts_are_cut_after_secrets_are_hidden_and_their_sizes_kept() {
             "x".repeat(980),
             "y".repeat(50_000)
         );
-        entry.arguments(&text);
-        entry.sending(soon()).await.unwrap();
-        let end = End {
+        entry.set_arguments(&text);
+        entry.begin_sending(soon()).await.unwrap();
+        let end = RecordOutcome {
             status: Status::Error,
             error: Some((
                 "UPSTREAM_ERROR",

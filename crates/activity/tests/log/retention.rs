@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use mcpproxy_activity::{Filter, Kind, Tampering};
+use mcpproxy_activity::{Filter, RecordKind, Tampering};
 use mcpproxy_policy::Operation;
 
-use crate::support::{Place, call, keeping, open, soon};
+use crate::support::{Place, call, open, policy, soon};
 
 fn in_a_week() -> Timestamp {
     Timestamp::now() + Duration::from_hours(24 * 7)
@@ -17,7 +17,7 @@ async fn old_records_are_removed_and_what_is_left_is_still_proven() {
     for place in Place::all().await {
         let log = place.log();
         let mut under_way = open(&log, Operation::Write);
-        under_way.sending(soon()).await.unwrap();
+        under_way.begin_sending(soon()).await.unwrap();
         for _ in 0..450 {
             call(&log, Operation::Read).await;
         }
@@ -68,9 +68,9 @@ async fn whoever_asks_for_it_removes_what_is_older_than_a_moment_and_no_more() {
 async fn only_so_many_records_are_kept() {
     for place in Place::all().await {
         let log = place.log();
-        let mut limits = keeping();
+        let mut limits = policy();
         limits.max_records = Some(20);
-        log.keep(limits);
+        log.set_policy(limits);
         let mut newest = None;
         for _ in 0..100 {
             newest = Some(call(&log, Operation::Write).await);
@@ -143,7 +143,7 @@ async fn a_crash_between_the_checkpoint_and_the_removal_leaves_a_sound_chain() {
             assert!(verdict.ok, "{removed}: {verdict:?}");
         }
         let system = Filter {
-            kind: Some(Kind::System),
+            kind: Some(RecordKind::System),
             ..Filter::default()
         };
         assert_eq!(place.archive().count(&system).await.unwrap(), 1);

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{
-    Archive, Caller, End, Engine, Entry, Filter, Keeping, Kind, Log, Options, Record, Role, Status,
+    Archive, Caller, Engine, Filter, Log, LogOptions, OpenRecord, Record, RecordKind,
+    RecordOutcome, RecordingPolicy, Role, Status,
 };
 use mcpproxy_policy::{Operation, Redactor};
 use mcpproxy_tests::{Database, Postgres};
@@ -56,12 +57,12 @@ impl Place {
         self.folder.path().to_owned()
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> LogOptions {
+        LogOptions {
             data_dir: self.data_dir(),
             engine: self.engine.clone(),
             role: Role::Daemon,
-            keeping: keeping(),
+            policy: policy(),
         }
     }
 
@@ -103,8 +104,8 @@ impl Place {
     }
 }
 
-pub(crate) fn keeping() -> Keeping {
-    Keeping {
+pub(crate) fn policy() -> RecordingPolicy {
+    RecordingPolicy {
         max_payload_bytes: 1_000,
         is_strict: true,
         retention: Duration::from_hours(24),
@@ -117,7 +118,7 @@ pub(crate) fn soon() -> Instant {
 }
 
 /// Opens the record of a call of `files:write`.
-pub(crate) fn open(log: &Log, operation: Operation) -> Entry {
+pub(crate) fn open(log: &Log, operation: Operation) -> OpenRecord {
     let caller = Arc::new(Caller {
         session_id: Some("session".to_owned()),
         client_name: Some("agent".to_owned()),
@@ -125,22 +126,22 @@ pub(crate) fn open(log: &Log, operation: Operation) -> Entry {
         trace_id: None,
         is_administrator: false,
     });
-    let mut entry = log.open(Kind::ToolCall, &caller, Some(operation));
-    entry.about("files", "write");
-    entry.declared(serde_json::json!({
+    let mut entry = log.open(RecordKind::ToolCall, &caller, Some(operation));
+    entry.set_tool("files", "write");
+    entry.set_declared_intent(serde_json::json!({
         "operation_type": operation.as_str(), "reason": "a test",
     }));
-    entry.arguments(r#"{"path":"a"}"#);
+    entry.set_arguments(r#"{"path":"a"}"#);
     entry
 }
 
-pub(crate) const WORKED: End<'static> = End {
+pub(crate) const WORKED: RecordOutcome<'static> = RecordOutcome {
     status: Status::Success,
     error: None,
     response: Some(r#"{"content":[]}"#),
 };
 
-pub(crate) const REFUSED: End<'static> = End {
+pub(crate) const REFUSED: RecordOutcome<'static> = RecordOutcome {
     status: Status::Blocked,
     error: Some(("INTENT_MISMATCH", "Intent mismatch")),
     response: None,
@@ -150,7 +151,7 @@ pub(crate) const REFUSED: End<'static> = End {
 pub(crate) async fn call(log: &Log, operation: Operation) -> Uuid {
     let mut entry = open(log, operation);
     let id = entry.id();
-    entry.sending(soon()).await.unwrap();
+    entry.begin_sending(soon()).await.unwrap();
     entry.close(WORKED).await.unwrap();
     id
 }

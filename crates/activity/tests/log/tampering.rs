@@ -1,7 +1,7 @@
 //! Whatever is done to the table, `verify` finds it and names the record.
 
-use mcpproxy_activity::row::{Column, OUTCOME, REQUEST, Type};
-use mcpproxy_activity::{Archive, Problem, Record, Status, Tampering};
+use mcpproxy_activity::row::{Column, ColumnType, OUTCOME, REQUEST};
+use mcpproxy_activity::{Archive, ChainProblem, Record, Status, Tampering};
 use mcpproxy_policy::Operation;
 
 use crate::support::{Place, REFUSED, call, open, soon};
@@ -14,7 +14,7 @@ async fn written(place: &Place) -> Vec<Record> {
         open(&log, operation).close(REFUSED).await.unwrap();
     }
     let mut in_doubt = open(&log, Operation::Write);
-    in_doubt.sending(soon()).await.unwrap();
+    in_doubt.begin_sending(soon()).await.unwrap();
     // As after a crash: on record, and never closed.
     std::mem::forget(in_doubt);
     call(&log, Operation::Write).await;
@@ -32,7 +32,7 @@ async fn restore(place: &Place) {
     assert_eq!(problem(&place.archive()).await, None);
 }
 
-async fn problem(archive: &Archive) -> Option<Problem> {
+async fn problem(archive: &Archive) -> Option<ChainProblem> {
     let verdict = archive.verify(|_, _| {}).await.unwrap();
     assert_eq!(verdict.ok, verdict.problem.is_none());
     verdict.problem
@@ -48,19 +48,19 @@ fn id(place: &Place, record: &Record) -> String {
 }
 
 /// Another value for a column, one byte of it where there is one.
-fn altered(place: &Place, name: &str, of: Type) -> String {
+fn altered(place: &Place, name: &str, of: ColumnType) -> String {
     match (of, place.is_sqlite()) {
-        (Type::Int, _) => format!("COALESCE({name}, 0) + 1"),
-        (Type::Text, _) => {
+        (ColumnType::Int, _) => format!("COALESCE({name}, 0) + 1"),
+        (ColumnType::Text, _) => {
             format!("CASE WHEN {name} IS NULL THEN 'x' ELSE '~' || substr({name}, 2) END")
         }
         // One in 256 ids ends like this already, and must change as well.
-        (Type::Uuid, true) => format!(
+        (ColumnType::Uuid, true) => format!(
             "CASE WHEN {name} IS NULL THEN zeroblob(16) \
              WHEN substr({name}, 16) = x'07' THEN substr({name}, 1, 15) || x'08' \
              ELSE substr({name}, 1, 15) || x'07' END"
         ),
-        (Type::Uuid, false) => "'01900000-0000-7000-8000-000000000007'".to_owned(),
+        (ColumnType::Uuid, false) => "'01900000-0000-7000-8000-000000000007'".to_owned(),
     }
 }
 
@@ -232,7 +232,7 @@ async fn a_record_that_is_appended_with_a_right_hash_is_found_after_an_orderly_s
     row.closed = Some(head.close(row.chain, &row.request, &row.outcome, None));
     let change = mcpproxy_activity::store::Change {
         what: mcpproxy_activity::store::What::Insert,
-        words: Some(mcpproxy_activity::words::Words::default()),
+        words: Some(mcpproxy_activity::search_terms::SearchTerms::default()),
         row,
     };
     opened.journal.append(&[change]).unwrap();

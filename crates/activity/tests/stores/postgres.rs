@@ -1,7 +1,7 @@
 //! The story on PostgreSQL, where there is one.
 
 use mcpproxy_activity::postgres;
-use mcpproxy_activity::store::Opened;
+use mcpproxy_activity::store::OpenStore;
 use mcpproxy_tests::{Database, Postgres};
 
 use crate::story::Place;
@@ -13,7 +13,7 @@ impl Place for Server {
         Some(Self(Postgres::find()?.database().await))
     }
 
-    fn open(&self) -> Opened {
+    fn open(&self) -> OpenStore {
         postgres::open(self.0.url()).unwrap()
     }
 

@@ -271,7 +271,7 @@ impl Place for Cut {
         Some(Self(database, cable))
     }
 
-    fn open(&self) -> mcpproxy_activity::store::Opened {
+    fn open(&self) -> mcpproxy_activity::store::OpenStore {
         postgres::open(&self.1.url).unwrap()
     }
 

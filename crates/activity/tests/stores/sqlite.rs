@@ -1,7 +1,7 @@
 //! The story on SQLite.
 
 use mcpproxy_activity::sqlite;
-use mcpproxy_activity::store::Opened;
+use mcpproxy_activity::store::OpenStore;
 use tempfile::TempDir;
 
 use crate::story::Place;
@@ -19,7 +19,7 @@ impl Place for Sqlite {
         Some(Self(tempfile::tempdir().unwrap()))
     }
 
-    fn open(&self) -> Opened {
+    fn open(&self) -> OpenStore {
         sqlite::open(&self.path()).unwrap()
     }
 

@@ -10,7 +10,7 @@ mod writing;
 use std::sync::{Arc, Mutex};
 
 use mcpproxy_activity::record::Record;
-use mcpproxy_activity::store::{Change, Journal, Opened, Page, Store, StoreError};
+use mcpproxy_activity::store::{Change, Journal, OpenStore, RecordPage, Store, StoreError};
 use mcpproxy_activity::{Filter, chain::Head};
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ pub(crate) trait Place: Sized + Send + Sync {
     async fn fresh() -> Option<Self>;
 
     /// Opens it, as a process would.
-    fn open(&self) -> Opened;
+    fn open(&self) -> OpenStore;
 
     /// Changes the table behind the store's back.
     async fn tamper(&self, statement: &str);
@@ -75,7 +75,12 @@ impl Desk {
             .unwrap()
     }
 
-    pub(crate) async fn page(&self, filter: &Filter, before: Option<Uuid>, limit: usize) -> Page {
+    pub(crate) async fn page(
+        &self,
+        filter: &Filter,
+        before: Option<Uuid>,
+        limit: usize,
+    ) -> RecordPage {
         self.store.page(filter, before, limit).await.unwrap()
     }
 

@@ -34,12 +34,12 @@ pub(super) fn decode(schema: &Json) -> Result<Value, String> {
 
 /// Makes sure that a schema can be compiled and used at a bounded cost.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
-    Document::read(schema)?.unfold()
+    SchemaDocument::read(schema)?.unfold()
 }
 
 /// Whether violations can be collected in a bounded number of steps.
 pub(super) fn can_be_explained(schema: &Value, arguments: &Value) -> bool {
-    let Ok(document) = Document::read(schema) else {
+    let Ok(document) = SchemaDocument::read(schema) else {
         return false;
     };
     let mut steps = 0;
@@ -54,16 +54,16 @@ pub(super) fn can_be_explained(schema: &Value, arguments: &Value) -> bool {
         };
         for (place, part) in parts {
             match place {
-                Place::Same => open.push((part, value)),
-                Place::Property(name) => open.extend(value.get(name).map(|one| (part, one))),
-                Place::Members => {
+                AppliesTo::Same => open.push((part, value)),
+                AppliesTo::Property(name) => open.extend(value.get(name).map(|one| (part, one))),
+                AppliesTo::Members => {
                     let members = value
                         .as_object()
                         .into_iter()
                         .flat_map(|fields| fields.values());
                     open.extend(members.map(|one| (part, one)));
                 }
-                Place::Items => {
+                AppliesTo::Items => {
                     let items = value.as_array().into_iter().flatten();
                     open.extend(items.map(|one| (part, one)));
                 }
@@ -75,7 +75,7 @@ pub(super) fn can_be_explained(schema: &Value, arguments: &Value) -> bool {
 
 /// Where the value is to which a subschema applies.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum AppliesTo<'a> {
     /// The same value as the schema around it.
     Same,
     /// The property of that name.
@@ -87,12 +87,12 @@ enum Place<'a> {
 }
 
 /// A schema and the places in it that references can name.
-struct Document<'a> {
+struct SchemaDocument<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SchemaDocument<'a> {
     fn read(root: &'a Value) -> Result<Self, String> {
         let draft = root.get("$schema").and_then(Value::as_str);
         let id_keyword = match draft {
@@ -163,7 +163,7 @@ impl<'a> Document<'a> {
         path.push(std::ptr::from_ref(schema));
         for (place, part) in self.parts(schema)? {
             match place {
-                Place::Same => self.unfold_one(part, path, budget, below)?,
+                AppliesTo::Same => self.unfold_one(part, path, budget, below)?,
                 _ => below.push(part),
             }
         }
@@ -172,28 +172,28 @@ impl<'a> Document<'a> {
     }
 
     /// The subschemas of a schema, references followed.
-    fn parts(&self, schema: &'a Value) -> Result<Vec<(Place<'a>, &'a Value)>, String> {
+    fn parts(&self, schema: &'a Value) -> Result<Vec<(AppliesTo<'a>, &'a Value)>, String> {
         let mut parts = Vec::new();
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             match keyword.as_str() {
                 "$ref" | "$dynamicRef" | "$recursiveRef" => {
                     if let Some(reference) = value.as_str() {
-                        parts.push((Place::Same, self.resolve(reference)?));
+                        parts.push((AppliesTo::Same, self.resolve(reference)?));
                     }
                 }
                 "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => {
-                    push_each(Place::Same, value, &mut parts);
+                    push_each(AppliesTo::Same, value, &mut parts);
                 }
                 "dependentSchemas" | "dependencies" => {
-                    push_named(|_| Place::Same, value, &mut parts);
+                    push_named(|_| AppliesTo::Same, value, &mut parts);
                 }
-                "properties" => push_named(Place::Property, value, &mut parts),
-                "patternProperties" => push_named(|_| Place::Members, value, &mut parts),
+                "properties" => push_named(AppliesTo::Property, value, &mut parts),
+                "patternProperties" => push_named(|_| AppliesTo::Members, value, &mut parts),
                 "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
-                    push_each(Place::Members, value, &mut parts);
+                    push_each(AppliesTo::Members, value, &mut parts);
                 }
                 "items" | "prefixItems" | "additionalItems" | "contains" | "unevaluatedItems" => {
-                    push_each(Place::Items, value, &mut parts);
+                    push_each(AppliesTo::Items, value, &mut parts);
                 }
                 _ => {}
             }
@@ -222,7 +222,11 @@ impl<'a> Document<'a> {
     }
 }
 
-fn push_each<'a>(place: Place<'a>, value: &'a Value, parts: &mut Vec<(Place<'a>, &'a Value)>) {
+fn push_each<'a>(
+    place: AppliesTo<'a>,
+    value: &'a Value,
+    parts: &mut Vec<(AppliesTo<'a>, &'a Value)>,
+) {
     match value {
         Value::Array(schemas) => parts.extend(schemas.iter().map(|schema| (place, schema))),
         schema => parts.push((place, schema)),
@@ -230,9 +234,9 @@ fn push_each<'a>(place: Place<'a>, value: &'a Value, parts: &mut Vec<(Place<'a>,
 }
 
 fn push_named<'a>(
-    place: impl Fn(&'a str) -> Place<'a>,
+    place: impl Fn(&'a str) -> AppliesTo<'a>,
     value: &'a Value,
-    parts: &mut Vec<(Place<'a>, &'a Value)>,
+    parts: &mut Vec<(AppliesTo<'a>, &'a Value)>,
 ) {
     let schemas = value.as_object().into_iter().flatten();
     parts.extend(schemas.map(|(name, schema)| (place(name), schema)));

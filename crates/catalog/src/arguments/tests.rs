@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-fn compiled(schema: &Value) -> Arguments {
-    Arguments::compile("s:t", &Json::of(schema))
+fn compiled(schema: &Value) -> ArgumentSchema {
+    ArgumentSchema::compile("s:t", &Json::of(schema))
 }
 
 /// Checks arguments and compares the violations, each as `path: message`.
@@ -171,7 +171,7 @@ fn a_schema_of_endless_depth_is_not_compiled() {
         "}".repeat(100_000)
     );
     let schema = Json::parse(text).unwrap();
-    assert!(!Arguments::compile("s:t", &schema).is_checked());
+    assert!(!ArgumentSchema::compile("s:t", &schema).is_checked());
 }
 
 /// Definitions `d0` to `d{count}`, each made from the name of the next.

@@ -37,40 +37,40 @@ fn filters_are_settled_before_the_page_is_cut() {
         ),
     ]);
     let snapshot = catalog.snapshot();
-    let all = Query::new("file", 5);
+    let all = SearchQuery::new("file", 5);
     let table = [
         (all, 107),
         (
-            Query {
+            SearchQuery {
                 read_only_only: true,
                 ..all
             },
             5,
         ),
         (
-            Query {
+            SearchQuery {
                 exclude_destructive: true,
                 ..all
             },
             6,
         ),
         (
-            Query {
+            SearchQuery {
                 server: Some("other"),
                 ..all
             },
             1,
         ),
         (
-            Query {
+            SearchQuery {
                 server: Some("nobody"),
                 ..all
             },
             0,
         ),
-        (Query { limit: 0, ..all }, 107),
+        (SearchQuery { limit: 0, ..all }, 107),
         (
-            Query {
+            SearchQuery {
                 text: "",
                 read_only_only: true,
                 ..all
@@ -102,16 +102,16 @@ fn the_same_servers_in_any_order_of_arrival_give_the_same_answers() {
             catalog.replace(server, listing(tools));
         }
         let snapshot = catalog.snapshot();
-        let entries: Vec<String> = snapshot
-            .entries()
+        let tools: Vec<String> = snapshot
+            .tools()
             .map(|entry| entry.qualified().to_owned())
             .collect();
         let scores: Vec<(String, u64)> = ["create issue", "issue", "", "run a query"]
             .iter()
-            .flat_map(|text| snapshot.search(&Query::new(text, 10)).hits)
-            .map(|hit| (hit.entry.qualified().to_owned(), hit.score.to_bits()))
+            .flat_map(|text| snapshot.search(&SearchQuery::new(text, 10)).hits)
+            .map(|hit| (hit.tool.qualified().to_owned(), hit.score.to_bits()))
             .collect();
-        (entries, scores)
+        (tools, scores)
     });
     assert!(answers[0].0.is_sorted());
     assert_eq!(answers[0], answers[1]);
@@ -136,13 +136,13 @@ fn the_tool_that_is_meant_comes_first() {
     ];
     for (text, expected) in table {
         assert_eq!(
-            names(&snapshot, &Query::new(text, 3))[0],
+            names(&snapshot, &SearchQuery::new(text, 3))[0],
             expected,
             "{text}"
         );
     }
-    assert_eq!(snapshot.search(&Query::new("zebra", 5)).total, 0);
-    let score = |text| snapshot.search(&Query::new(text, 1)).hits[0].score;
+    assert_eq!(snapshot.search(&SearchQuery::new("zebra", 5)).total, 0);
+    let score = |text| snapshot.search(&SearchQuery::new(text, 1)).hits[0].score;
     assert!((score("db:run") - 1.0).abs() < f64::EPSILON);
     assert!(score("run") > 0.9 && score("") < f64::EPSILON);
 }
@@ -169,8 +169,8 @@ proptest! {
         let mut servers = sample();
         servers.push((&server, vec![named("x", &text, &Value::Null)]));
         let snapshot = catalog(servers).snapshot();
-        names(&snapshot, &Query::new(&text, limit));
-        names(&snapshot, &Query::new(&format!("{server}:{text}"), limit));
+        names(&snapshot, &SearchQuery::new(&text, limit));
+        names(&snapshot, &SearchQuery::new(&format!("{server}:{text}"), limit));
         prop_assert!(snapshot.nearest_tools(&text).len() <= 3);
         prop_assert!(snapshot.nearest_servers(&text).len() <= 3);
     }
@@ -180,5 +180,8 @@ proptest! {
 fn a_pasted_document_is_cut_and_still_answered() {
     let catalog = catalog(sample());
     let text = format!("issue {}", "lorem ipsum \u{1f600} ".repeat(100_000));
-    assert_eq!(names(&catalog.snapshot(), &Query::new(&text, 5)).len(), 3);
+    assert_eq!(
+        names(&catalog.snapshot(), &SearchQuery::new(&text, 5)).len(),
+        3
+    );
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use mcpproxy_activity::{Kind, Status};
+use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_gateway::records::{Format, Pair};
 use mcpproxy_policy::{Operation, Sensitivity};
 
@@ -102,7 +102,7 @@ pub(crate) struct Look {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
     /// What kind of thing happened
-    #[arg(long = "type", value_parser = words(Kind::ALL.iter().map(|kind| kind.as_str())))]
+    #[arg(long = "type", value_parser = words(RecordKind::ALL.iter().map(|kind| kind.as_str())))]
     r#type: Option<String>,
     /// The server it was about
     #[arg(long)]

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use mcpproxy_activity::Caller;
-use mcpproxy_catalog::{Entry, Snapshot};
+use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::hints::AgentHints;
 use mcpproxy_policy::hints::vet;
 use mcpproxy_policy::{Operation, Permit, Warning};
@@ -86,7 +86,7 @@ struct Text {
 /// A call that its server answered, as far as hints are concerned.
 #[derive(Debug)]
 pub(crate) struct Made {
-    entry: Arc<Entry>,
+    entry: Arc<CatalogTool>,
     took: Duration,
     ended: Ended,
     asked_for: Option<String>,
@@ -105,7 +105,7 @@ impl Made {
     /// What is to be learned from an answer. Nothing, if the server could not be reached: that says
     /// nothing about the tool.
     pub(crate) fn of(
-        entry: &Arc<Entry>,
+        entry: &Arc<CatalogTool>,
         arguments: &Arguments,
         took: Duration,
         answer: &Result<CallResult, Failure>,
@@ -140,7 +140,7 @@ impl Gateway {
     /// as they are.
     pub(crate) fn answer_of(
         &self,
-        entry: &Entry,
+        entry: &CatalogTool,
         variant: Operation,
         result: CallResult,
         warnings: &mut Vec<Warning>,
@@ -159,7 +159,7 @@ impl Gateway {
     /// long it takes and giving up does no harm.
     pub(crate) fn measured_deadline(
         &self,
-        entry: &Entry,
+        entry: &CatalogTool,
         permit: &Permit,
         configured: Instant,
     ) -> Instant {

@@ -1,7 +1,7 @@
 //! What was observed before the start, read back from the activity log.
 
 use jiff::{SignedDuration, Timestamp};
-use mcpproxy_activity::{Archive, Filter, Kind, Record, Status};
+use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
 use uuid::Uuid;
 
 use super::observed::{Call, Observed};
@@ -45,7 +45,7 @@ impl Gateway {
 
 async fn prime(archive: &Archive, hints: &Hints) {
     let filter = Filter {
-        kind: Some(Kind::ToolCall),
+        kind: Some(RecordKind::ToolCall),
         // What is called from now on is seen as it happens.
         to: Some(Timestamp::now()),
         ..Filter::default()

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, Entry, Snapshot};
+use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
 use mcpproxy_policy::Warning;
 use mcpproxy_policy::hints::{Resolution, Vetted, vet};
 use mcpproxy_wire::json::{Fields, decode_for_display, parse_strict};
@@ -57,11 +57,11 @@ pub(crate) fn resolve(catalog: &Snapshot, server: &str, action: &str) -> Resolut
 }
 
 /// The tool of the name `server:tool`, if it can be called.
-pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<Entry>> {
+pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {
     qualified(catalog, name).filter(|entry| entry.availability() == Availability::Callable)
 }
 
-fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<Entry>> {
+fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {
     let (server, tool) = name.split_once(':')?;
     catalog.find(server, tool)
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
-use mcpproxy_activity::{End, Entry as ActivityEntry, Kind as RecordKind, Status};
+use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{Inquiry, Origin, State};
 use mcpproxy_wire::Json;
@@ -243,12 +243,12 @@ impl Gateway {
             .open(RecordKind::ToolCall, party.caller, Some(Operation::Read));
         let request_id = record.request_id();
         let named = wanted.inquiry(wanted.named());
-        record.asked(named.method());
-        record.arguments(&named.params());
+        record.set_tool_name(named.method());
+        record.set_arguments(&named.params());
         let result = self.attempt_fetch(scope, wanted, party, &mut record).await;
         let result = result.map_err(|refusal| refusal.with_request_id(request_id));
         let end = match &result {
-            Ok(json) => End {
+            Ok(json) => RecordOutcome {
                 status: Status::Success,
                 error: None,
                 response: Some(json.text()),
@@ -265,17 +265,17 @@ impl Gateway {
         scope: &Scope,
         wanted: Wanted<'_>,
         party: Party<'_>,
-        record: &mut ActivityEntry,
+        record: &mut OpenRecord,
     ) -> Result<Json, Refusal> {
         let (server, own) = match wanted {
             Wanted::Prompt(name, _) => self.prompt_target(scope, name).await,
             Wanted::Resource(uri) => self.resource_target(scope, uri, Book::resource).await,
         }?;
         let inquiry = wanted.inquiry(&own);
-        record.about(&server, inquiry.method());
+        record.set_tool(&server, inquiry.method());
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
-        let recorded = record.sending(deadline).await;
+        let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let asked = pin!(upstream.inquire(&inquiry, origin(party, record), deadline));
         let answer = on_record(record, asked).await;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_activity::{End, Status};
+use mcpproxy_activity::{RecordOutcome, Status};
 use mcpproxy_policy::{Mask, Operation};
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::Json;
@@ -93,9 +93,9 @@ impl Refusal {
     }
 
     /// How it is put on record.
-    pub(crate) fn end(&self) -> End<'_> {
+    pub(crate) fn end(&self) -> RecordOutcome<'_> {
         let code = self.failure.code;
-        End {
+        RecordOutcome {
             status: if code.is_of_upstream() || code == Code::Internal {
                 Status::Error
             } else {

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, Entry};
+use mcpproxy_catalog::{Availability, CatalogTool};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::result::with_member;
 use serde_json::Value;
@@ -38,8 +38,8 @@ struct Place {
 impl Listing {
     /// The callable ones of these tools, which come in order, each under the name it is given.
     pub(crate) fn of<'a>(
-        entries: impl Iterator<Item = &'a Arc<Entry>>,
-        name: impl Fn(&Entry) -> Option<String>,
+        entries: impl Iterator<Item = &'a Arc<CatalogTool>>,
+        name: impl Fn(&CatalogTool) -> Option<String>,
     ) -> Self {
         let callable = entries.filter(|entry| entry.availability() == Availability::Callable);
         let defined = callable.map(|entry| {
@@ -118,7 +118,7 @@ impl Listing {
 
 /// What the server says of its tool, byte for byte but for the name, and for annotations where the
 /// operator has a word on them.
-fn definition(entry: &Entry, name: Option<String>) -> Json {
+fn definition(entry: &CatalogTool, name: Option<String>) -> Json {
     let raw = &entry.tool().raw;
     let mut shown = raw.clone();
     if let Some(name) = name {
@@ -195,7 +195,7 @@ mod tests {
         catalog.configure("srv", operator);
         let tools = tools.collect();
         assert!(catalog.replace("srv", ServerListing { tools }));
-        Listing::of(catalog.snapshot().entries(), |entry| {
+        Listing::of(catalog.snapshot().tools(), |entry| {
             Some(format!("srv__{}", entry.name()))
         })
     }

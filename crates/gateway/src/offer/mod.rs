@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use mcpproxy_activity::{Caller, Kind};
+use mcpproxy_activity::{Caller, RecordKind};
 use mcpproxy_catalog::{ServerState, Snapshot};
 use mcpproxy_policy::{Declared, Operation};
 use mcpproxy_wire::RpcError;
@@ -211,10 +211,10 @@ impl Gateway {
         failure: Failure,
         caller: &Arc<Caller>,
     ) -> Outcome {
-        let mut record = self.log.open(Kind::ToolCall, caller, None);
+        let mut record = self.log.open(RecordKind::ToolCall, caller, None);
         match server {
-            Some(server) => record.about(server, tool),
-            None => record.asked(&cut(tool, 300)),
+            Some(server) => record.set_tool(server, tool),
+            None => record.set_tool_name(&cut(tool, 300)),
         }
         let (activity_id, request_id) = (record.id(), record.request_id());
         Outcome {
@@ -300,7 +300,7 @@ impl Offer {
     /// The names of all tools, also of those that cannot be called: a caller is told why.
     fn names(&self) -> &Names {
         self.names.get_or_init(|| {
-            let entries = self.snapshot.entries();
+            let entries = self.snapshot.tools();
             Names::of(entries.map(|entry| (entry.server(), entry.name())))
         })
     }
@@ -316,11 +316,11 @@ impl Offer {
         match scope {
             Scope::All => Arc::clone(self.all.get_or_init(|| {
                 let name = |entry: &_| Some(self.name_of(entry));
-                Arc::new(Listing::of(self.snapshot.entries(), name))
+                Arc::new(Listing::of(self.snapshot.tools(), name))
             })),
             Scope::Server(server) => {
                 let state = self.snapshot.server(server).into_iter();
-                let entries = state.flat_map(ServerState::entries);
+                let entries = state.flat_map(ServerState::tools);
                 let listing = Arc::new(Listing::of(entries, |_| None));
                 // A name that is no server's must not fill the memory.
                 if self.snapshot.server(server).is_some() {
@@ -332,7 +332,7 @@ impl Offer {
         }
     }
 
-    fn name_of(&self, entry: &mcpproxy_catalog::Entry) -> String {
+    fn name_of(&self, entry: &mcpproxy_catalog::CatalogTool) -> String {
         self.names().name(entry.server(), entry.name())
     }
 

@@ -1,7 +1,7 @@
 //! `check-servers`: whether each server is well, and what to do if it is not.
 
 use jiff::{SignedDuration, Timestamp};
-use mcpproxy_activity::{Filter, Kind, Record, Status as Ended};
+use mcpproxy_activity::{Filter, Record, RecordKind, Status as Ended};
 use mcpproxy_contract::prelude::*;
 
 use super::filters::{Filters, Status};
@@ -167,7 +167,7 @@ impl Tool for CheckServers {
 /// The newest calls that were made, newest first, and how many there are in all.
 async fn newest_calls(gateway: &Gateway, filter: &Filter) -> Result<(Vec<Record>, u64), ToolError> {
     let filter = Filter {
-        kind: Some(Kind::ToolCall),
+        kind: Some(RecordKind::ToolCall),
         ..filter.clone()
     };
     let unreadable = |error| failed(records::unreadable(&error));
@@ -191,7 +191,7 @@ async fn newest_calls(gateway: &Gateway, filter: &Filter) -> Result<(Vec<Record>
 /// The newest moments at which a server could not be reached, newest first.
 async fn newest_losses(gateway: &Gateway, filter: &Filter) -> Result<Vec<Record>, ToolError> {
     let filter = Filter {
-        kind: Some(Kind::ServerChange),
+        kind: Some(RecordKind::ServerChange),
         status: Some(Ended::Error),
         ..filter.clone()
     };

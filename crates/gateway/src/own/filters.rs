@@ -129,7 +129,7 @@ mod tests {
             let own: Status = of_word(status.as_str()).unwrap();
             assert_eq!(word(&own).as_deref(), Some(status.as_str()));
         }
-        for kind in mcpproxy_activity::Kind::ALL {
+        for kind in mcpproxy_activity::RecordKind::ALL {
             let own: Kind = of_word(kind.as_str()).unwrap();
             assert_eq!(word(&own).as_deref(), Some(kind.as_str()));
         }
@@ -152,7 +152,10 @@ mod tests {
         let filter = crate::records::parse_filter(&filters.to_pairs()).unwrap();
         assert_eq!(filter.server.as_deref(), Some("files"));
         assert_eq!(filter.status, Some(mcpproxy_activity::Status::InDoubt));
-        assert_eq!(filter.kind, Some(mcpproxy_activity::Kind::PolicyDecision));
+        assert_eq!(
+            filter.kind,
+            Some(mcpproxy_activity::RecordKind::PolicyDecision)
+        );
         assert!(filter.intent_type.is_some() && filter.from.is_some() && filter.to.is_none());
     }
 }

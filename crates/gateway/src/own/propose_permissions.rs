@@ -159,7 +159,7 @@ fn known(gateway: &Gateway) -> BTreeMap<String, Vec<String>> {
     let servers = gateway.servers.load();
     let servers = servers.keys().map(|name| {
         let state = snapshot.server(name);
-        let tools = state.map(|state| state.entries().map(|one| one.name().to_string()).collect());
+        let tools = state.map(|state| state.tools().map(|one| one.name().to_string()).collect());
         (name.to_string(), tools.unwrap_or_default())
     });
     servers.collect()

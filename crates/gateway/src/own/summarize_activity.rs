@@ -1,6 +1,6 @@
 //! `summarize-activity`: how many records there are, by what people ask for.
 
-use mcpproxy_activity::summary::{Counted, Summary};
+use mcpproxy_activity::summary::{NamedCounts, RecordSummary};
 use mcpproxy_contract::prelude::*;
 
 use super::check_servers::{CheckServers, CheckServersParams};
@@ -130,15 +130,15 @@ impl Tool for SummarizeActivity {
     }
 }
 
-fn in_doubt(summary: &Summary) -> u64 {
+fn in_doubt(summary: &RecordSummary) -> u64 {
     summary.by_status.iter().map(|one| one.in_doubt).sum()
 }
 
-fn shown(summary: &Summary) -> ActivitySummary {
-    let list = |counted: &[Counted]| counted.iter().take(MOST_ENTRIES).map(count).collect();
-    let beyond = |counted: &[Counted]| counted.len().saturating_sub(MOST_ENTRIES) as u64;
+fn shown(summary: &RecordSummary) -> ActivitySummary {
+    let list = |counted: &[NamedCounts]| counted.iter().take(MOST_ENTRIES).map(count).collect();
+    let beyond = |counted: &[NamedCounts]| counted.len().saturating_sub(MOST_ENTRIES) as u64;
     // Only calls can fail at a server; each has an operation.
-    let sum = |of: fn(&Counted) -> u64| summary.by_intent.iter().map(of).sum();
+    let sum = |of: fn(&NamedCounts) -> u64| summary.by_intent.iter().map(of).sum();
     ActivitySummary {
         total: summary.total,
         error_rate: error_rate(sum(|one| one.success), sum(|one| one.error)),
@@ -151,7 +151,7 @@ fn shown(summary: &Summary) -> ActivitySummary {
     }
 }
 
-fn count(counted: &Counted) -> Tallied {
+fn count(counted: &NamedCounts) -> Tallied {
     Tallied {
         name: counted.name.clone(),
         count: counted.count,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use mcpproxy_activity::{Filter, FilterError, Position};
+use mcpproxy_activity::{Filter, FilterError, LogPosition};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ pub struct Following {
     /// Which records.
     pub filter: Filter,
     /// Where it stopped before; from now on without one.
-    pub position: Option<Position>,
+    pub position: Option<LogPosition>,
 }
 
 /// The parameters that are no filters.
@@ -155,8 +155,8 @@ fn parse_cursor(value: &str) -> Result<Uuid, Failure> {
         .ok_or_else(|| wrong("cursor", value, "the next_cursor of an earlier answer"))
 }
 
-fn parse_position(value: &str) -> Result<Position, Failure> {
-    Position::parse(value)
+fn parse_position(value: &str) -> Result<LogPosition, Failure> {
+    LogPosition::parse(value)
         .ok_or_else(|| wrong("last_event_id", value, "the id of an event of this stream"))
 }
 

@@ -1,6 +1,6 @@
 //! What the log is asked for, described from the very lists that are enforced.
 
-use mcpproxy_activity::{Filter, Kind, Status};
+use mcpproxy_activity::{Filter, RecordKind, Status};
 use mcpproxy_gateway::records::{DEFAULT_LIMIT, Format, MOST_RECORDS};
 use mcpproxy_policy::{Operation, Sensitivity};
 use utoipa::IntoParams;
@@ -90,7 +90,7 @@ fn filter(name: &str) -> (&'static str, Object) {
     match name {
         "type" => (
             "What kind of thing happened",
-            words(Kind::ALL.iter().map(|kind| kind.as_str())),
+            words(RecordKind::ALL.iter().map(|kind| kind.as_str())),
         ),
         "server" => ("The server it was about", text()),
         "tool" => ("The tool it was about, without its server", text()),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcpproxy_activity::{Kind, Status};
+use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::Value;
 use utoipa::openapi::schema::Schema;
@@ -34,7 +34,10 @@ macro_rules! word_schema {
     };
 }
 
-word_schema!(ActivityType, Kind::ALL.iter().map(|kind| kind.as_str()));
+word_schema!(
+    ActivityType,
+    RecordKind::ALL.iter().map(|kind| kind.as_str())
+);
 word_schema!(ActivityStatus, Status::ALL.iter().map(|one| one.as_str()));
 word_schema!(OperationType, Operation::ALL.map(Operation::as_str));
 word_schema!(DataSensitivity, Sensitivity::ALL.map(Sensitivity::as_str));

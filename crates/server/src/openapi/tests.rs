@@ -9,8 +9,8 @@ use axum::body::Body;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
-use mcpproxy_activity::record::{Fault, Hash, Link, Payload, Record};
-use mcpproxy_activity::{Filter, Kind, Problem, Role, Status, Tampering};
+use mcpproxy_activity::record::{ChainLink, Hash, Payload, Record, RecordError};
+use mcpproxy_activity::{ChainProblem, Filter, RecordKind, Role, Status, Tampering};
 use mcpproxy_gateway::settings::{self, Environment, Secret, Sources};
 use mcpproxy_gateway::{Code, Failure, Gateway, Options, Wanted, records};
 use mcpproxy_policy::{Operation, Sensitivity};
@@ -202,7 +202,7 @@ fn errors_and_problems_fit_the_description() {
         "ErrorAnswer",
         &json!({ "error": failure.to_json(Uuid::now_v7()) }),
     );
-    let problem = Problem {
+    let problem = ChainProblem {
         kind: Tampering::Removed,
         chain: Some(Uuid::now_v7()),
         seq: Some(7),
@@ -286,7 +286,7 @@ fn full_record() -> Record {
         size: 7,
         is_cut: false,
     };
-    let link = Link {
+    let link = ChainLink {
         seq: 1,
         prev_hash: Hash::default(),
         hash: Hash([7; 32]),
@@ -307,14 +307,14 @@ fn full_record() -> Record {
         status: Status::Error,
         arguments: Some(payload.clone()),
         response: Some(payload),
-        error: Some(Fault {
+        error: Some(RecordError {
             code: "UPSTREAM_ERROR".to_owned(),
             message: "no".to_owned(),
         }),
         warnings: json!([{ "code": "OVERLY_CAUTIOUS", "message": "a read would do" }]),
         metadata: intent.as_object().unwrap().clone(),
         opened: Some(link),
-        closed: Some(Link { seq: 2, ..link }),
+        closed: Some(ChainLink { seq: 2, ..link }),
         ..bare_record()
     }
 }
@@ -326,7 +326,7 @@ fn bare_record() -> Record {
         parent_id: None,
         session_id: None,
         trace_id: None,
-        kind: Kind::System,
+        kind: RecordKind::System,
         timestamp: Timestamp::UNIX_EPOCH,
         duration_us: None,
         server_name: None,

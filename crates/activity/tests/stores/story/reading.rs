@@ -3,7 +3,7 @@
 use mcpproxy_activity::Filter;
 use mcpproxy_activity::row::Cell;
 use mcpproxy_activity::store::Change;
-use mcpproxy_activity::summary::{Summary, Tally};
+use mcpproxy_activity::summary::{RecordSummary, Tally};
 
 use super::sketch::{self, Quill, chain, id, many, outcome, request, set};
 use super::{Desk, Place, admitted, filter};
@@ -129,7 +129,11 @@ pub(crate) async fn counts_are_those_of_the_list(place: &impl Place) {
             .collect();
         let counted = desk.store.tally(&filter).await.unwrap();
         assert!(counted.len() <= 200, "alike records are counted together");
-        assert_eq!(Summary::of(&counted), Summary::of(&tallies), "{filter:?}");
+        assert_eq!(
+            RecordSummary::of(&counted),
+            RecordSummary::of(&tallies),
+            "{filter:?}"
+        );
     }
 }
 

@@ -5,8 +5,8 @@ use mcpproxy_activity::chain::Head;
 use mcpproxy_activity::filter::first_id_at;
 use mcpproxy_activity::record::Record;
 use mcpproxy_activity::row::{Cell, OUTCOME, REQUEST, Row, no_outcome};
+use mcpproxy_activity::search_terms;
 use mcpproxy_activity::store::{Change, What};
-use mcpproxy_activity::words;
 use uuid::Uuid;
 
 /// When the first record is from.
@@ -116,7 +116,9 @@ impl Quill {
 }
 
 fn change(what: What, row: Row) -> Change {
-    let words = row.to_record().map(|record| words::of_record(&record));
+    let words = row
+        .to_record()
+        .map(|record| search_terms::of_record(&record));
     Change { what, row, words }
 }
 

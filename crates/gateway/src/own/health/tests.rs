@@ -1,5 +1,5 @@
-use mcpproxy_activity::Kind;
-use mcpproxy_activity::record::Fault as Recorded;
+use mcpproxy_activity::RecordKind;
+use mcpproxy_activity::record::RecordError as Recorded;
 use serde_json::Map;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ fn record(server: &str, status: Status, milliseconds: i64) -> Record {
         parent_id: None,
         session_id: None,
         trace_id: None,
-        kind: Kind::ToolCall,
+        kind: RecordKind::ToolCall,
         timestamp: jiff::Timestamp::UNIX_EPOCH,
         duration_us: Some(milliseconds * 1_000),
         server_name: Some(server.to_owned()),

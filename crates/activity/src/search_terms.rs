@@ -19,7 +19,7 @@ const MOST_ASKED: usize = 10;
 
 /// The words of one record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(String);
+pub struct SearchTerms(String);
 
 /// The words of a search, each standing for all that start with it.
 pub fn of_query(text: &str) -> Vec<String> {
@@ -27,7 +27,7 @@ pub fn of_query(text: &str) -> Vec<String> {
 }
 
 /// The words of a record.
-pub fn of_record(record: &Record) -> Words {
+pub fn of_record(record: &Record) -> SearchTerms {
     let reason = record.intent().and_then(|intent| intent["reason"].as_str());
     let parts = [
         record.server_name.as_deref(),
@@ -44,7 +44,7 @@ pub fn of_record(record: &Record) -> Words {
 }
 
 /// The words of a row that is about to be written.
-pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> Words {
+pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> SearchTerms {
     of_parts(
         reason
             .into_iter()
@@ -52,7 +52,7 @@ pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> Words {
     )
 }
 
-fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Words {
+fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> SearchTerms {
     // One text for all of them: most records have dozens, and each would be a piece of memory.
     let mut text = String::new();
     let mut count = 0;
@@ -62,7 +62,7 @@ fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Words {
             let pieces = run.split(is_joint).filter(|piece| piece.len() < run.len());
             for word in pieces.chain([run]).filter(|word| !word.is_empty()) {
                 if count == MOST_WORDS {
-                    return Words::sorted(&text);
+                    return SearchTerms::sorted(&text);
                 }
                 count += 1;
                 push_small(&mut text, word);
@@ -70,12 +70,12 @@ fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Words {
             }
         }
     }
-    Words::sorted(&text)
+    SearchTerms::sorted(&text)
 }
 
-// === impl Words ===
+// === impl SearchTerms ===
 
-impl Words {
+impl SearchTerms {
     fn sorted(text: &str) -> Self {
         let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
         words.sort_unstable();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mcpproxy_policy::{Effect, Hints, Operation, SecretFields};
 use mcpproxy_wire::{Json, Tool};
 
-use crate::arguments::Arguments;
+use crate::arguments::ArgumentSchema;
 use crate::operator::Operator;
 
 /// Where a tool that keeps the tool contract carries its definition, in its `_meta`.
@@ -13,10 +13,10 @@ const CONTRACT_DEFINITION: &str = "dev.mcpproxy/definition";
 
 /// A tool of a server, with what the operator settles about it.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CatalogTool {
     server: Arc<str>,
     qualified: String,
-    definition: Arc<Definition>,
+    definition: Arc<ListedTool>,
     hints: Hints,
     annotations: Option<Json>,
     availability: Availability,
@@ -38,18 +38,18 @@ pub enum Availability {
 /// What the server sent, and what is made of it on first use. It outlives the entry when
 /// only the operator's settings change, or when the server lists the same tool again.
 #[derive(Debug)]
-pub(crate) struct Definition {
+pub(crate) struct ListedTool {
     tool: Tool,
-    arguments: OnceLock<Arguments>,
+    arguments: OnceLock<ArgumentSchema>,
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
     announces_contract: bool,
 }
 
-// === impl Entry ===
+// === impl CatalogTool ===
 
-impl Entry {
-    pub(crate) fn new(server: &Arc<str>, definition: Arc<Definition>, operator: &Operator) -> Self {
+impl CatalogTool {
+    pub(crate) fn new(server: &Arc<str>, definition: Arc<ListedTool>, operator: &Operator) -> Self {
         let tool = &definition.tool;
         let settings = operator.tools.get(&*tool.name);
         let own = tool.annotations.as_ref();
@@ -118,10 +118,10 @@ impl Entry {
     }
 
     /// The check of its arguments, compiled when it is first asked for and kept.
-    pub fn arguments(&self) -> &Arguments {
-        self.definition
-            .arguments
-            .get_or_init(|| Arguments::compile(&self.qualified, &self.definition.tool.input_schema))
+    pub fn arguments(&self) -> &ArgumentSchema {
+        self.definition.arguments.get_or_init(|| {
+            ArgumentSchema::compile(&self.qualified, &self.definition.tool.input_schema)
+        })
     }
 
     /// Which of its arguments its schema marks as secret, found when first asked for and kept.
@@ -147,7 +147,7 @@ impl Entry {
         self.definition.announces_contract
     }
 
-    pub(crate) fn definition(&self) -> &Arc<Definition> {
+    pub(crate) fn definition(&self) -> &Arc<ListedTool> {
         &self.definition
     }
 }
@@ -168,9 +168,9 @@ impl Availability {
     }
 }
 
-// === impl Definition ===
+// === impl ListedTool ===
 
-impl Definition {
+impl ListedTool {
     pub(crate) fn new(tool: Tool) -> Self {
         Self {
             announces_contract: carries_definition(&tool),

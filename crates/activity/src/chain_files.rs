@@ -34,13 +34,13 @@ pub enum Role {
 
 /// The files of a data directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Heads {
+pub(crate) struct ChainFiles {
     folder: PathBuf,
 }
 
 /// What a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct ChainFile {
     /// The chain.
     pub(crate) chain: Uuid,
     /// Its last link.
@@ -53,10 +53,10 @@ pub(crate) struct Noted {
 
 /// A chain that this process alone writes.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct ClaimedChain {
     file: File,
     path: PathBuf,
-    noted: Noted,
+    noted: ChainFile,
 }
 
 // === impl Role ===
@@ -70,9 +70,9 @@ impl Role {
     }
 }
 
-// === impl Heads ===
+// === impl ChainFiles ===
 
-impl Heads {
+impl ChainFiles {
     /// The files of a data directory.
     pub(crate) fn new(data_dir: &Path) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Heads {
     }
 
     /// Takes a chain of that role that nobody writes, or begins one.
-    pub(crate) fn claim(&self, role: Role) -> io::Result<Claim> {
+    pub(crate) fn claim(&self, role: Role) -> io::Result<ClaimedChain> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -96,14 +96,14 @@ impl Heads {
             let file = OpenOptions::new().read(true).write(true).open(&path)?;
             if file.try_lock().is_ok() {
                 let noted = read(&file, chain);
-                return Ok(Claim { file, path, noted });
+                return Ok(ClaimedChain { file, path, noted });
             }
         }
         self.begin(role)
     }
 
     /// Begins a chain.
-    pub(crate) fn begin(&self, role: Role) -> io::Result<Claim> {
+    pub(crate) fn begin(&self, role: Role) -> io::Result<ClaimedChain> {
         let chain = Uuid::now_v7();
         let path = self
             .folder
@@ -115,20 +115,20 @@ impl Heads {
             .mode(0o600)
             .open(&path)?;
         file.try_lock().map_err(io::Error::other)?;
-        let noted = Noted {
+        let noted = ChainFile {
             chain,
             head: Head::EMPTY,
             is_closed: false,
             is_readable: true,
         };
-        let mut claim = Claim { file, path, noted };
+        let mut claim = ClaimedChain { file, path, noted };
         // Written at once: later only bytes that are there change, which needs no space.
         claim.note(Head::EMPTY)?;
         Ok(claim)
     }
 
     /// What all files say.
-    pub(crate) fn read_all(&self) -> io::Result<Vec<Noted>> {
+    pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFile>> {
         let mut all = Vec::new();
         for path in self.files()? {
             let Some((_, chain)) = name_of(&path) else {
@@ -161,7 +161,7 @@ fn name_of(path: &Path) -> Option<(&str, Uuid)> {
     Some((role, Uuid::try_parse(chain).ok()?))
 }
 
-fn read(file: &File, chain: Uuid) -> Noted {
+fn read(file: &File, chain: Uuid) -> ChainFile {
     let mut text = String::new();
     let content = file.take(1_000).read_to_string(&mut text).ok();
     let parsed = content.and_then(|_| {
@@ -177,7 +177,7 @@ fn read(file: &File, chain: Uuid) -> Noted {
         }
     });
     let (head, is_closed) = parsed.unwrap_or((Head::EMPTY, false));
-    Noted {
+    ChainFile {
         chain,
         head,
         is_closed,
@@ -185,11 +185,11 @@ fn read(file: &File, chain: Uuid) -> Noted {
     }
 }
 
-// === impl Claim ===
+// === impl ClaimedChain ===
 
-impl Claim {
+impl ClaimedChain {
     /// What the file said when the chain was taken, or was last told.
-    pub(crate) fn noted(&self) -> Noted {
+    pub(crate) fn noted(&self) -> ChainFile {
         self.noted
     }
 
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_chain_has_one_writer_and_its_file_tells_how_far_it_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let heads = Heads::new(folder.path());
+        let heads = ChainFiles::new(folder.path());
         let mut first = heads.claim(Role::Daemon).unwrap();
         let second = heads.claim(Role::Daemon).unwrap();
         let other = heads.claim(Role::Command).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_file_that_says_nothing_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
-        let heads = Heads::new(folder.path());
+        let heads = ChainFiles::new(folder.path());
         let claim = heads.claim(Role::Daemon).unwrap();
         std::fs::write(&claim.path, "what").unwrap();
         assert!(!heads.read_all().unwrap()[0].is_readable);

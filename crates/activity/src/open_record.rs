@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::draft::{Draft, Ending, Kept};
+use crate::draft::{Draft, Ending, Excerpt};
 use crate::log::{Log, patience};
 use crate::queue::{Room, Work, too_slow};
-use crate::record::{Kind, Status};
+use crate::record::{RecordKind, Status};
 use crate::store::StoreError;
 
 /// A record that is still open.
 ///
 /// Dropping it closes it as in doubt if the call was sent, and as failed if it was not.
 #[derive(Debug)]
-pub struct Entry {
+pub struct OpenRecord {
     log: Log,
     draft: Arc<Draft>,
     began: Instant,
@@ -41,7 +41,7 @@ enum Stage {
 
 /// What came of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct End<'a> {
+pub struct RecordOutcome<'a> {
     /// In one word.
     pub status: Status,
     /// Why it did not work: a code and a message.
@@ -50,7 +50,7 @@ pub struct End<'a> {
     pub response: Option<&'a str>,
 }
 
-impl Entry {
+impl OpenRecord {
     pub(crate) fn new(log: Log, draft: Draft) -> Self {
         Self {
             log,
@@ -75,32 +75,32 @@ impl Entry {
     }
 
     /// Notes the tool a call is about.
-    pub fn about(&mut self, server: &str, tool: &str) {
+    pub fn set_tool(&mut self, server: &str, tool: &str) {
         let draft = self.draft();
         draft.server = Some(server.to_owned());
         draft.tool = Some(tool.to_owned());
     }
 
     /// Notes what was asked without a server being asked for it.
-    pub fn asked(&mut self, tool: &str) {
+    pub fn set_tool_name(&mut self, tool: &str) {
         self.draft().tool = Some(tool.to_owned());
     }
 
     /// Notes what the call does, where that is known only when its tool is: before it is sent.
-    pub fn classed(&mut self, operation: Operation) {
+    pub fn set_operation(&mut self, operation: Operation) {
         if self.draft.operation != Some(operation) {
             self.draft().operation = Some(operation);
         }
     }
 
     /// Notes the intent as it was declared.
-    pub fn declared(&mut self, intent: Value) {
+    pub fn set_declared_intent(&mut self, intent: Value) {
         self.draft().intent = Some(intent);
     }
 
     /// Notes a declaration that holds: how the agent classes the data, and the operation, which
     /// it may have left to the variant.
-    pub fn intended(&mut self, intent: &Intent) {
+    pub fn set_intent(&mut self, intent: &Intent) {
         let draft = self.draft();
         draft.sensitivity = Some(intent.sensitivity().unwrap_or(Sensitivity::Unknown));
         let declared = draft.intent.get_or_insert_with(|| json!({}));
@@ -113,9 +113,9 @@ impl Entry {
     }
 
     /// Notes the arguments, as JSON text.
-    pub fn arguments(&mut self, text: &str) {
+    pub fn set_arguments(&mut self, text: &str) {
         let draft = self.draft();
-        draft.arguments = Some(Kept::of(text, draft.hiding.limit));
+        draft.arguments = Some(Excerpt::of(text, draft.redaction.limit));
     }
 
     /// Whether the arguments are noted, and not only how large they are.
@@ -124,30 +124,30 @@ impl Entry {
     }
 
     /// Notes how large the arguments are, where it is not known yet which of them are secret.
-    pub fn arguments_withheld(&mut self, text: &str) {
-        self.draft().arguments = Some(Kept::size_only(text));
+    pub fn set_arguments_size(&mut self, text: &str) {
+        self.draft().arguments = Some(Excerpt::size_only(text));
     }
 
     /// Notes values that must not be kept anywhere in this record.
-    pub fn hide(&mut self, own: OwnSecrets) {
+    pub fn add_secrets(&mut self, own: OwnSecrets) {
         self.own = std::mem::replace(&mut self.own, OwnSecrets::none()).and(own);
         if !self.is_on_record {
-            self.draft().hiding.own = self.own.clone();
+            self.draft().redaction.own = self.own.clone();
         }
     }
 
     /// Notes what the caller is warned about.
-    pub fn warned(&mut self, warnings: &[Warning]) {
+    pub fn add_warnings(&mut self, warnings: &[Warning]) {
         self.warnings.extend_from_slice(warnings);
     }
 
     /// The moment before the call goes out: from here on it may have an effect. A call that
     /// writes is on disk when this returns; any other has room for its record.
-    pub async fn sending(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub async fn begin_sending(&mut self, deadline: Instant) -> Result<(), StoreError> {
         let queue = self.log.queue();
         self.room = Some(queue.room(self.draft.weight(), deadline).await?);
         let is_reading = matches!(self.draft.operation, None | Some(Operation::Read));
-        if is_reading || !self.log.keeping().is_strict {
+        if is_reading || !self.log.policy().is_strict {
             self.stage = Stage::Sent;
             return Ok(());
         }
@@ -171,20 +171,22 @@ impl Entry {
     }
 
     /// A call that takes long is put on record while it is under way, without waiting for it.
-    pub fn still_under_way(&mut self) {
+    pub fn mark_under_way(&mut self) {
         if !self.is_on_record {
             self.open(None);
         }
     }
 
     /// Closes the record. The outcome of a call that writes is on disk when this returns.
-    pub async fn close(mut self, end: End<'_>) -> Result<(), StoreError> {
+    pub async fn close(mut self, end: RecordOutcome<'_>) -> Result<(), StoreError> {
         let was_sent = self.stage == Stage::Sent;
         let is_durable = was_sent && self.is_on_record && self.is_writing();
-        let is_durable = is_durable && self.log.keeping().is_strict;
-        if end.status == Status::Blocked && !self.is_on_record && self.draft.kind == Kind::ToolCall
+        let is_durable = is_durable && self.log.policy().is_strict;
+        if end.status == Status::Blocked
+            && !self.is_on_record
+            && self.draft.kind == RecordKind::ToolCall
         {
-            self.draft().kind = Kind::PolicyDecision;
+            self.draft().kind = RecordKind::PolicyDecision;
         }
         if self.room.is_none() {
             let taken = self.log.queue().room(self.draft.weight(), patience()).await;
@@ -213,8 +215,8 @@ impl Entry {
     }
 
     /// The response, as far as there is room for it.
-    async fn keep_response(&mut self, text: &str) -> Kept {
-        let kept = Kept::of(text, self.draft.hiding.limit);
+    async fn keep_response(&mut self, text: &str) -> Excerpt {
+        let kept = Excerpt::of(text, self.draft.redaction.limit);
         match self.log.queue().room(kept.weight(), patience()).await {
             Ok(more) => {
                 if let Some(room) = &mut self.room {
@@ -222,7 +224,7 @@ impl Entry {
                 }
                 kept
             }
-            Err(_) => Kept::size_only(text),
+            Err(_) => Excerpt::size_only(text),
         }
     }
 
@@ -246,7 +248,7 @@ impl Entry {
         &mut self,
         status: Status,
         error: Option<(String, String)>,
-        response: Option<Kept>,
+        response: Option<Excerpt>,
         ack: Option<oneshot::Sender<Result<(), StoreError>>>,
     ) {
         self.stage = Stage::Closed;
@@ -284,7 +286,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for OpenRecord {
     fn drop(&mut self) {
         if self.stage == Stage::Closed {
             return;

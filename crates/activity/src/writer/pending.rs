@@ -7,14 +7,14 @@ use serde_json::{Map, json};
 use uuid::Uuid;
 
 use crate::chain::Head;
-use crate::draft::{Draft, Ending, Hiding, Prepared};
+use crate::draft::{Draft, Ending, Prepared, Redaction};
 use crate::queue::{Ack, Room};
-use crate::record::{Caller, Kind, Link, Status};
+use crate::record::{Caller, ChainLink, RecordKind, Status};
 use crate::row::{Cell, Row, no_outcome};
 use crate::store::{Change, StoreError, What};
 
 /// A record that is to be written.
-pub(super) struct Item {
+pub(super) struct PendingRecord {
     pub(super) prepared: Arc<Prepared>,
     /// What came of it; nothing for a call that is about to be sent.
     pub(super) outcome: Option<Vec<Cell>>,
@@ -23,11 +23,11 @@ pub(super) struct Item {
     pub(super) _room: Option<Room>,
 }
 
-// === impl Item ===
+// === impl PendingRecord ===
 
-impl Item {
+impl PendingRecord {
     /// The row as it has to be, with its place at the end of the chain.
-    pub(super) fn change(&self, chain: Uuid, head: &mut Head, before: Option<Link>) -> Change {
+    pub(super) fn change(&self, chain: Uuid, head: &mut Head, before: Option<ChainLink>) -> Change {
         let request = &self.prepared.request;
         let (what, outcome, opened, closed) = match &self.outcome {
             None => {
@@ -69,14 +69,14 @@ pub(super) fn answer(ack: Option<Ack>, result: Result<(), StoreError>) {
 }
 
 /// The record of refused calls that there was no room to record one by one.
-pub(super) fn refused_unrecorded(count: u64, hiding: Hiding) -> (Draft, Ending) {
+pub(super) fn refused_unrecorded(count: u64, redaction: Redaction) -> (Draft, Ending) {
     let mut details = Map::new();
     details.insert("event".to_owned(), json!("refused_unrecorded"));
     details.insert("count".to_owned(), json!(count));
     let draft = Draft {
         id: Uuid::now_v7(),
         request_id: Uuid::now_v7(),
-        kind: Kind::System,
+        kind: RecordKind::System,
         caller: Arc::new(Caller::default()),
         operation: None,
         server: None,
@@ -85,7 +85,7 @@ pub(super) fn refused_unrecorded(count: u64, hiding: Hiding) -> (Draft, Ending) 
         sensitivity: None,
         arguments: None,
         details,
-        hiding,
+        redaction,
     };
     let message = format!(
         "{count} calls were refused while the log could not be written; none of them was made"
