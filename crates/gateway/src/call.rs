@@ -154,8 +154,12 @@ impl Gateway {
         let expected = known.operation;
         let not_ready = |error| unreachable(expected, error);
         // What the server says of its tool now counts, not what the agent saw earlier, nor
-        // what held when the call began to wait for its turn.
-        let turn = server.upstream.turn(deadline).await.map_err(not_ready)?;
+        // what held when the call began to wait for its slot.
+        let slot = server
+            .upstream
+            .call_slot(deadline)
+            .await
+            .map_err(not_ready)?;
         server.upstream.fresh(deadline).await.map_err(not_ready)?;
         let entry = self.known_tool(&name.server, &name.tool)?;
         note_arguments(record, &entry, &request.arguments);
@@ -179,7 +183,7 @@ impl Gateway {
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let origin = origin(party, record);
-        let call = pin!(turn.call(&permit, request.arguments.text(), origin, deadline));
+        let call = pin!(slot.call(&permit, request.arguments.text(), origin, deadline));
         let sent = Instant::now();
         let operation = intent.operation();
         let answer = on_record(record, call).await;

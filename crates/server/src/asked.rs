@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_gateway::client::{Ask, Question};
+use mcpproxy_gateway::client::{ClientRequest, ClientRequestKind};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::rpc::{self, INTERNAL_ERROR, Id, RpcError};
 use serde_json::json;
@@ -36,17 +36,19 @@ struct Open {
 /// A question that its client was sent. Dropping it means that there will be no answer.
 pub(crate) struct Asking {
     entry: Entry,
-    ask: Ask,
+    ask: ClientRequest,
     answered: oneshot::Receiver<Answer>,
 }
 
 /// Answers for a client that does not: its user cancelled, or there is nothing of what was asked for.
-pub(crate) fn unanswered(ask: Ask, why: &str) {
-    let answer = match ask.question {
-        Question::Elicitation => Ok(Json::of(&json!({ "action": "cancel" }))),
-        Question::Sampling | Question::Roots => Err(RpcError::new(INTERNAL_ERROR, why)),
+pub(crate) fn unanswered(ask: ClientRequest, why: &str) {
+    let answer = match ask.kind {
+        ClientRequestKind::Elicitation => Ok(Json::of(&json!({ "action": "cancel" }))),
+        ClientRequestKind::Sampling | ClientRequestKind::Roots => {
+            Err(RpcError::new(INTERNAL_ERROR, why))
+        }
     };
-    ask.answer(answer);
+    ask.respond(answer);
 }
 
 /// Why there is no answer of a client that took too long.
@@ -84,14 +86,14 @@ impl Asked {
 impl Asking {
     /// Enters a question and gives the request that asks it; nothing if the client is asked too
     /// much already, which the server is then told.
-    pub(crate) fn begin(peer: &Arc<Peer>, ask: Ask) -> Option<(Self, String)> {
+    pub(crate) fn begin(peer: &Arc<Peer>, ask: ClientRequest) -> Option<(Self, String)> {
         let (answer, answered) = oneshot::channel();
         let number = {
             let mut open = peer.asked.lock();
             if open.waiting.len() >= MOST_OPEN {
                 drop(open);
                 let why = format!("The client is asked {MOST_OPEN} other questions already");
-                ask.answer(Err(RpcError::new(INTERNAL_ERROR, why)));
+                ask.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
                 return None;
             }
             open.last += 1;
@@ -104,7 +106,7 @@ impl Asking {
         } else {
             "{}"
         };
-        let request = rpc::request(number, ask.question.method(), params);
+        let request = rpc::request(number, ask.kind.method(), params);
         let entry = Entry {
             peer: Arc::clone(peer),
             number,
@@ -129,7 +131,7 @@ impl Asking {
         tokio::select! {
             biased;
             Ok(answer) = answered => {
-                ask.answer(answer);
+                ask.respond(answer);
                 None
             }
             () = ask.withdrawn() => Some(cancelled(number, "The server does not need an answer any more")),

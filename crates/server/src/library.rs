@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_gateway::client::Client;
+use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::library::{Kind, Refusal};
 use mcpproxy_gateway::{Failure, Party};
 use mcpproxy_wire::Json;
@@ -52,7 +52,7 @@ impl Context<'_> {
         era: Era,
         method: &str,
         params: &Params<'_>,
-        client: Arc<Client>,
+        client: Arc<ClientLink>,
     ) -> Work {
         let member = if method == "prompts/get" {
             "name"

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_gateway::client::Client;
+use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::{Caller, Gateway, Party};
 use mcpproxy_wire::initialize::{self, ClientHello};
 use mcpproxy_wire::revision::Era;
@@ -170,7 +170,7 @@ impl Context<'_> {
     ) -> Result<String, RpcError> {
         match method {
             _ if is_work(method) => {
-                let (client, _) = Client::new(peer.unreachable());
+                let (client, _) = peer.unreachable().open();
                 self.work(Era::Session, method, params, client).await
             }
             "logging/setLevel" => peer.set_level(params),
@@ -223,7 +223,7 @@ impl Context<'_> {
         era: Era,
         method: &str,
         params: &Params<'_>,
-        client: Arc<Client>,
+        client: Arc<ClientLink>,
     ) -> Work {
         match method {
             "tools/call" => self.call(era, params, client),
@@ -232,7 +232,7 @@ impl Context<'_> {
         }
     }
 
-    fn call(self, era: Era, params: &Params<'_>, client: Arc<Client>) -> Work {
+    fn call(self, era: Era, params: &Params<'_>, client: Arc<ClientLink>) -> Work {
         let Some(name) = params.text("name").map(Cow::into_owned) else {
             let message = "tools/call needs the name of a tool, as a string";
             let error = RpcError::new(INVALID_PARAMS, message);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_gateway::Caller;
-use mcpproxy_gateway::client::Event;
+use mcpproxy_gateway::client::ClientMessage;
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::{Fields, decode_for_display};
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
@@ -79,7 +79,7 @@ impl Parked {
     /// drops the work; its answer may be that input is required, and then the call is parked.
     pub(crate) fn hold(
         self: &Arc<Self>,
-        first: Event,
+        first: ClientMessage,
         running: Running,
         binding: Binding,
         limit: Duration,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use mcpproxy_gateway::client::{Declared, LogLevel};
+use mcpproxy_gateway::client::{ClientInput, ClientLink, LogLevel};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
@@ -15,10 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::asked::Asked;
 use crate::news::Listener;
 use crate::state;
-
-/// What a repeated request carries on.
-const ANSWERS: [&str; 2] = ["inputResponses", REQUEST_STATE];
-const REQUEST_STATE: &str = "requestState";
 
 static NEXT_CLIENT: AtomicU64 = AtomicU64::new(1);
 
@@ -53,22 +49,22 @@ impl Peer {
         self
     }
 
-    /// What it says of itself with a request.
-    pub(crate) fn declared(&self, params: &Params<'_>) -> Declared {
-        let nothing = self.unreachable();
-        Declared {
-            capabilities: self.capabilities.clone().unwrap_or(nothing.capabilities),
-            progress_token: params.progress_token().and_then(kept),
-            log_level: LogLevel::ALL
-                .get(self.log_level.load(Ordering::Relaxed))
-                .copied(),
-            ..nothing
+    /// Link to the client during a request.
+    pub(crate) fn link(&self, params: &Params<'_>) -> ClientLink {
+        let mut link = self.unreachable();
+        if let Some(capabilities) = &self.capabilities {
+            link.capabilities = capabilities.clone();
         }
+        link.progress_token = params.progress_token().and_then(kept);
+        link.log_level = LogLevel::ALL
+            .get(self.log_level.load(Ordering::Relaxed))
+            .copied();
+        link
     }
 
-    /// The same where there is no way to reach it during the request.
-    pub(crate) fn unreachable(&self) -> Declared {
-        Declared::nothing(Era::Session, Arc::clone(&self.who))
+    /// Link to the client where there is no way to reach it during the request.
+    pub(crate) fn unreachable(&self) -> ClientLink {
+        ClientLink::new(Era::Session, Arc::clone(&self.who))
     }
 
     /// Does what `logging/setLevel` asks for.
@@ -86,32 +82,24 @@ impl Peer {
 
 /// What a request that stands for itself says of its client. What it is asked comes to it as the
 /// result, so it needs no stream for that.
-pub(crate) fn declared_by(params: &Params<'_>, has_stream: bool) -> Declared {
+pub(crate) fn link_of(params: &Params<'_>, has_stream: bool) -> ClientLink {
     // Two windows of the same program say the same of themselves. As nothing tells them apart, each
     // request counts as one of a client of its own.
     let number = NEXT_CLIENT.fetch_add(1, Ordering::Relaxed);
-    let nothing = Declared::nothing(Era::Stateless, format!("request {number}"));
-    let answers = ANSWERS.into_iter().filter_map(|member| {
-        let given = kept(params.fields.given(member)?)?;
-        let state = state::theirs(params).filter(|_| member == REQUEST_STATE);
-        Some((member, state.unwrap_or(given)))
-    });
-    Declared {
-        capabilities: params
-            .capabilities()
-            .and_then(kept)
-            .unwrap_or(nothing.capabilities),
-        progress_token: params
-            .progress_token()
-            .filter(|_| has_stream)
-            .and_then(kept),
-        log_level: params
-            .log_level()
-            .filter(|_| has_stream)
-            .and_then(LogLevel::read),
-        answers: answers.collect(),
-        ..nothing
+    let mut link = ClientLink::new(Era::Stateless, format!("request {number}"));
+    if let Some(capabilities) = params.capabilities().and_then(kept) {
+        link.capabilities = capabilities;
     }
+    if has_stream {
+        link.progress_token = params.progress_token().and_then(kept);
+        link.log_level = params.log_level().and_then(LogLevel::read);
+    }
+    let given = |member| params.fields.given(member).and_then(kept);
+    link.input = ClientInput {
+        input_responses: given("inputResponses"),
+        request_state: given("requestState").map(|given| state::theirs(params).unwrap_or(given)),
+    };
+    link
 }
 
 /// A part of a message that outlives it.
@@ -131,18 +119,18 @@ mod tests {
     fn a_session_remembers_its_level_and_each_request_has_its_token() {
         let capabilities = Json::parse(r#"{"roots":{}}"#).unwrap();
         let peer = Peer::new("s", Some(capabilities), CancellationToken::new());
-        let declared = peer.declared(&read(r#"{"_meta":{"progressToken":7}}"#));
+        let declared = peer.link(&read(r#"{"_meta":{"progressToken":7}}"#));
         assert_eq!(declared.capabilities.text(), r#"{"roots":{}}"#);
         assert_eq!(declared.progress_token.unwrap().text(), "7");
         assert_eq!(declared.log_level, Some(LogLevel::Info));
-        assert_eq!((&*declared.who, declared.era), ("s", Era::Session));
+        assert_eq!((&*declared.key, declared.protocol), ("s", Era::Session));
 
         assert_eq!(peer.set_level(&read(r#"{"level":"error"}"#)).unwrap(), "{}");
         for wrong in ["{}", r#"{"level":"loud"}"#, r#"{"level":3}"#, "[]"] {
             let error = peer.set_level(&read(wrong)).unwrap_err();
             assert_eq!(error.code, INVALID_PARAMS, "{wrong}");
         }
-        let declared = peer.declared(&read("{}"));
+        let declared = peer.link(&read("{}"));
         assert_eq!(declared.log_level, Some(LogLevel::Error));
         assert!(declared.progress_token.is_none());
         let declared = peer.unreachable();
@@ -156,31 +144,24 @@ mod tests {
             "progressToken":"t",
             "io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}"#;
-        let declared = declared_by(&read(text), true);
+        let declared = link_of(&read(text), true);
         assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
         assert_eq!(declared.log_level, Some(LogLevel::Debug));
         assert_eq!(declared.progress_token.unwrap().text(), r#""t""#);
-        let answers: Vec<_> = declared
-            .answers
-            .iter()
-            .map(|(name, json)| (*name, json.text()))
-            .collect();
-        assert_eq!(
-            answers,
-            [
-                ("inputResponses", r#"{"a":{}}"#),
-                ("requestState", r#""theirs""#)
-            ]
-        );
+        let expected = ClientInput {
+            input_responses: Some(Json::parse(r#"{"a":{}}"#).unwrap()),
+            request_state: Some(Json::parse(r#""theirs""#).unwrap()),
+        };
+        assert_eq!(declared.input, expected);
 
-        let other = declared_by(&read(text), false);
+        let other = link_of(&read(text), false);
         assert_ne!(
-            other.who, declared.who,
+            other.key, declared.key,
             "nothing says that they are of one client"
         );
         let declared = other;
         assert!(declared.progress_token.is_none() && declared.log_level.is_none());
         assert_eq!(declared.capabilities.text(), r#"{"sampling":{}}"#);
-        assert!(declared_by(&read("{}"), true).answers.is_empty());
+        assert_eq!(link_of(&read("{}"), true).input, ClientInput::default());
     }
 }

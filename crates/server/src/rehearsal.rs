@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpproxy_gateway::client::{Client, Declared, Events, Question};
+use mcpproxy_gateway::client::{ClientLink, ClientMessages, ClientRequestKind};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::RpcError;
@@ -14,7 +14,7 @@ use crate::relay::{Running, Told, Work};
 /// A server at work: what it tells and asks reaches the client behind the call.
 #[derive(Clone)]
 pub(crate) struct Server {
-    client: Arc<Client>,
+    client: Arc<ClientLink>,
 }
 
 impl Server {
@@ -31,35 +31,34 @@ impl Server {
     /// Tells a number.
     pub(crate) async fn tell(&self, number: u64) {
         let params = Json::of(&json!({ "progress": number }));
-        self.client.tell("notifications/progress", params);
+        self.client.notify("notifications/progress", params);
         // As a server would be, between two messages.
         tokio::task::yield_now().await;
     }
 
     /// Asks something, and gives what came of it as text.
-    pub(crate) async fn ask(&self, question: Question, message: &str) -> String {
-        match self.client.ask(question, params(message)).await {
+    pub(crate) async fn ask(&self, question: ClientRequestKind, message: &str) -> String {
+        match self.client.request(question, params(message)).await {
             Ok(result) => result.text().to_owned(),
             Err(error) => error.message,
         }
     }
 
     /// Asks something, and does not wait for the answer.
-    pub(crate) async fn ask_in_vain(&self, question: Question, message: &str) {
+    pub(crate) async fn ask_in_vain(&self, question: ClientRequestKind, message: &str) {
         tokio::select! {
             biased;
-            _ = self.client.ask(question, params(message)) => {}
+            _ = self.client.request(question, params(message)) => {}
             () = tokio::task::yield_now() => {}
         }
     }
 }
 
-fn client() -> (Arc<Client>, Events) {
+fn client() -> (Arc<ClientLink>, ClientMessages) {
     let everything = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
-    Client::new(Declared {
-        capabilities: Json::of(&everything),
-        ..Declared::nothing(Era::Session, "tests")
-    })
+    let mut link = ClientLink::new(Era::Session, "tests");
+    link.capabilities = Json::of(&everything);
+    link.open()
 }
 
 fn params(message: &str) -> Json {

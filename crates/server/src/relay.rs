@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use mcpproxy_gateway::client::{Event, Events, Notice};
+use mcpproxy_gateway::client::{ClientMessage, ClientMessages, ClientNotification};
 use mcpproxy_wire::rpc::{self, RpcError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Result<String, RpcError>> + S
 /// A request that is worked on.
 pub(crate) struct Running {
     work: Work,
-    events: Events,
+    events: ClientMessages,
     result: Option<Result<String, RpcError>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Something for the client.
-    Event(Event),
+    Event(ClientMessage),
     /// The end.
     Done(Result<String, RpcError>),
 }
@@ -61,7 +61,7 @@ pub(crate) struct Conversation {
 }
 
 /// The message that tells a client something.
-pub(crate) fn told(notice: &Notice) -> String {
+pub(crate) fn told(notice: &ClientNotification) -> String {
     rpc::notification(notice.method, notice.params.text())
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn told(notice: &Notice) -> String {
 
 impl Running {
     /// Work that has not begun, and what will reach its client.
-    pub(crate) fn new(work: Work, events: Events) -> Self {
+    pub(crate) fn new(work: Work, events: ClientMessages) -> Self {
         Self {
             work,
             events,
@@ -105,7 +105,7 @@ impl Running {
     }
 
     /// An event that is there already.
-    pub(crate) fn queued(&mut self) -> Option<Event> {
+    pub(crate) fn queued(&mut self) -> Option<ClientMessage> {
         self.events.queued()
     }
 }
@@ -114,7 +114,7 @@ impl Running {
 
 impl Conversation {
     /// Goes on until the request ends, or nobody hears what is told; then the work is dropped.
-    pub(crate) async fn hold(mut self, first: Event, out: mpsc::Sender<Told>) {
+    pub(crate) async fn hold(mut self, first: ClientMessage, out: mpsc::Sender<Told>) {
         let over = CancellationToken::new();
         let mut open = FuturesUnordered::new();
         let mut waiting = VecDeque::new();
@@ -141,7 +141,7 @@ impl Conversation {
             waiting.extend(message);
         }
         while let Some(event) = self.running.queued() {
-            if let Event::Notice(notice) = event {
+            if let ClientMessage::Notification(notice) = event {
                 waiting.push_back(told(&notice));
             }
         }
@@ -156,13 +156,13 @@ impl Conversation {
     /// The message that an event is; a question is waited for among the open ones.
     fn take(
         &self,
-        event: Event,
+        event: ClientMessage,
         open: &mut FuturesUnordered<BoxFuture<'static, Option<String>>>,
         over: &CancellationToken,
     ) -> Option<String> {
         match event {
-            Event::Notice(notice) => Some(told(&notice)),
-            Event::Ask(ask) => {
+            ClientMessage::Notification(notice) => Some(told(&notice)),
+            ClientMessage::Request(ask) => {
                 let (asking, request) = Asking::begin(&self.peer, ask)?;
                 open.push(Box::pin(asking.pursue(self.limit, over.clone())));
                 Some(request)

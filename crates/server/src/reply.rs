@@ -9,7 +9,6 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::StatusCode;
-use mcpproxy_gateway::client::Client;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{Id, KeptId, RpcError};
 use mcpproxy_wire::sse;
@@ -19,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::form::{Form, answered, empty, event_stream};
 use crate::message::{self, Context};
 use crate::parked::{Binding, Parked};
-use crate::peer::{Peer, declared_by};
+use crate::peer::{Peer, link_of};
 use crate::relay::{Conversation, Running, Step, Told, WAITING_MESSAGES};
 use crate::sessions::Session;
 use crate::state;
@@ -114,12 +113,12 @@ impl Context<'_> {
         params: &Params<'_>,
         has_stream: bool,
     ) -> Running {
-        let declared = if has_stream {
-            peer.declared(params)
+        let link = if has_stream {
+            peer.link(params)
         } else {
             peer.unreachable()
         };
-        let (client, events) = Client::new(declared);
+        let (client, events) = link.open();
         Running::new(self.work(Era::Session, method, params, client), events)
     }
 
@@ -139,8 +138,8 @@ impl Context<'_> {
                 Err(error) => Progress::Done(Err(error)),
             };
         }
-        let declared = declared_by(params, has_stream);
-        let (client, events) = Client::new(declared);
+        let link = link_of(params, has_stream);
+        let (client, events) = link.open();
         let work = self.work(Era::Stateless, method, params, client);
         let mut running = Running::new(work, events);
         match running.next(true).await {

@@ -18,7 +18,7 @@ use crate::board::Board;
 use crate::client::LogLevel;
 use crate::modern::{self, Modern, Round};
 use crate::pending::Answer;
-use crate::request::Request;
+use crate::request::OutgoingRequest;
 use crate::shared::Shared;
 use crate::spec::Transport;
 use crate::{BuiltIn, CallError, Origin, builtin, http as http_link, stdio};
@@ -174,7 +174,7 @@ impl Connection {
         let (hello, revision, announces) = match &*self.link {
             Link::Stdio(stdio) => {
                 let params = params();
-                let initialize = Request::own("initialize", &params, deadline);
+                let initialize = OutgoingRequest::own("initialize", &params, deadline);
                 let answer = stdio.request(initialize).await?;
                 let (hello, revision) = read_hello(&answer)?;
                 stdio
@@ -320,7 +320,7 @@ impl Connection {
         params: &str,
         deadline: Instant,
     ) -> Answer {
-        let mut request = Request::own(method, params, deadline);
+        let mut request = OutgoingRequest::own(method, params, deadline);
         let Some(modern) = &self.modern else {
             return self.link.request(request).await;
         };
@@ -365,7 +365,7 @@ impl std::fmt::Debug for Connection {
 
 impl Link {
     /// Sends a request and waits for its answer.
-    pub(crate) async fn request(&self, request: Request<'_>) -> Answer {
+    pub(crate) async fn request(&self, request: OutgoingRequest<'_>) -> Answer {
         match self {
             Self::Stdio(stdio) => stdio.request(request).await,
             Self::Http(http) => http.request(request).await,

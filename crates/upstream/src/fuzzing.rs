@@ -15,10 +15,9 @@ use tokio::sync::mpsc;
 
 use crate::State;
 use crate::board::Board;
-use crate::client::{Client, Declared, Event, LogLevel, Notice, Question};
-use crate::inbound::{Inbound, Inlet};
+use crate::client::incoming::{IncomingAction, IncomingMessages};
+use crate::client::{ClientLink, ClientMessage, ClientNotification, ClientRequestKind, LogLevel};
 use crate::pending::{Answer, Pending};
-use crate::request::Behind;
 use crate::stdio::fuzzing::follow_lines;
 use crate::subscription::Watched;
 
@@ -48,14 +47,14 @@ pub struct Heard {
     /// The messages to the server.
     pub sent: Vec<String>,
     /// What the caller was told.
-    pub told: Vec<Notice>,
+    pub told: Vec<ClientNotification>,
     /// The answer to the caller's request, if there was one.
     pub answer: Option<Answer>,
 }
 
 /// Takes in all that a server sends, in pieces of the given size. Needs a Tokio runtime.
 pub async fn hear(bytes: &[u8], way: Way, piece: usize) -> Heard {
-    let (client, mut events) = Client::new(talkative());
+    let (client, mut events) = talkative().open();
     let board = Arc::new(Board::new(State::Starting));
     let watched = Watched::watch(&board, WATCHED);
     let pending = Arc::new(Pending::default());
@@ -64,12 +63,11 @@ pub async fn hear(bytes: &[u8], way: Way, piece: usize) -> Heard {
     };
     let (replies, mut messages) = mpsc::channel(WAITING_REPLIES);
     let server = Server {
-        inlet: Inlet::new(&board),
+        inlet: IncomingMessages::new(&board),
         pending: Arc::clone(&pending),
         replies,
     };
-    let behind = Behind::Caller(Some(&client));
-    let waiting = server.inlet.callers.enter(ticket.id, behind);
+    let waiting = server.inlet.routes.enter(ticket.id, Some(&client));
     let request = ticket.id;
     let hearing = async move {
         match way {
@@ -106,7 +104,7 @@ pub async fn hear(bytes: &[u8], way: Way, piece: usize) -> Heard {
 
 /// A server as far as we see it.
 struct Server {
-    inlet: Inlet,
+    inlet: IncomingMessages,
     pending: Arc<Pending>,
     replies: mpsc::Sender<String>,
 }
@@ -139,18 +137,18 @@ impl Server {
 
     async fn receive(&self, message: &Bytes, stream: Option<u64>) {
         match self.inlet.receive(message, stream) {
-            Inbound::Answer(id, answer) => {
+            IncomingAction::Response(id, answer) => {
                 self.pending.answer(id, answer);
             }
-            Inbound::Reply(message) => self.reply(message).await,
-            Inbound::Ask(asked) => {
+            IncomingAction::Reply(message) => self.reply(message).await,
+            IncomingAction::Relay(request) => {
                 let replies = self.replies.clone();
                 let reply = async move |message| drop(replies.send(message).await);
-                if let Err(refusal) = self.inlet.callers.answer(asked, reply) {
+                if let Err(refusal) = self.inlet.routes.relay(request, reply) {
                     self.reply(refusal).await;
                 }
             }
-            Inbound::Done | Inbound::Garbage(_) => {}
+            IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
         }
     }
 
@@ -161,35 +159,34 @@ impl Server {
 }
 
 /// Waits until every question has its answer.
-pub(crate) async fn answered(inlet: &Inlet) {
-    while inlet.callers.has_questions() {
+pub(crate) async fn answered(inlet: &IncomingMessages) {
+    while inlet.routes.has_open_requests() {
         tokio::task::yield_now().await;
     }
 }
 
 /// A client that can be asked everything, and wants to be told everything.
-fn talkative() -> Declared {
+fn talkative() -> ClientLink {
     let everything = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {} });
-    Declared {
-        capabilities: Json::of(&everything),
-        progress_token: Some(Json::of(&json!("theirs"))),
-        log_level: Some(LogLevel::Debug),
-        ..Declared::nothing(Era::Session, "one")
-    }
+    let mut client = ClientLink::new(Era::Session, "one");
+    client.capabilities = Json::of(&everything);
+    client.progress_token = Some(Json::of(&json!("theirs")));
+    client.log_level = Some(LogLevel::Debug);
+    client
 }
 
 /// Answers what the client is asked; gives what it is told.
-fn take(event: Event) -> Option<Notice> {
-    match event {
-        Event::Notice(notice) => Some(notice),
-        Event::Ask(ask) => {
-            let answer = match ask.question {
-                Question::Elicitation => Ok(Json::of(&json!({ "action": "decline" }))),
-                Question::Sampling | Question::Roots => {
+fn take(message: ClientMessage) -> Option<ClientNotification> {
+    match message {
+        ClientMessage::Notification(notification) => Some(notification),
+        ClientMessage::Request(request) => {
+            let answer = match request.kind {
+                ClientRequestKind::Elicitation => Ok(Json::of(&json!({ "action": "decline" }))),
+                ClientRequestKind::Sampling | ClientRequestKind::Roots => {
                     Err(RpcError::new(INVALID_PARAMS, "The client does not want to"))
                 }
             };
-            ask.answer(answer);
+            request.respond(answer);
             None
         }
     }

@@ -71,7 +71,7 @@ mod linux {
         /// The server ended by itself.
         Server(WaitStatus),
         /// The gateway asked for the end.
-        Asked,
+        Requested,
         /// The gateway is gone.
         Orphaned,
     }
@@ -124,10 +124,10 @@ mod linux {
         } else {
             End::Orphaned
         };
-        let status = end_descendants(server, matches!(end, End::Server(_) | End::Asked));
+        let status = end_descendants(server, matches!(end, End::Server(_) | End::Requested));
         Ok(match end {
             End::Server(status) => code(status),
-            End::Asked | End::Orphaned => status.map_or(0, code),
+            End::Requested | End::Orphaned => status.map_or(0, code),
         })
     }
 
@@ -198,7 +198,7 @@ mod linux {
                     return End::Orphaned;
                 }
                 if asked {
-                    return End::Asked;
+                    return End::Requested;
                 }
                 let mut signals = [0; 64];
                 let _ = (&self.signals).read(&mut signals);

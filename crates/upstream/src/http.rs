@@ -34,13 +34,13 @@ use self::pool::{Lease, Pool};
 use self::streamed::Streamed;
 use crate::CallError;
 use crate::board::Board;
-use crate::callers::Asked;
+use crate::client::call_routes::RelayedRequest;
+use crate::client::incoming::IncomingMessages;
 use crate::connection::Lost;
-use crate::inbound::Inlet;
 use crate::modern;
 use crate::patience::within;
 use crate::pending::Answer;
-use crate::request::Request as Question;
+use crate::request::OutgoingRequest;
 use crate::spec::HttpSpec;
 
 /// The longest a message that nobody waits for may take.
@@ -70,7 +70,7 @@ struct Wire {
     session: OnceLock<Session>,
     /// Where answers come from a server that has them on one stream.
     streamed: OnceLock<Streamed>,
-    inlet: Inlet,
+    inlet: IncomingMessages,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
     aside: Arc<Semaphore>,
@@ -115,7 +115,7 @@ impl Connection {
                 era,
                 session: OnceLock::new(),
                 streamed: OnceLock::new(),
-                inlet: Inlet::new(board),
+                inlet: IncomingMessages::new(board),
                 lost: watch::Sender::new(None),
                 next_id: AtomicU64::new(1),
                 aside: Arc::new(Semaphore::new(ASIDE_LIMIT)),
@@ -125,10 +125,10 @@ impl Connection {
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn request(&self, mut question: Question<'_>) -> Answer {
+    pub(crate) async fn request(&self, mut request: OutgoingRequest<'_>) -> Answer {
         if let Some(streamed) = self.wire.streamed.get() {
             // In a place of its own: the requests to all other servers would carry its size along.
-            return Box::pin(streamed.request(&self.wire, question)).await;
+            return Box::pin(streamed.request(&self.wire, request)).await;
         }
         let started = Instant::now();
         let id = self.wire.next_id();
@@ -138,18 +138,21 @@ impl Connection {
             is_sent: Arc::default(),
             is_answered: false,
         };
-        let _waiting = self.wire.inlet.callers.enter(id, question.behind);
-        let headers = std::mem::take(&mut question.headers);
+        let routes = &self.wire.inlet.routes;
+        let _route = request
+            .is_for_caller
+            .then(|| routes.enter(id, request.client));
+        let headers = std::mem::take(&mut request.headers);
         let exchange = pin!(async {
-            let message = question.message(id);
+            let message = request.message(id);
             let (response, lease) = self
                 .wire
                 .post(message, headers, Arc::clone(&in_flight.is_sent))
                 .await?;
             self.wire.read_answer(response, lease, id).await
         });
-        let client = question.client().map(|client| &**client);
-        match within(question.deadline, client, exchange).await {
+        let client = request.client.map(|client| &**client);
+        match within(request.deadline, client, exchange).await {
             Ok(answer) => {
                 in_flight.is_answered = true;
                 answer
@@ -292,8 +295,8 @@ impl Wire {
         });
     }
 
-    /// Has a question of the server answered.
-    fn have_answered(self: &Arc<Self>, asked: Asked) {
+    /// Has a client respond to a request of the server.
+    fn relay(self: &Arc<Self>, request: RelayedRequest) {
         let wire = Arc::clone(self);
         let reply = async move |message| {
             let posted = wire.post(message, HeaderMap::new(), Arc::default());
@@ -301,7 +304,7 @@ impl Wire {
                 give_back_if_empty(&response, lease);
             }
         };
-        if let Err(refusal) = self.inlet.callers.answer(asked, reply) {
+        if let Err(refusal) = self.inlet.routes.relay(request, reply) {
             self.send_aside(refusal);
         }
     }

@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 pub(crate) use self::listen::listen;
 pub(crate) use self::rounds::{MOST_ROUNDS, Round, ask, round, with_answers};
 use crate::CallError;
-use crate::client::{Client, Question};
+use crate::client::{ClientLink, ClientRequestKind};
 use crate::connection::Greeting;
 use crate::pending::Answer;
 
@@ -75,28 +75,27 @@ impl Modern {
 
     /// The members of the `_meta` of a request. What a server may ask, and which log messages it
     /// may send, is what the client behind the request declared.
-    pub(crate) fn meta(&self, client: Option<&Client>) -> String {
+    pub(crate) fn meta(&self, client: Option<&ClientLink>) -> String {
         let mut meta = [&self.meta, ",", CLIENT_CAPABILITIES, ":{"].concat();
         let Some(client) = client else {
             meta.push('}');
             return meta;
         };
-        let declared = client.declared();
-        let capabilities = match declared.capabilities.text() {
+        let capabilities = match client.capabilities.text() {
             // Most declare nothing of this.
             "{}" => Fields::default(),
-            _ => declared.capabilities.fields().unwrap_or_default(),
+            _ => client.capabilities.fields().unwrap_or_default(),
         };
         let mut comma = "";
-        for question in Question::ALL {
-            if let Some(raw) = capabilities.given(question.capability()) {
-                let name = question.capability();
+        for kind in ClientRequestKind::ALL {
+            if let Some(raw) = capabilities.given(kind.capability()) {
+                let name = kind.capability();
                 meta.push_str(&[comma, "\"", name, "\":", raw.get()].concat());
                 comma = ",";
             }
         }
         meta.push('}');
-        if let Some(level) = declared.log_level {
+        if let Some(level) = client.log_level {
             meta.push_str(&[",", LOG_LEVEL, ":\"", level.as_str(), "\""].concat());
         }
         meta
@@ -240,7 +239,7 @@ fn string(fields: &Fields<'_>, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Declared, LogLevel};
+    use crate::client::LogLevel;
 
     fn json(text: &'static str) -> Json {
         Json::parse(text).expect("valid JSON")
@@ -249,7 +248,7 @@ mod tests {
     #[test]
     fn meta_has_what_the_client_declared_and_nothing_we_cannot_relay() {
         let modern = Modern::new("1.2");
-        let read = |client: Option<&Client>| -> serde_json::Value {
+        let read = |client: Option<&ClientLink>| -> serde_json::Value {
             serde_json::from_str(&format!("{{{}}}", modern.meta(client))).expect("valid JSON")
         };
         let prefix = "io.modelcontextprotocol/";
@@ -258,11 +257,10 @@ mod tests {
         assert_eq!(own[format!("{prefix}clientInfo")]["version"], "1.2");
         assert_eq!(own[format!("{prefix}clientCapabilities")], json!({}));
         let capabilities = json!({ "tasks": {}, "sampling": {}, "elicitation": { "form": {} } });
-        let (client, _events) = Client::new(Declared {
-            capabilities: Json::of(&capabilities),
-            log_level: Some(LogLevel::Warning),
-            ..Declared::nothing(Era::Session, "one")
-        });
+        let mut client = ClientLink::new(Era::Session, "one");
+        client.capabilities = Json::of(&capabilities);
+        client.log_level = Some(LogLevel::Warning);
+        let (client, _messages) = client.open();
         let meta = read(Some(&client));
         let expected = json!({ "elicitation": { "form": {} }, "sampling": {} });
         assert_eq!(meta[format!("{prefix}clientCapabilities")], expected);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::client::Client;
+use crate::client::ClientLink;
 
 /// How often a deadline that was put off is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -18,7 +18,7 @@ pub(crate) struct Passed;
 /// does not count: people think, and that is not the server's fault.
 pub(crate) async fn within<T>(
     deadline: Instant,
-    client: Option<&Client>,
+    client: Option<&ClientLink>,
     mut work: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, Passed> {
     let mut until = deadline;
@@ -28,7 +28,7 @@ pub(crate) async fn within<T>(
             done = work.as_mut() => return Ok(done),
             () = sleep_until(until) => {}
         }
-        let due = deadline + client.map_or(Duration::ZERO, Client::asked_for);
+        let due = deadline + client.map_or(Duration::ZERO, ClientLink::waited_for);
         let now = Instant::now();
         if due <= now {
             return Err(Passed);
@@ -46,28 +46,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::{Declared, Event, Question};
+    use crate::client::{ClientMessage, ClientRequestKind};
 
     #[tokio::test(start_paused = true)]
     async fn the_time_a_client_takes_to_answer_does_not_count() {
-        let (client, mut events) = Client::new(Declared {
-            capabilities: Json::of(&json!({ "elicitation": {} })),
-            ..Declared::nothing(Era::Session, "one")
-        });
+        let mut client = ClientLink::new(Era::Session, "one");
+        client.capabilities = Json::of(&json!({ "elicitation": {} }));
+        let (client, mut messages) = client.open();
         let params = Json::of(&json!({}));
         let answering = tokio::spawn(async move {
-            let Event::Ask(ask) = events.next().await else {
-                panic!("a question");
+            let ClientMessage::Request(request) = messages.next().await else {
+                panic!("a request");
             };
             tokio::time::sleep(Duration::from_mins(1)).await;
-            ask.answer(Ok(Json::of(&json!({ "action": "decline" }))));
-            events
+            request.respond(Ok(Json::of(&json!({ "action": "decline" }))));
+            messages
         });
         let deadline = Instant::now() + Duration::from_secs(10);
-        let asked = client.ask(Question::Elicitation, params);
+        let asked = client.request(ClientRequestKind::Elicitation, params);
         let answer = within(deadline, Some(&client), pin!(asked)).await;
         answer.expect("it is in time").expect("it is answered");
-        let _events = answering.await.expect("it ends");
+        let _messages = answering.await.expect("it ends");
 
         let slow = tokio::time::sleep(Duration::from_secs(11));
         let passed = within(deadline, Some(&client), pin!(slow)).await;

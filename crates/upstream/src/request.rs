@@ -6,11 +6,11 @@ use http::HeaderMap;
 use mcpproxy_wire::rpc;
 use tokio::time::Instant;
 
-use crate::client::Client;
+use crate::client::ClientLink;
 
 /// A request to a server.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct OutgoingRequest<'a> {
     pub(crate) method: &'static str,
     /// The text of a JSON object of our own making, without `_meta`.
     pub(crate) params: &'a str,
@@ -18,20 +18,14 @@ pub(crate) struct Request<'a> {
     pub(crate) meta: &'a str,
     /// What it carries over HTTP besides what every request does.
     pub(crate) headers: HeaderMap,
-    pub(crate) behind: Behind<'a>,
+    /// Whether a caller waits for the response, so that messages of the server can concern it.
+    pub(crate) is_for_caller: bool,
+    /// Client of that caller, where there is a way back to it.
+    pub(crate) client: Option<&'a Arc<ClientLink>>,
     pub(crate) deadline: Instant,
 }
 
-/// Whom a request is made for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Behind<'a> {
-    /// Nobody but us.
-    Us,
-    /// A caller, who may have a way back.
-    Caller(Option<&'a Arc<Client>>),
-}
-
-impl<'a> Request<'a> {
+impl<'a> OutgoingRequest<'a> {
     /// A request of our own.
     pub(crate) fn own(method: &'static str, params: &'a str, deadline: Instant) -> Self {
         Self {
@@ -39,24 +33,17 @@ impl<'a> Request<'a> {
             params,
             meta: "",
             headers: HeaderMap::new(),
-            behind: Behind::Us,
+            is_for_caller: false,
+            client: None,
             deadline,
-        }
-    }
-
-    /// The client it is made for.
-    pub(crate) fn client(&self) -> Option<&'a Arc<Client>> {
-        match self.behind {
-            Behind::Us => None,
-            Behind::Caller(client) => client,
         }
     }
 
     /// The message, under an id. The server reports progress under the same number.
     pub(crate) fn message(&self, id: u64) -> String {
         let wants_progress = self
-            .client()
-            .is_some_and(|client| client.declared().progress_token.is_some());
+            .client
+            .is_some_and(|client| client.progress_token.is_some());
         if self.meta.is_empty() && !wants_progress {
             return rpc::request(id, self.method, self.params);
         }
@@ -79,30 +66,27 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::client::Declared;
 
     #[test]
     fn what_a_request_needs_of_meta_is_added() {
-        let (client, _events) = Client::new(Declared {
-            progress_token: Some(Json::of(&json!("theirs"))),
-            ..Declared::nothing(Era::Session, "one")
-        });
-        let message = |params: &str, meta: &str, behind: Behind<'_>| -> Value {
-            let mut request = Request::own("tools/call", params, Instant::now());
+        let mut client = ClientLink::new(Era::Session, "one");
+        client.progress_token = Some(Json::of(&json!("theirs")));
+        let (client, _messages) = client.open();
+        let message = |params: &str, meta: &str, client: Option<&Arc<ClientLink>>| -> Value {
+            let mut request = OutgoingRequest::own("tools/call", params, Instant::now());
             request.meta = meta;
-            request.behind = behind;
+            request.client = client;
             serde_json::from_str(&request.message(7)).expect("valid JSON")
         };
-        let wanting = Behind::Caller(Some(&client));
-        for (meta, behind, expected) in [
-            ("", Behind::Us, json!(null)),
-            ("", Behind::Caller(None), json!(null)),
+        let wanting = Some(&client);
+        for (meta, client, expected) in [
+            ("", None, json!(null)),
             ("", wanting, json!({ "progressToken": 7 })),
-            (r#""a":1"#, Behind::Us, json!({ "a": 1 })),
+            (r#""a":1"#, None, json!({ "a": 1 })),
             (r#""a":1"#, wanting, json!({ "a": 1, "progressToken": 7 })),
         ] {
             for params in ["{}", r#"{"name":"x"}"#] {
-                let message = message(params, meta, behind);
+                let message = message(params, meta, client);
                 assert_eq!(message["params"]["_meta"], expected, "{params} {meta}");
                 assert_eq!(message["params"].get("name").is_some(), params != "{}");
             }

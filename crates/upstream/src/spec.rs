@@ -11,7 +11,7 @@ use mcpproxy_policy::Mask;
 use mcpproxy_wire::{Json, RpcError};
 use uuid::Uuid;
 
-use crate::client::Client;
+use crate::client::ClientLink;
 
 /// One upstream as the operator configured it, references resolved.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub struct Origin<'a> {
     /// Whether the caller may administer the gateway.
     pub is_administrator: bool,
     /// The way back to the client, where there is one.
-    pub client: Option<&'a Arc<Client>>,
+    pub client: Option<&'a Arc<ClientLink>>,
 }
 
 /// Tools of this very program, offered like those of any upstream.

@@ -1,6 +1,6 @@
 //! A server spoken to over its standard input and output.
 //!
-//! Callers write through a bounded queue and wait for their own answer, so a server that
+//! CallRoutes write through a bounded queue and wait for their own answer, so a server that
 //! does not read its input holds nobody beyond the deadline.
 
 #[cfg(feature = "fuzzing")]
@@ -21,16 +21,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::CallError;
 use crate::board::Board;
-use crate::inbound::{Inbound, Inlet};
+use crate::client::incoming::{IncomingAction, IncomingMessages};
 use crate::lines::{Line, Lines, MESSAGE_LIMIT};
 use crate::patience::within;
 use crate::pending::{Answer, Passage, Pending};
 use crate::process::Process;
-use crate::request::Request;
+use crate::request::OutgoingRequest;
 use crate::spec::StdioSpec;
 use crate::stderr::Tail;
 
-/// Messages that wait to be written. Callers wait when it is full.
+/// Messages that wait to be written. CallRoutes wait when it is full.
 const QUEUE: usize = 64;
 /// How long the end of a process may take to follow the end of its output, and the other
 /// way round, before the waiting calls are told.
@@ -48,7 +48,7 @@ const READ_OF_GARBAGE: usize = 4096;
 pub(crate) struct Connection {
     queue: mpsc::Sender<Outgoing>,
     pending: Arc<Pending>,
-    inlet: Inlet,
+    inlet: IncomingMessages,
     /// Says why the connection ended; closed itself when the process is gone.
     ended: watch::Receiver<Option<Arc<str>>>,
     stop: Mutex<Option<oneshot::Sender<Duration>>>,
@@ -81,7 +81,7 @@ struct Tasks {
 struct Context {
     name: Arc<str>,
     mask: Mask,
-    inlet: Inlet,
+    inlet: IncomingMessages,
     pending: Arc<Pending>,
 }
 
@@ -103,7 +103,7 @@ impl Connection {
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(None);
         let (stop, stopping) = oneshot::channel();
-        let inlet = Inlet::new(board);
+        let inlet = IncomingMessages::new(board);
         let context = Context {
             name: Arc::clone(name),
             mask,
@@ -133,7 +133,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) async fn request(&self, request: Request<'_>) -> Answer {
+    pub(crate) async fn request(&self, request: OutgoingRequest<'_>) -> Answer {
         let started = Instant::now();
         let mut ticket = self
             .pending
@@ -145,7 +145,10 @@ impl Connection {
             passage: Passage::default(),
             is_answered: false,
         };
-        let _waiting = self.inlet.callers.enter(ticket.id, request.behind);
+        let routes = &self.inlet.routes;
+        let _route = request
+            .is_for_caller
+            .then(|| routes.enter(ticket.id, request.client));
         let message = request.message(ticket.id);
         let outgoing = Outgoing {
             line: line(json::on_one_line(&message).into_owned()),
@@ -155,7 +158,7 @@ impl Connection {
             self.queue.send(outgoing).await.ok()?;
             ticket.answer().await
         });
-        let client = request.client().map(|client| &**client);
+        let client = request.client.map(|client| &**client);
         match within(request.deadline, client, exchange).await {
             Ok(Some(answer)) => {
                 in_flight.is_answered = true;
@@ -252,28 +255,28 @@ async fn read(
         match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => {}
             Line::Whole(bytes) => match context.inlet.receive(&bytes, None) {
-                Inbound::Answer(id, answer) => {
+                IncomingAction::Response(id, answer) => {
                     context.pending.answer(id, answer);
                 }
-                Inbound::Reply(text) => {
+                IncomingAction::Reply(text) => {
                     // The reader must never wait for the writer: both would stand still
                     // with a server that answers only what was read. So a reply is dropped
                     // when the queue is full.
                     send_if_room(&queue, &text);
                 }
-                Inbound::Ask(asked) => {
+                IncomingAction::Relay(request) => {
                     let waiting = queue.clone();
                     let reply = async move |text: String| {
                         if let Some(queue) = waiting.upgrade() {
                             let _ = queue.send(Outgoing::of(&text)).await;
                         }
                     };
-                    if let Err(refusal) = context.inlet.callers.answer(asked, reply) {
+                    if let Err(refusal) = context.inlet.routes.relay(request, reply) {
                         send_if_room(&queue, &refusal);
                     }
                 }
-                Inbound::Done => {}
-                Inbound::Garbage(reason) => {
+                IncomingAction::Nothing => {}
+                IncomingAction::Garbage(reason) => {
                     garbage += 1;
                     context.log_garbage(&bytes, &reason, garbage);
                 }

@@ -325,7 +325,7 @@ impl Task {
                     live.edition = edition;
                 }
             }
-            // The connection is lost. Callers wait for the next one, which is listed anew.
+            // The connection is lost. CallRoutes wait for the next one, which is listed anew.
             Err(CallError::Disconnected { sent: false, .. }) => {}
             Err(CallError::Timeout { after, .. }) => {
                 progress.set_refused(mark, CallError::Timeout { after, sent: false });

@@ -33,7 +33,7 @@ struct Handle {
 /// It is taken before a call is decided on: a caller may wait for it for long, and what the
 /// server says of its tools can change meanwhile.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct CallSlot<'a> {
     upstream: &'a Upstream,
     _slot: SemaphorePermit<'a>,
     /// Whether the call may change the server's tools.
@@ -74,13 +74,13 @@ impl Upstream {
     }
 
     /// Waits for a place among the calls that the server gets at the same time.
-    pub async fn turn(&self, deadline: impl Into<Instant>) -> Result<Turn<'_>, CallError> {
+    pub async fn call_slot(&self, deadline: impl Into<Instant>) -> Result<CallSlot<'_>, CallError> {
         let started = Instant::now();
         let shared = &*self.0.shared;
         match timeout_at(deadline.into(), shared.slots.acquire()).await {
             Ok(Ok(slot)) => {
                 shared.touch();
-                Ok(Turn {
+                Ok(CallSlot {
                     upstream: self,
                     _slot: slot,
                     may_change: false,
@@ -175,9 +175,9 @@ impl fmt::Debug for Upstream {
     }
 }
 
-// === impl Turn ===
+// === impl CallSlot ===
 
-impl Turn<'_> {
+impl CallSlot<'_> {
     /// Calls the tool the permit names. `arguments` is the text of a JSON object.
     ///
     /// A dropped future takes the call back as far as that is possible: the server is told
@@ -209,7 +209,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         let shared = &self.upstream.0.shared;
         shared.touch();

@@ -18,7 +18,7 @@ use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{Inquiry, Origin, State};
+use mcpproxy_upstream::{Origin, ReadRequest, State};
 use mcpproxy_wire::Json;
 pub use mcpproxy_wire::item::Kind;
 use tokio::sync::watch;
@@ -219,7 +219,7 @@ impl Gateway {
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
         }
         let reference = with_text(reference, member, &own);
-        let inquiry = Inquiry::Completion {
+        let inquiry = ReadRequest::Completion {
             reference: &reference,
             argument,
             context,
@@ -228,7 +228,7 @@ impl Gateway {
             client: party.client,
             ..Origin::default()
         };
-        let answer = upstream.inquire(&inquiry, origin, deadline).await;
+        let answer = upstream.read(&inquiry, origin, deadline).await;
         answer.map_err(|error| Refusal::of_upstream(&server, error, &self.mask.load()))
     }
 
@@ -242,7 +242,7 @@ impl Gateway {
             .log
             .open(RecordKind::ToolCall, party.caller, Some(Operation::Read));
         let request_id = record.request_id();
-        let named = wanted.inquiry(wanted.named());
+        let named = wanted.read_request(wanted.named());
         record.set_tool_name(named.method());
         record.set_arguments(&named.params());
         let result = self.attempt_fetch(scope, wanted, party, &mut record).await;
@@ -271,13 +271,13 @@ impl Gateway {
             Wanted::Prompt(name, _) => self.prompt_target(scope, name).await,
             Wanted::Resource(uri) => self.resource_target(scope, uri, Book::resource).await,
         }?;
-        let inquiry = wanted.inquiry(&own);
+        let inquiry = wanted.read_request(&own);
         record.set_tool(&server, inquiry.method());
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let asked = pin!(upstream.inquire(&inquiry, origin(party, record), deadline));
+        let asked = pin!(upstream.read(&inquiry, origin(party, record), deadline));
         let answer = on_record(record, asked).await;
         answer.map_err(|error| {
             let refusal = Refusal::of_upstream(&server, error, &self.mask.load());
@@ -351,13 +351,13 @@ impl<'a> Wanted<'a> {
     }
 
     /// What the server is asked that knows it by this name.
-    fn inquiry(self, own: &'a str) -> Inquiry<'a> {
+    fn read_request(self, own: &'a str) -> ReadRequest<'a> {
         match self {
-            Self::Prompt(_, arguments) => Inquiry::Prompt {
+            Self::Prompt(_, arguments) => ReadRequest::Prompt {
                 name: own,
                 arguments,
             },
-            Self::Resource(_) => Inquiry::Resource { uri: own },
+            Self::Resource(_) => ReadRequest::Resource { uri: own },
         }
     }
 }

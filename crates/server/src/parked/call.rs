@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_gateway::client::{Ask, Event};
+use mcpproxy_gateway::client::{ClientMessage, ClientRequest};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::input::input_required;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, RpcError};
@@ -26,7 +26,7 @@ pub(super) struct Call {
     running: Running,
     binding: Arc<Binding>,
     limit: Duration,
-    asks: Vec<(String, Ask)>,
+    asks: Vec<(String, ClientRequest)>,
     asked: u64,
 }
 
@@ -56,7 +56,7 @@ impl Call {
     }
 
     /// Goes on until the call ends, or is given up; then the work is dropped.
-    pub(super) async fn run(mut self, first: Event, mut out: mpsc::Sender<Told>) {
+    pub(super) async fn run(mut self, first: ClientMessage, mut out: mpsc::Sender<Told>) {
         let mut waiting = VecDeque::new();
         self.take(first, &mut waiting);
         while let Heard::Questions = self.tell(&out, std::mem::take(&mut waiting)).await {
@@ -99,15 +99,17 @@ impl Call {
         }
     }
 
-    fn take(&mut self, event: Event, waiting: &mut VecDeque<String>) {
+    fn take(&mut self, event: ClientMessage, waiting: &mut VecDeque<String>) {
         match event {
-            Event::Notice(notice) => waiting.push_back(told(&notice)),
-            Event::Ask(ask) if self.table.stopping.is_cancelled() => unanswered(ask, STOPPING),
-            Event::Ask(ask) if self.asks.len() >= MOST_ASKS => {
-                let why = format!("The client is asked {MOST_ASKS} other questions already");
-                ask.answer(Err(RpcError::new(INTERNAL_ERROR, why)));
+            ClientMessage::Notification(notice) => waiting.push_back(told(&notice)),
+            ClientMessage::Request(ask) if self.table.stopping.is_cancelled() => {
+                unanswered(ask, STOPPING)
             }
-            Event::Ask(ask) => {
+            ClientMessage::Request(ask) if self.asks.len() >= MOST_ASKS => {
+                let why = format!("The client is asked {MOST_ASKS} other questions already");
+                ask.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
+            }
+            ClientMessage::Request(ask) => {
                 self.asked += 1;
                 self.asks.push((format!("ask-{}", self.asked), ask));
             }
@@ -128,7 +130,7 @@ impl Call {
                 return Some(out);
             };
             let asks = self.asks.iter();
-            let asks = asks.map(|(key, ask)| (&**key, ask.question.method(), &ask.params));
+            let asks = asks.map(|(key, ask)| (&**key, ask.kind.method(), &ask.params));
             let answer = input_required(asks, &entry.state);
             // A client that closed its request in this moment has called the call off.
             out.send(Told::Answer(Ok(answer))).await.ok()?;
@@ -162,8 +164,8 @@ impl Call {
                 }
                 step = self.running.next(true), if !is_done => match step {
                     // There is nobody to be told.
-                    Step::Event(Event::Notice(_)) => {}
-                    Step::Event(event @ Event::Ask(_)) => self.take(event, &mut VecDeque::new()),
+                    Step::Event(ClientMessage::Notification(_)) => {}
+                    Step::Event(event @ ClientMessage::Request(_)) => self.take(event, &mut VecDeque::new()),
                     Step::Done(result) => {
                         self.running.finished(result);
                         is_done = true;
@@ -176,7 +178,7 @@ impl Call {
     fn answer(&mut self, mut responses: HashMap<String, Json>) {
         for (key, ask) in std::mem::take(&mut self.asks) {
             match responses.remove(&key) {
-                Some(response) => ask.answer(Ok(response)),
+                Some(response) => ask.respond(Ok(response)),
                 None => self.asks.push((key, ask)),
             }
         }
@@ -187,7 +189,7 @@ impl Call {
             "{MOST_PARKED} calls wait for answers of their clients already, so this question cannot be asked; try again later"
         );
         for (_, ask) in self.asks.drain(..) {
-            ask.answer(Err(RpcError::new(INTERNAL_ERROR, &*why)));
+            ask.respond(Err(RpcError::new(INTERNAL_ERROR, &*why)));
         }
     }
 
@@ -200,8 +202,8 @@ impl Call {
             tokio::select! {
                 () = self.table.stopping.cancelled() => return,
                 step = self.running.next(true) => match step {
-                    Step::Event(Event::Ask(ask)) => unanswered(ask, &why),
-                    Step::Event(Event::Notice(_)) => {}
+                    Step::Event(ClientMessage::Request(ask)) => unanswered(ask, &why),
+                    Step::Event(ClientMessage::Notification(_)) => {}
                     Step::Done(_) => return,
                 }
             }

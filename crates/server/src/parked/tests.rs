@@ -1,4 +1,4 @@
-use mcpproxy_gateway::client::Question;
+use mcpproxy_gateway::client::ClientRequestKind;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -74,7 +74,7 @@ async fn asked(told: &mut mpsc::Receiver<Told>) -> (Value, String) {
 }
 
 async fn ask_once(server: Server) -> Result<String, RpcError> {
-    Ok(server.ask(Question::Elicitation, "Sure?").await)
+    Ok(server.ask(ClientRequestKind::Elicitation, "Sure?").await)
 }
 
 #[tokio::test]
@@ -138,10 +138,10 @@ async fn questions_that_stay_open_are_asked_again() {
     let mut told = scene
         .call(async |server: Server| {
             let (user, folders) = tokio::join!(
-                server.ask(Question::Elicitation, "user"),
-                server.ask(Question::Roots, "folders"),
+                server.ask(ClientRequestKind::Elicitation, "user"),
+                server.ask(ClientRequestKind::Roots, "folders"),
             );
-            let more = server.ask(Question::Sampling, "more").await;
+            let more = server.ask(ClientRequestKind::Sampling, "more").await;
             Ok([user, folders, more].join(" "))
         })
         .await;
@@ -177,8 +177,8 @@ async fn a_client_that_does_not_come_back_cancels() {
     let (ended, came) = oneshot::channel();
     let mut told = scene
         .call(async move |server: Server| {
-            let user = server.ask(Question::Elicitation, "user").await;
-            let model = server.ask(Question::Sampling, "model").await;
+            let user = server.ask(ClientRequestKind::Elicitation, "user").await;
+            let model = server.ask(ClientRequestKind::Sampling, "model").await;
             ended.send(format!("{user} {model}")).unwrap();
             Ok(String::new())
         })
@@ -199,7 +199,7 @@ async fn what_is_told_is_heard_before_and_after_a_question() {
     let mut told = scene
         .call(async |server: Server| {
             server.tell(1).await;
-            let answer = server.ask(Question::Elicitation, "x").await;
+            let answer = server.ask(ClientRequestKind::Elicitation, "x").await;
             server.tell(2).await;
             Ok(answer)
         })
@@ -218,7 +218,7 @@ async fn a_call_ends_with_the_request_that_carries_it_on() {
     let mut told = scene
         .call(async move |server: Server| {
             let _held = held;
-            server.ask(Question::Elicitation, "x").await;
+            server.ask(ClientRequestKind::Elicitation, "x").await;
             std::future::pending().await
         })
         .await;
@@ -236,7 +236,7 @@ async fn parked_calls_end_with_the_gateway() {
     let mut told = scene
         .call(async move |server: Server| {
             let _held = held;
-            server.ask(Question::Elicitation, "x").await;
+            server.ask(ClientRequestKind::Elicitation, "x").await;
             std::future::pending().await
         })
         .await;

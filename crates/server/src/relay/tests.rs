@@ -1,4 +1,4 @@
-use mcpproxy_gateway::client::Question;
+use mcpproxy_gateway::client::ClientRequestKind;
 use mcpproxy_wire::Message;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -76,8 +76,8 @@ async fn what_is_told_comes_before_the_answer_in_its_order() {
 async fn each_answer_finds_its_question() {
     let mut scene = Scene::of(async |server: Server| {
         let (first, second) = tokio::join!(
-            server.ask(Question::Elicitation, "first"),
-            server.ask(Question::Sampling, "second"),
+            server.ask(ClientRequestKind::Elicitation, "first"),
+            server.ask(ClientRequestKind::Sampling, "second"),
         );
         Ok(format!("{first} {second}"))
     })
@@ -104,8 +104,8 @@ async fn each_answer_finds_its_question() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_is_called_off() {
     let mut scene = Scene::of(async |server: Server| {
-        let user = server.ask(Question::Elicitation, "user").await;
-        let model = server.ask(Question::Sampling, "model").await;
+        let user = server.ask(ClientRequestKind::Elicitation, "user").await;
+        let model = server.ask(ClientRequestKind::Sampling, "model").await;
         Ok(format!("{user} {model}"))
     })
     .await;
@@ -125,7 +125,9 @@ async fn a_question_that_nobody_answers_is_called_off() {
 #[tokio::test]
 async fn a_question_that_nobody_needs_any_more_is_called_off() {
     let mut scene = Scene::of(async |server: Server| {
-        server.ask_in_vain(Question::Elicitation, "forgotten").await;
+        server
+            .ask_in_vain(ClientRequestKind::Elicitation, "forgotten")
+            .await;
         server.tell(1).await;
         Ok("{}".to_owned())
     })
@@ -145,7 +147,8 @@ async fn a_question_that_nobody_needs_any_more_is_called_off() {
 #[tokio::test]
 async fn a_question_ends_with_its_session() {
     let mut scene =
-        Scene::of(async |server: Server| Ok(server.ask(Question::Elicitation, "x").await)).await;
+        Scene::of(async |server: Server| Ok(server.ask(ClientRequestKind::Elicitation, "x").await))
+            .await;
     message(&mut scene.told).await;
     scene.ended.cancel();
     let result = answer(&mut scene.told).await.unwrap();
@@ -156,7 +159,7 @@ async fn a_question_ends_with_its_session() {
 async fn work_that_nobody_hears_of_is_dropped() {
     let (held, gone) = dropped();
     let mut scene = Scene::of(async move |server: Server| {
-        let answer = server.ask(Question::Elicitation, "x").await;
+        let answer = server.ask(ClientRequestKind::Elicitation, "x").await;
         drop(held);
         Ok(answer)
     })

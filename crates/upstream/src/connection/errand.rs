@@ -6,10 +6,10 @@ use mcpproxy_wire::revision::Era;
 use tokio::time::Instant;
 
 use super::{Connection, Link};
-use crate::client::{Client, LogLevel};
+use crate::client::{ClientInput, ClientLink, LogLevel};
 use crate::modern::{self, Round};
 use crate::pending::Answer;
-use crate::request::{Behind, Request};
+use crate::request::OutgoingRequest;
 use crate::{CallError, Origin};
 
 /// A request that a caller waits for.
@@ -38,8 +38,8 @@ impl Connection {
             return self.send(errand.params, "", errand, origin, deadline).await;
         };
         let meta = modern.meta(client);
-        let is_stateless = client.is_some_and(|client| client.declared().era == Era::Stateless);
-        let mut answers = client.map_or_else(Vec::new, |client| client.declared().answers.clone());
+        let is_stateless = client.is_some_and(|client| client.protocol == Era::Stateless);
+        let mut answers = client.map_or_else(ClientInput::default, |client| client.input.clone());
         for _ in 0..modern::MOST_ROUNDS {
             let params = modern::with_answers(errand.params, &answers);
             let sent = self.send(&params, &meta, errand, origin, deadline);
@@ -62,9 +62,10 @@ impl Connection {
         origin: Origin<'_>,
         deadline: Instant,
     ) -> Answer {
-        let mut request = Request::own(errand.method, params, deadline);
+        let mut request = OutgoingRequest::own(errand.method, params, deadline);
         request.meta = meta;
-        request.behind = Behind::Caller(origin.client);
+        request.is_for_caller = true;
+        request.client = origin.client;
         if let (Some(modern), Link::Http(_)) = (&self.modern, &*self.link) {
             request.headers = modern.headers(errand.method, Some(errand.name), errand.arguments);
         }
@@ -74,8 +75,8 @@ impl Connection {
     /// Has a server with sessions send the log messages that the client wants, if it would not do
     /// so by itself. All clients share the session, so this goes one way only; what is not severe
     /// enough for one of them is held back on its way there.
-    async fn adjust_log_level(&self, client: Option<&Client>, deadline: Instant) {
-        let Some(wanted) = client.and_then(|client| client.declared().log_level) else {
+    async fn adjust_log_level(&self, client: Option<&ClientLink>, deadline: Instant) {
+        let Some(wanted) = client.and_then(|client| client.log_level) else {
             return;
         };
         let Some(logging) = self.logging.get() else {

@@ -14,7 +14,7 @@ use mcpproxy_wire::sse;
 use super::Wire;
 use super::pool::Lease;
 use crate::CallError;
-use crate::inbound::Inbound;
+use crate::client::incoming::IncomingAction;
 use crate::lines::MESSAGE_LIMIT;
 use crate::pending::Answer;
 
@@ -69,8 +69,8 @@ impl Wire {
 
     fn read_message(self: &Arc<Self>, bytes: &Bytes, id: u64) -> Answer {
         match self.inlet.receive(bytes, Some(id)) {
-            Inbound::Answer(answered, answer) if answered == id => answer,
-            Inbound::Garbage(reason) => Err(CallError::malformed(format!(
+            IncomingAction::Response(answered, answer) if answered == id => answer,
+            IncomingAction::Garbage(reason) => Err(CallError::malformed(format!(
                 "the answer is no JSON-RPC response: {reason}"
             ))),
             _ => Err(CallError::malformed("the answer is for another request")),
@@ -143,19 +143,21 @@ impl Wire {
                     continue;
                 }
                 match self.inlet.receive(&Bytes::from(event.data), id) {
-                    Inbound::Answer(answered, answer) if Some(answered) == id => {
+                    IncomingAction::Response(answered, answer) if Some(answered) == id => {
                         return StreamEnd::Answer(answer);
                     }
                     // Without sessions, a server has nothing to ask on its own.
-                    Inbound::Reply(message) if self.era == Era::Session => {
+                    IncomingAction::Reply(message) if self.era == Era::Session => {
                         self.send_aside(message);
                     }
-                    Inbound::Ask(asked) if self.era == Era::Session => self.have_answered(asked),
-                    Inbound::Answer(..)
-                    | Inbound::Reply(_)
-                    | Inbound::Ask(_)
-                    | Inbound::Done
-                    | Inbound::Garbage(_) => {}
+                    IncomingAction::Relay(request) if self.era == Era::Session => {
+                        self.relay(request)
+                    }
+                    IncomingAction::Response(..)
+                    | IncomingAction::Reply(_)
+                    | IncomingAction::Relay(_)
+                    | IncomingAction::Nothing
+                    | IncomingAction::Garbage(_) => {}
                 }
             }
         }

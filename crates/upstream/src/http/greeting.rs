@@ -16,7 +16,7 @@ use super::streamed::{self, Streamed};
 use super::{Connection, PROTOCOL_VERSION, SESSION_ID, Session, Wire, events, give_back_if_empty};
 use crate::CallError;
 use crate::connection;
-use crate::request::Request;
+use crate::request::OutgoingRequest;
 
 /// How long the stream of events is waited for. Some servers answer only with the first event.
 const EVENTS_WITHIN: Duration = Duration::from_millis(300);
@@ -62,7 +62,7 @@ impl Connection {
                 let Some(streamed) = self.open_stream(deadline).await else {
                     return Err(error);
                 };
-                let greeting = Request::own("initialize", params, deadline);
+                let greeting = OutgoingRequest::own("initialize", params, deadline);
                 let greeted = streamed.request(wire, greeting).await?;
                 let (hello, revision) = wire.begin_session(&greeted, None)?;
                 (hello, revision, true)

@@ -21,11 +21,11 @@ use super::answer::read_body;
 use super::pool::Lease;
 use super::{Wire, address};
 use crate::CallError;
-use crate::inbound::Inbound;
+use crate::client::incoming::IncomingAction;
 use crate::lines::MESSAGE_LIMIT;
 use crate::patience::within;
 use crate::pending::{Answer, Pending, Ticket};
-use crate::request::Request;
+use crate::request::OutgoingRequest;
 
 /// How long a stream may take to say where messages go.
 const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
@@ -102,12 +102,12 @@ async fn follow(mut stream: Stream, wire: Arc<Wire>, pending: Arc<Pending>) {
                 continue;
             }
             match wire.inlet.receive(&Bytes::from(event.data), None) {
-                Inbound::Answer(id, answer) => {
+                IncomingAction::Response(id, answer) => {
                     pending.answer(id, answer);
                 }
-                Inbound::Reply(message) => wire.send_aside(message),
-                Inbound::Ask(asked) => wire.have_answered(asked),
-                Inbound::Done | Inbound::Garbage(_) => {}
+                IncomingAction::Reply(message) => wire.send_aside(message),
+                IncomingAction::Relay(request) => wire.relay(request),
+                IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
             }
         }
         match stream.next().await {
@@ -143,7 +143,7 @@ impl Streamed {
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) async fn request(&self, wire: &Arc<Wire>, request: Request<'_>) -> Answer {
+    pub(super) async fn request(&self, wire: &Arc<Wire>, request: OutgoingRequest<'_>) -> Answer {
         let started = Instant::now();
         let ticket = self.pending.register();
         let mut in_flight = InFlight {
@@ -153,7 +153,10 @@ impl Streamed {
             is_answered: false,
         };
         let id = in_flight.ticket.id;
-        let _waiting = wire.inlet.callers.enter(id, request.behind);
+        let routes = &wire.inlet.routes;
+        let _route = request
+            .is_for_caller
+            .then(|| routes.enter(id, request.client));
         let message = request.message(id);
         let is_sent = Arc::clone(&in_flight.is_sent);
         let exchange = pin!(async {
@@ -168,7 +171,7 @@ impl Streamed {
             let answer = in_flight.ticket.answer().await;
             answer.unwrap_or_else(|| Err(CallError::disconnected(true, self.pending.closed())))
         });
-        let client = request.client().map(|client| &**client);
+        let client = request.client.map(|client| &**client);
         match within(request.deadline, client, exchange).await {
             Ok(answer) => {
                 in_flight.is_answered = true;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::Modern;
 use crate::board::Board;
 use crate::connection::Link;
-use crate::request::Request;
+use crate::request::OutgoingRequest;
 use crate::{CallError, backoff};
 
 const METHOD: &str = "subscriptions/listen";
@@ -43,7 +43,7 @@ pub(crate) async fn listen(
             Link::Http(_) => modern.headers(METHOD, None, "{}"),
             Link::Stdio(_) | Link::BuiltIn(_) => HeaderMap::new(),
         };
-        let mut request = Request::own(METHOD, &params, since + KEPT_FOR);
+        let mut request = OutgoingRequest::own(METHOD, &params, since + KEPT_FOR);
         request.meta = &meta;
         request.headers = headers;
         let ended = link.request(request).await;

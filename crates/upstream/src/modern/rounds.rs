@@ -13,15 +13,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::CallError;
-use crate::client::{Client, Question};
+use crate::client::{ClientInput, ClientLink, ClientRequestKind};
 
 /// How often a server may ask during one request.
 pub(crate) const MOST_ROUNDS: usize = 16;
 /// How long to wait before a request is repeated that the server asked nothing about.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// What a repeated request carries: names of members and their values.
-pub(crate) type Answers = Vec<(&'static str, Json)>;
 
 /// What came of one round.
 pub(crate) enum Round {
@@ -53,13 +50,20 @@ pub(crate) fn round(result: Json) -> Result<Round, CallError> {
 
 /// The parameters of a request with the answers of earlier rounds. They are the text of a JSON
 /// object of our own making, without such members.
-pub(crate) fn with_answers<'a>(params: &'a str, answers: &Answers) -> Cow<'a, str> {
-    if answers.is_empty() {
+pub(crate) fn with_answers<'a>(params: &'a str, answers: &ClientInput) -> Cow<'a, str> {
+    if *answers == ClientInput::default() {
         return Cow::Borrowed(params);
     }
+    let answers: Vec<(&str, &Json)> = [
+        ("inputResponses", &answers.input_responses),
+        ("requestState", &answers.request_state),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    .collect();
     let members = params.strip_prefix('{').unwrap_or(params);
     let mut text = String::from("{");
-    for (name, value) in answers {
+    for (name, value) in &answers {
         text.push('"');
         text.push_str(name);
         text.push_str("\":");
@@ -74,10 +78,13 @@ pub(crate) fn with_answers<'a>(params: &'a str, answers: &Answers) -> Cow<'a, st
 
 /// Asks the client all that a result asks for, one after the other; gives what the next round
 /// carries.
-pub(crate) async fn ask(client: Option<&Client>, result: &Json) -> Result<Answers, CallError> {
+pub(crate) async fn ask(
+    client: Option<&ClientLink>,
+    result: &Json,
+) -> Result<ClientInput, CallError> {
     let fields = result.fields().unwrap_or_default();
     let requests = fields.given("inputRequests").map(object).transpose()?;
-    let mut answers = Answers::new();
+    let mut answers = ClientInput::default();
     if let Some(requests) = &requests {
         let client = client.ok_or_else(|| {
             refused("the server asks for input, and nobody can be asked on this way")
@@ -90,12 +97,12 @@ pub(crate) async fn ask(client: Option<&Client>, result: &Json) -> Result<Answer
         let text = format!("{{{}}}", responses.join(","));
         let responses = Json::parse(text)
             .map_err(|_| CallError::malformed("the client's answers are no JSON"))?;
-        answers.push(("inputResponses", responses));
+        answers.input_responses = Some(responses);
     }
     if let Some(state) = fields.given("requestState") {
-        answers.push(("requestState", result.part(state)));
+        answers.request_state = Some(result.part(state));
     }
-    if answers.is_empty() {
+    if answers == ClientInput::default() {
         return Err(CallError::malformed(
             "it asks for input and does not say which",
         ));
@@ -107,10 +114,14 @@ pub(crate) async fn ask(client: Option<&Client>, result: &Json) -> Result<Answer
     Ok(answers)
 }
 
-async fn ask_one(client: &Client, result: &Json, request: &RawValue) -> Result<Json, CallError> {
+async fn ask_one(
+    client: &ClientLink,
+    result: &Json,
+    request: &RawValue,
+) -> Result<Json, CallError> {
     let fields = object(request)?;
     let method = super::string(&fields, "method").unwrap_or_default();
-    let Some(question) = Question::of_method(&method) else {
+    let Some(kind) = ClientRequestKind::of_method(&method) else {
         let named: String = method.chars().take(40).collect();
         return Err(CallError::malformed(format!(
             "it asks for input by an unknown method, '{named}'"
@@ -121,9 +132,9 @@ async fn ask_one(client: &Client, result: &Json, request: &RawValue) -> Result<J
         None => Json::empty_object(),
     };
     client
-        .ask(question, params)
+        .request(kind, params)
         .await
-        .map_err(|error| refused(&format!("{}: {}", question.method(), error.message)))
+        .map_err(|error| refused(&format!("{}: {}", kind.method(), error.message)))
 }
 
 fn refused(message: &str) -> CallError {
@@ -141,7 +152,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::{Declared, Event};
+    use crate::client::ClientMessage;
 
     fn parse(text: &str) -> Json {
         Json::parse(text.to_owned()).expect("valid JSON")
@@ -167,14 +178,20 @@ mod tests {
 
     #[test]
     fn answers_become_members() {
-        let one = || ("requestState", parse(r#""s""#));
-        let two = || vec![("inputResponses", parse("{}")), one()];
+        let one = || ClientInput {
+            request_state: Some(parse(r#""s""#)),
+            ..ClientInput::default()
+        };
+        let two = || ClientInput {
+            input_responses: Some(parse("{}")),
+            ..one()
+        };
         for (params, answers, expected) in [
-            ("{}", vec![], json!({})),
-            ("{}", vec![one()], json!({ "requestState": "s" })),
+            ("{}", ClientInput::default(), json!({})),
+            ("{}", one(), json!({ "requestState": "s" })),
             (
                 r#"{"name":"x"}"#,
-                vec![one()],
+                one(),
                 json!({ "requestState": "s", "name": "x" }),
             ),
             (
@@ -196,19 +213,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_is_asked_all_there_is_to_ask() {
-        let (client, mut events) = Client::new(Declared {
-            capabilities: Json::of(&json!({ "elicitation": {}, "roots": {} })),
-            ..Declared::nothing(Era::Session, "one")
-        });
+        let mut client = ClientLink::new(Era::Session, "one");
+        client.capabilities = Json::of(&json!({ "elicitation": {}, "roots": {} }));
+        let (client, mut messages) = client.open();
         let answering = tokio::spawn(async move {
             let mut asked = Vec::new();
             while asked.len() < 2
-                && let Event::Ask(ask) = events.next().await
+                && let ClientMessage::Request(request) = messages.next().await
             {
-                asked.push(ask.question);
-                ask.answer(Ok(Json::of(&json!({ "n": asked.len() }))));
+                asked.push(request.kind);
+                request.respond(Ok(Json::of(&json!({ "n": asked.len() }))));
             }
-            (asked, events)
+            (asked, messages)
         });
         let result = parse(
             r#"{"resultType":"input_required","requestState":"s","inputRequests":{
@@ -237,8 +253,11 @@ mod tests {
         ] {
             ask(Some(&client), &parse(text)).await.expect_err(text);
         }
-        let (asked, mut events) = answering.await.expect("it ends");
-        assert!(events.queued().is_none(), "nothing else was asked");
-        assert_eq!(asked, [Question::Elicitation, Question::Roots]);
+        let (asked, mut messages) = answering.await.expect("it ends");
+        assert!(messages.queued().is_none(), "nothing else was asked");
+        assert_eq!(
+            asked,
+            [ClientRequestKind::Elicitation, ClientRequestKind::Roots]
+        );
     }
 }

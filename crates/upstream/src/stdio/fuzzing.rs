@@ -2,7 +2,7 @@
 
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Arc, Context, Inlet, Lines, Mask, Pending, QUEUE, mpsc, read};
+use super::{Arc, Context, IncomingMessages, Lines, Mask, Pending, QUEUE, mpsc, read};
 use crate::fuzzing::answered;
 
 /// Reads bytes, which come in pieces of a size, as the output of a program; passes on what would
@@ -10,7 +10,7 @@ use crate::fuzzing::answered;
 pub(crate) async fn follow_lines(
     (bytes, piece): (&[u8], usize),
     limit: usize,
-    (inlet, pending): (Inlet, Arc<Pending>),
+    (inlet, pending): (IncomingMessages, Arc<Pending>),
     replies: mpsc::Sender<String>,
 ) {
     let (queue, mut outgoing) = mpsc::channel(QUEUE);

@@ -5,8 +5,8 @@ use tokio::time::{Instant, timeout_at};
 use super::Upstream;
 use crate::board::{Live, Need};
 use crate::connection::{Connection, Errand};
-use crate::inquiry::Inquiry;
 use crate::pending::Answer;
+use crate::read_request::ReadRequest;
 use crate::shelf::Stock;
 use crate::subscription::{Subscription, Watched};
 use crate::{CallError, Origin};
@@ -40,16 +40,16 @@ impl Upstream {
     /// where the server is still there: it reads and nothing else.
     ///
     /// A dropped future takes the request back as far as that is possible.
-    pub async fn inquire(
+    pub async fn read(
         &self,
-        inquiry: &Inquiry<'_>,
+        request: &ReadRequest<'_>,
         origin: Origin<'_>,
         deadline: impl Into<Instant>,
     ) -> Result<Json, CallError> {
         let deadline = deadline.into();
         // It takes a place among the calls, so that an idle server is not stopped over it.
-        let _turn = self.turn(deadline).await?;
-        let answer = self.inquire_connected(inquiry, origin, deadline).await;
+        let _slot = self.call_slot(deadline).await?;
+        let answer = self.read_connected(request, origin, deadline).await;
         let answer = answer.map_err(|error| error.masked(&self.0.shared.mask))?;
         if answer.is_object() {
             return Ok(answer);
@@ -89,15 +89,15 @@ impl Upstream {
         Ok(board.shelf.stock())
     }
 
-    async fn inquire_connected(
+    async fn read_connected(
         &self,
-        inquiry: &Inquiry<'_>,
+        request: &ReadRequest<'_>,
         origin: Origin<'_>,
         deadline: Instant,
     ) -> Answer {
         let board = &self.0.shared.board;
         let live: Live = board.wait(Need::ConnectionAfter(0), deadline).await?;
-        let connection = match ask(&live.connection, inquiry, origin, deadline).await {
+        let connection = match ask(&live.connection, request, origin, deadline).await {
             Err(CallError::Disconnected { sent: true, .. })
                 if live.connection.outlives_a_call() =>
             {
@@ -109,25 +109,25 @@ impl Upstream {
             }
             answer => return answer,
         };
-        ask(&connection, inquiry, origin, deadline).await
+        ask(&connection, request, origin, deadline).await
     }
 }
 
 async fn ask(
     connection: &Connection,
-    inquiry: &Inquiry<'_>,
+    request: &ReadRequest<'_>,
     origin: Origin<'_>,
     deadline: Instant,
 ) -> Answer {
-    let params = inquiry.params();
+    let params = request.params();
     let params = json::on_one_line(&params);
-    let Some(name) = inquiry.named() else {
+    let Some(name) = request.named() else {
         return connection
-            .request(inquiry.method(), &params, deadline)
+            .request(request.method(), &params, deadline)
             .await;
     };
     let errand = Errand {
-        method: inquiry.method(),
+        method: request.method(),
         params: &params,
         name,
         arguments: "{}",

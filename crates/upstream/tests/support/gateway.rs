@@ -35,7 +35,7 @@ pub(crate) fn run() -> ExitCode {
         };
         let upstream = Upstream::start(spec, &shared);
         let deadline = Instant::now() + Duration::from_mins(1);
-        let turn = upstream.turn(deadline).await.expect("a free place");
+        let turn = upstream.call_slot(deadline).await.expect("a free place");
         let result = turn
             .call(&permit(), "{}", Origin::default(), deadline)
             .await

@@ -121,7 +121,7 @@ pub(crate) async fn call(
     arguments: &str,
     deadline: Instant,
 ) -> Result<mcpproxy_wire::CallResult, CallError> {
-    let turn = upstream.turn(deadline).await?;
+    let turn = upstream.call_slot(deadline).await?;
     turn.call(permit, arguments, Origin::default(), deadline)
         .await
 }

@@ -1,4 +1,4 @@
-//! What a server sends us, whichever way it comes.
+//! Messages of a server, whichever way they come.
 
 use std::sync::Arc;
 
@@ -9,38 +9,39 @@ use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
 use serde_json::value::RawValue;
 
+use super::call_routes::{CallRoutes, RelayedRequest};
+use super::link::ClientLink;
+use super::messages::ClientRequestKind;
 use crate::CallError;
 use crate::board::Board;
-use crate::callers::{Asked, Callers};
-use crate::client::{Client, Question};
 use crate::pending::Answer;
 
-/// What to do about a message.
-pub(crate) enum Inbound {
-    /// Hand the answer to whoever waits under the id.
-    Answer(u64, Answer),
+/// What a message of a server asks of its connection.
+pub(crate) enum IncomingAction {
+    /// Hand the response to whoever waits under the id.
+    Response(u64, Answer),
     /// Send this back.
     Reply(String),
-    /// Have this answered, see [`Callers::answer`].
-    Ask(Asked),
+    /// Have a client respond, see [`CallRoutes::relay`].
+    Relay(RelayedRequest),
     /// Nothing more.
-    Done,
-    /// It is no message; the reason is for the log.
+    Nothing,
+    /// Ignore what is no message; the reason is for the log.
     Garbage(String),
 }
 
-/// Where what a server sends takes effect.
+/// Reader of the messages of one connection, which lets them take effect.
 #[derive(Debug, Clone)]
-pub(crate) struct Inlet {
+pub(crate) struct IncomingMessages {
     pub(crate) board: Arc<Board>,
-    pub(crate) callers: Arc<Callers>,
+    pub(crate) routes: Arc<CallRoutes>,
 }
 
-impl Inlet {
+impl IncomingMessages {
     pub(crate) fn new(board: &Arc<Board>) -> Self {
         Self {
             board: Arc::clone(board),
-            callers: Arc::default(),
+            routes: Arc::default(),
         }
     }
 
@@ -48,70 +49,74 @@ impl Inlet {
     ///
     /// An announced change of tools makes the listing stale here, at the moment it is read, so
     /// that no later decision rests on what was listed before.
-    pub(crate) fn receive(&self, bytes: &Bytes, stream: Option<u64>) -> Inbound {
+    pub(crate) fn receive(&self, bytes: &Bytes, stream: Option<u64>) -> IncomingAction {
         match Message::parse(bytes) {
             Ok(Message::Response {
                 id: Some(id),
                 outcome,
             }) => match id.number() {
-                Some(number) => Inbound::Answer(
+                Some(number) => IncomingAction::Response(
                     number,
                     outcome
                         .map(|raw| Json::slice_of(bytes, raw))
                         .map_err(CallError::Rpc),
                 ),
-                None => Inbound::Garbage("it answers a request that was never made".to_owned()),
+                None => {
+                    IncomingAction::Garbage("it answers a request that was never made".to_owned())
+                }
             },
-            Ok(Message::Response { id: None, outcome }) => Inbound::Garbage(match outcome {
+            Ok(Message::Response { id: None, outcome }) => IncomingAction::Garbage(match outcome {
                 Err(error) => format!("it reports an error for no request: {error}"),
                 Ok(_) => "it is an answer without an id".to_owned(),
             }),
             Ok(Message::Request { id, method, params }) => {
                 let params = params.map(|raw| Json::slice_of(bytes, raw));
-                self.asked(id, &method, params, stream)
+                self.receive_request(id, &method, params, stream)
             }
             Ok(Message::Notification { method, params }) => {
                 let params = params.map(|raw| Json::slice_of(bytes, raw));
-                self.told(&method, params, stream);
-                Inbound::Done
+                self.receive_notification(&method, params, stream);
+                IncomingAction::Nothing
             }
             Err(error) => match Message::salvage_id(bytes).and_then(Id::number) {
-                Some(number) => Inbound::Answer(
+                Some(number) => IncomingAction::Response(
                     number,
                     Err(CallError::malformed(format!(
                         "the answer is no JSON-RPC response: {}",
                         error.message
                     ))),
                 ),
-                None => Inbound::Garbage(error.message),
+                None => IncomingAction::Garbage(error.message),
             },
         }
     }
 
-    /// A request of the server. Folders are nobody's to give away to a server that others use as
-    /// well, so only questions that concern one call are passed on.
-    fn asked(
+    /// Takes a request of the server. Folders are nobody's to give away to a server that others use as
+    /// well, so only requests that concern one call are passed on.
+    fn receive_request(
         &self,
         id: Id<'_>,
         method: &str,
         params: Option<Json>,
         stream: Option<u64>,
-    ) -> Inbound {
+    ) -> IncomingAction {
         if method == "ping" {
-            return Inbound::Reply(rpc::response(id, "{}"));
+            return IncomingAction::Reply(rpc::response(id, "{}"));
         }
         let refuse = |message: String| {
             let error = RpcError::new(METHOD_NOT_FOUND, message);
-            Inbound::Reply(rpc::error_response(Some(id), &error))
+            IncomingAction::Reply(rpc::error_response(Some(id), &error))
         };
-        let question = match Question::of_method(method) {
-            Some(question @ (Question::Elicitation | Question::Sampling)) => question,
-            Some(Question::Roots) | None => return refuse(format!("Method not found: {method}")),
+        let kind = match ClientRequestKind::of_method(method) {
+            Some(kind @ (ClientRequestKind::Elicitation | ClientRequestKind::Sampling)) => kind,
+            Some(ClientRequestKind::Roots) | None => {
+                return refuse(format!("Method not found: {method}"));
+            }
         };
         match self.client(stream) {
             Some(client) => {
                 let params = params.unwrap_or_else(Json::empty_object);
-                Inbound::Ask(Asked::new(id, question, params, client))
+                IncomingAction::Relay(RelayedRequest::new(id, kind, params, client))
             }
             None => refuse(format!(
                 "Nothing tells which caller is meant by {method}: it belongs to no request, and not all requests are of one client"
@@ -119,8 +124,8 @@ impl Inlet {
         }
     }
 
-    /// A notification of the server.
-    fn told(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
+    /// Takes a notification of the server.
+    fn receive_notification(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
         match method {
             "notifications/tools/list_changed" => self.board.announce_change(),
             "notifications/prompts/list_changed" => self.board.shelf.announce(&[Kind::Prompt]),
@@ -143,8 +148,8 @@ impl Inlet {
             "notifications/progress" => {
                 let Some(params) = params else { return };
                 let token = member(&params, "progressToken").and_then(|raw| raw.get().parse().ok());
-                if let Some(client) = token.and_then(|id| self.callers.of(id)) {
-                    client.progress(&params);
+                if let Some(client) = token.and_then(|id| self.routes.client_of(id)) {
+                    client.report_progress(&params);
                 }
             }
             "notifications/message" => {
@@ -154,7 +159,7 @@ impl Inlet {
             }
             "notifications/elicitation/complete" => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
-                    client.tell("notifications/elicitation/complete", params);
+                    client.notify("notifications/elicitation/complete", params);
                 }
             }
             "notifications/cancelled" => {
@@ -162,15 +167,14 @@ impl Inlet {
                     .as_ref()
                     .and_then(|params| member(params, "requestId"));
                 if let Some(id) = id {
-                    self.callers.withdraw(id.get());
+                    self.routes.withdraw(id.get());
                 }
             }
             _ => {}
         }
     }
 
-    /// The server says what it will tell of. What it would have told of before may have been
-    /// missed.
+    /// Takes the acknowledgement of a subscription. Changes of before it may have been missed.
     fn acknowledged(&self, params: &Json) {
         let granted = member(params, "notifications");
         let granted: Fields<'_> = granted
@@ -195,11 +199,11 @@ impl Inlet {
         }
     }
 
-    /// Whom a message concerns.
-    fn client(&self, stream: Option<u64>) -> Option<Arc<Client>> {
+    /// Client that a message concerns.
+    fn client(&self, stream: Option<u64>) -> Option<Arc<ClientLink>> {
         match stream {
-            Some(id) => self.callers.of(id),
-            None => self.callers.only(),
+            Some(id) => self.routes.client_of(id),
+            None => self.routes.only_client(),
         }
     }
 }

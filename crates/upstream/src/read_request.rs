@@ -3,9 +3,9 @@
 use mcpproxy_wire::Json;
 use serde_json::Value;
 
-/// A request that reads and nothing else. No other method can be sent this way.
+/// Request that reads and nothing else. No other method can be sent without a permit.
 #[derive(Debug, Clone, Copy)]
-pub enum Inquiry<'a> {
+pub enum ReadRequest<'a> {
     /// `prompts/get`
     Prompt {
         /// Its name at the server.
@@ -29,7 +29,7 @@ pub enum Inquiry<'a> {
     },
 }
 
-impl Inquiry<'_> {
+impl ReadRequest<'_> {
     /// The method that asks it.
     pub const fn method(&self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ mod tests {
         let json = |text: &'static str| Json::parse(text).expect("valid JSON");
         let (arguments, reference) = (json(r#"{"a":1.50}"#), json(r#"{"type":"ref/prompt"}"#));
         let name = "odd\"}, {\"";
-        let prompt = Inquiry::Prompt {
+        let prompt = ReadRequest::Prompt {
             name,
             arguments: Some(&arguments),
         };
@@ -97,9 +97,9 @@ mod tests {
             prompt.params(),
             r#"{"name":"odd\"}, {\"","arguments":{"a":1.50}}"#
         );
-        let resource = Inquiry::Resource { uri: "test://x" };
+        let resource = ReadRequest::Resource { uri: "test://x" };
         assert_eq!(resource.params(), r#"{"uri":"test://x"}"#);
-        let completion = Inquiry::Completion {
+        let completion = ReadRequest::Completion {
             reference: &reference,
             argument: &arguments,
             context: None,

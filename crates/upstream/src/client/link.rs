@@ -1,0 +1,276 @@
+//! The client behind one request.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcpproxy_wire::Json;
+use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::message_queue::MessageQueue;
+use super::messages::{
+    ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
+};
+
+/// Client behind one request: what it declared, and the way back to it while the request is open.
+///
+/// Made with [`ClientLink::new`], filled in, then opened with [`ClientLink::open`].
+#[derive(Debug)]
+pub struct ClientLink {
+    /// Protocol that the client speaks. One without sessions takes a result that asks for input as
+    /// it is; for the others the requests in it are made here.
+    pub protocol: Era,
+    /// Equal for requests of one client, which may stand in for each other where a server does not
+    /// say which one it means.
+    pub key: Arc<str>,
+    /// Capabilities as the client declared them: an object.
+    pub capabilities: Json,
+    /// Token under which the client wants progress to be reported, as it gave it.
+    pub progress_token: Option<Json>,
+    /// Least severe log messages that the client wants; nothing if it wants none.
+    pub log_level: Option<LogLevel>,
+    /// Input that a server asked for and the client repeats its request with.
+    pub input: ClientInput,
+    queue: MessageQueue,
+    waited: Mutex<WaitedForClient>,
+}
+
+/// Input that a repeated request carries for a server that asked for it, as far as it was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientInput {
+    /// Responses to the requests of the server, by its names for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<Json>,
+    /// State that the server wants back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<Json>,
+}
+
+/// Messages to the client of one request: the receiving end, for whoever serves the client.
+#[derive(Debug)]
+pub struct ClientMessages(Arc<ClientLink>);
+
+/// Time that servers waited for responses of the client.
+#[derive(Debug, Default)]
+struct WaitedForClient {
+    open_requests: usize,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+/// Request to the client that is open, until this is dropped.
+struct OpenClientRequest<'a>(&'a ClientLink);
+
+// === impl ClientLink ===
+
+impl ClientLink {
+    /// Client that declares nothing.
+    pub fn new(protocol: Era, key: impl Into<Arc<str>>) -> Self {
+        Self {
+            protocol,
+            key: key.into(),
+            capabilities: Json::empty_object(),
+            progress_token: None,
+            log_level: None,
+            input: ClientInput::default(),
+            queue: MessageQueue::default(),
+            waited: Mutex::default(),
+        }
+    }
+
+    /// Opens the way to the client: gives the end for servers, and the end for whoever serves it.
+    pub fn open(self) -> (Arc<Self>, ClientMessages) {
+        let link = Arc::new(self);
+        let messages = ClientMessages(Arc::clone(&link));
+        (link, messages)
+    }
+
+    /// Whether the client declared that it can be asked this.
+    pub fn can_answer(&self, kind: ClientRequestKind) -> bool {
+        let capabilities = self.capabilities.fields();
+        capabilities.is_some_and(|all| all.given(kind.capability()).is_some())
+    }
+
+    /// Makes a request of the client and waits for its response, which whoever serves the client
+    /// limits in time.
+    pub async fn request(&self, kind: ClientRequestKind, params: Json) -> Result<Json, RpcError> {
+        self.check(kind, &params)?;
+        let _open = self.open_request();
+        let (request, response) = ClientRequest::new(kind, params);
+        let gone = || RpcError::new(METHOD_NOT_FOUND, "The client does not wait any more");
+        if !self.queue.push(ClientMessage::Request(request)) {
+            return Err(gone());
+        }
+        response.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Reports how far the request is, if the client wants to know. A report that finds no room is
+    /// dropped: the next one says more.
+    pub(crate) fn report_progress(&self, params: &Json) {
+        let Some(token) = &self.progress_token else {
+            return;
+        };
+        let params = with_member(params, "progressToken", token);
+        self.notify("notifications/progress", params);
+    }
+
+    /// Passes a log message on, if it is severe enough for the client.
+    pub(crate) fn log(&self, params: &Json) {
+        let level = params
+            .fields()
+            .and_then(|fields| LogLevel::read(fields.given("level")?));
+        let is_wanted = match (self.log_level, level) {
+            (Some(least), Some(level)) => level >= least,
+            _ => false,
+        };
+        if is_wanted {
+            self.notify("notifications/message", params.clone());
+        }
+    }
+
+    /// Sends the client a notification. One that finds no room is dropped.
+    pub fn notify(&self, method: &'static str, params: Json) {
+        let notification = ClientNotification { method, params };
+        self.queue.push(ClientMessage::Notification(notification));
+    }
+
+    /// How long servers have waited for the client in all. That time does not count against the
+    /// deadline of a server.
+    pub(crate) fn waited_for(&self) -> Duration {
+        let waited = self.waited();
+        waited.total + waited.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn check(&self, kind: ClientRequestKind, params: &Json) -> Result<(), RpcError> {
+        if !self.can_answer(kind) {
+            let message = format!(
+                "The client that made this request did not declare '{}'",
+                kind.capability()
+            );
+            return Err(RpcError::new(METHOD_NOT_FOUND, message));
+        }
+        let mode = params.fields().and_then(|fields| {
+            let mode = fields.given("mode")?;
+            serde_json::from_str::<String>(mode.get()).ok()
+        });
+        if kind == ClientRequestKind::Elicitation
+            && mode.as_deref() == Some("url")
+            && !self.has_url_mode()
+        {
+            let message = "The client that made this request cannot be sent to a web page";
+            return Err(RpcError::new(INVALID_PARAMS, message));
+        }
+        Ok(())
+    }
+
+    fn has_url_mode(&self) -> bool {
+        let capabilities = self.capabilities.fields();
+        let elicitation = capabilities
+            .and_then(|all| all.given(ClientRequestKind::Elicitation.capability()))
+            .and_then(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).ok());
+        elicitation.is_some_and(|modes| modes.given("url").is_some())
+    }
+
+    fn open_request(&self) -> OpenClientRequest<'_> {
+        let mut waited = self.waited();
+        waited.open_requests += 1;
+        waited.since.get_or_insert_with(Instant::now);
+        OpenClientRequest(self)
+    }
+
+    fn waited(&self) -> MutexGuard<'_, WaitedForClient> {
+        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenClientRequest<'_> {
+    fn drop(&mut self) {
+        let mut waited = self.0.waited();
+        waited.open_requests = waited.open_requests.saturating_sub(1);
+        if waited.open_requests == 0
+            && let Some(since) = waited.since.take()
+        {
+            waited.total += since.elapsed();
+        }
+    }
+}
+
+// === impl ClientMessages ===
+
+impl ClientMessages {
+    /// Next message, when there is one. Nothing is lost when this is dropped.
+    pub async fn next(&mut self) -> ClientMessage {
+        self.0.queue.next().await
+    }
+
+    /// Message that is there already.
+    pub fn queued(&mut self) -> Option<ClientMessage> {
+        self.0.queue.pop()
+    }
+}
+
+impl Drop for ClientMessages {
+    fn drop(&mut self) {
+        self.0.queue.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::message_queue::WAITING_NOTIFICATIONS;
+
+    fn client() -> (Arc<ClientLink>, ClientMessages) {
+        let mut client = ClientLink::new(Era::Session, "one");
+        client.capabilities = Json::of(&json!({ "sampling": {} }));
+        client.open()
+    }
+
+    #[tokio::test]
+    async fn notifications_beyond_the_limit_are_dropped_and_requests_are_not() {
+        let (client, mut messages) = client();
+        for _ in 0..WAITING_NOTIFICATIONS + 10 {
+            client.notify("notifications/message", Json::empty_object());
+        }
+        let requesting = tokio::spawn(async move {
+            let response = client.request(ClientRequestKind::Sampling, Json::empty_object());
+            response.await
+        });
+        let mut notifications = 0;
+        let request = loop {
+            match messages.next().await {
+                ClientMessage::Notification(_) => notifications += 1,
+                ClientMessage::Request(request) => break request,
+            }
+        };
+        assert_eq!(notifications, WAITING_NOTIFICATIONS);
+        request.respond(Ok(Json::empty_object()));
+        assert!(requesting.await.expect("it ends").is_ok());
+        assert!(messages.queued().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_request_ends_when_nobody_reads_any_more() {
+        let (client, messages) = client();
+        let other = Arc::clone(&client);
+        let requesting = tokio::spawn(async move {
+            let response = other.request(ClientRequestKind::Sampling, Json::empty_object());
+            response.await
+        });
+        // Until the request waits.
+        while client.waited().open_requests == 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(messages);
+        requesting.await.expect("it ends").expect_err("no response");
+        let late = client.request(ClientRequestKind::Sampling, Json::empty_object());
+        late.await.expect_err("no response either");
+    }
+}

@@ -1,0 +1,167 @@
+//! Messages of a server to the client behind a request.
+
+use mcpproxy_wire::Json;
+use mcpproxy_wire::rpc::RpcError;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+/// Message to a client during one of its requests.
+#[derive(Debug)]
+pub enum ClientMessage {
+    /// Notification, which needs no answer.
+    Notification(ClientNotification),
+    /// Request, which the server waits for.
+    Request(ClientRequest),
+}
+
+/// Notification to a client.
+#[derive(Debug)]
+pub struct ClientNotification {
+    /// Method of the notification.
+    pub method: &'static str,
+    /// Parameters, as this client wants them.
+    pub params: Json,
+}
+
+/// Request of a server to a client. Dropping it says that there will be no response.
+#[derive(Debug)]
+pub struct ClientRequest {
+    /// Kind of request.
+    pub kind: ClientRequestKind,
+    /// Parameters as the server gave them.
+    pub params: Json,
+    response: oneshot::Sender<Result<Json, RpcError>>,
+}
+
+/// Kind of request that a server can make of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClientRequestKind {
+    /// `elicitation/create`: something that the user knows or decides.
+    Elicitation,
+    /// `sampling/createMessage`: an answer of the client's model.
+    Sampling,
+    /// `roots/list`: the folders that the client works in.
+    Roots,
+}
+
+/// Severity of a log message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names are those of the protocol")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+// === impl ClientRequest ===
+
+impl ClientRequest {
+    /// Request, and where its response will arrive.
+    pub(super) fn new(
+        kind: ClientRequestKind,
+        params: Json,
+    ) -> (Self, oneshot::Receiver<Result<Json, RpcError>>) {
+        let (response, responded) = oneshot::channel();
+        let request = Self {
+            kind,
+            params,
+            response,
+        };
+        (request, responded)
+    }
+
+    /// Gives the response: the result as the client gave it, or why there is none.
+    pub fn respond(self, response: Result<Json, RpcError>) {
+        // Nobody waits any more if the server was lost or gave the call up.
+        let _ = self.response.send(response);
+    }
+
+    /// Whether nobody waits for the response any more.
+    pub fn is_withdrawn(&self) -> bool {
+        self.response.is_closed()
+    }
+
+    /// Waits until nobody waits for the response any more.
+    pub async fn withdrawn(&mut self) {
+        self.response.closed().await;
+    }
+}
+
+// === impl ClientRequestKind ===
+
+impl ClientRequestKind {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
+    /// Kind of request that a method makes.
+    pub fn of_method(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// Method of the request.
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// Capability that a client declares to get such requests.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+// === impl LogLevel ===
+
+impl LogLevel {
+    /// All levels, the least severe first.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// Level of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
+    }
+
+    /// Level that a JSON string names.
+    pub fn read(raw: &RawValue) -> Option<Self> {
+        match serde_json::from_str(raw.get()) {
+            Ok(Value::String(name)) => Self::parse(&name),
+            _ => None,
+        }
+    }
+
+    /// Name of the level in messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The client behind a request, and the way back to it while the request is open.
+//!
+//! A server may report progress, write log messages, and ask for what only the client has: an answer
+//! of its user, its model, its folders. All of that travels as [`ClientMessage`]s to whoever serves
+//! the client; nothing here knows how that one speaks.
+
+pub(crate) mod call_routes;
+pub(crate) mod incoming;
+mod link;
+mod message_queue;
+mod messages;
+
+pub use self::link::{ClientInput, ClientLink, ClientMessages};
+pub use self::messages::{
+    ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
+};
