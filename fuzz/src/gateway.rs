@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Environment, Secret, Sources};
-use mcpproxy_gateway::{Gateway, LogRole, Options};
+use mcpproxy_gateway::{Gateway, LogRole, GatewayOptions};
 use mcpproxy_server::App;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -41,9 +41,9 @@ impl Scene {
             ..Sources::default()
         };
         let settings = settings::load(&sources).expect("the configuration is right");
-        let options = Options {
+        let options = GatewayOptions {
             role: LogRole::Daemon,
-            ..Options::default()
+            ..GatewayOptions::default()
         };
         let gateway = {
             let _entered = runtime.enter();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{CallRequest, Caller, Failure, Gateway, LogRole, Options, Wanted};
+use mcpproxy_gateway::{
+    CallRequest, Caller, Failure, Gateway, GatewayOptions, LogRole, ServersToStart,
+};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
@@ -41,7 +43,7 @@ pub(crate) fn guard_path() -> Option<PathBuf> {
 
 impl Backend {
     /// The running gateway if there is one; else starts the servers that are wanted.
-    pub(crate) async fn find(sources: &Sources, wanted: Wanted) -> Result<Self, Failed> {
+    pub(crate) async fn find(sources: &Sources, wanted: ServersToStart) -> Result<Self, Failed> {
         // A running gateway has its settings; the file may be in the middle of an edit.
         if let Some(daemon) = Daemon::find(&settings::data_dir(sources)?).await {
             return Ok(Self::Daemon(daemon));
@@ -68,7 +70,10 @@ impl Backend {
                     is_administrator: true,
                 });
                 let request = CallRequest::parse(variant, &request.to_string());
-                let outcome = gateway.call(variant, request, &caller).await;
+                let outcome = match request {
+                    Ok(request) => gateway.call(request, &caller, None).await,
+                    Err(failure) => gateway.refuse_call(variant, failure, &caller).await,
+                };
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
                     Err(failure) => Err(Failed::of_failure(failure, outcome.request_id)),
@@ -151,7 +156,7 @@ impl Backend {
 /// Starts a gateway in this process.
 pub(crate) fn own(
     settings: Settings,
-    wanted: Wanted,
+    wanted: ServersToStart,
     role: LogRole,
 ) -> Result<Arc<Gateway>, Failed> {
     let shown = settings.data_dir.display().to_string();
@@ -160,11 +165,11 @@ pub(crate) fn own(
             "the data directory {shown} cannot be made: {error}"
         ))
     })?;
-    let options = Options {
+    let options = GatewayOptions {
         guard: guard_path(),
         wanted,
         role,
-        ..Options::default()
+        ..GatewayOptions::default()
     };
     Gateway::start(settings, options).map_err(|error| {
         Failed::refused(format!(

@@ -15,16 +15,17 @@ use mcpproxy_policy::{
     Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
 };
 use mcpproxy_upstream::Origin;
+use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::CallResult;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::Gateway;
+use crate::agent_hints::{self, Made, Placed};
+use crate::call_record::{close, not_recorded, note_arguments, note_result, record_if_slow};
 use crate::failure::{Code, Failure, Violation};
-use crate::hints::{self, Made, Placed};
-use crate::on_record::{close, not_recorded, note_arguments, note_result, on_record};
 use crate::request::{Arguments, CallRequest};
 use crate::settings::ServerSettings;
-use crate::{Gateway, Party};
 
 /// What came of a call, with the ids the caller gets back.
 #[derive(Debug)]
@@ -41,15 +42,6 @@ pub struct Outcome {
     pub(crate) hints: Option<Placed>,
 }
 
-/// What says what a call does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// The variant of the menu it came through.
-    Through(Operation),
-    /// The tool, which was called by its own name.
-    AsClassed,
-}
-
 /// What is known of a call besides its result.
 struct Known {
     /// What the call does; of a tool that was called by its own name, as far as it is known.
@@ -63,50 +55,25 @@ impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
     pub async fn call(
         &self,
-        variant: Operation,
-        request: Result<CallRequest, Failure>,
-        party: impl Into<Party<'_>>,
+        request: CallRequest,
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
     ) -> Outcome {
-        let asked = Asked::Through(variant);
-        self.make(asked, request, party.into()).await
-    }
-
-    /// The same for a tool that was called by its own name: the operation is the tool's own class.
-    pub(crate) async fn call_as_classed(&self, request: CallRequest, party: Party<'_>) -> Outcome {
-        self.make(Asked::AsClassed, Ok(request), party).await
-    }
-
-    async fn make(
-        &self,
-        asked: Asked,
-        request: Result<CallRequest, Failure>,
-        party: Party<'_>,
-    ) -> Outcome {
-        let caller = party.caller;
-        let operation = self.expected(asked, request.as_ref().ok());
+        let operation = self.expected(&request);
         let mut record = self.log.open(RecordKind::ToolCall, caller, Some(operation));
         let mut known = Known {
             operation,
             warnings: Vec::new(),
             made: None,
         };
-        let result = match request {
-            Ok(request) => {
-                self.note_request(&mut record, &request);
-                let attempt = self.attempt(asked, &request, party, &mut record, &mut known);
-                // A panic is a bug of ours; it costs this one call and nothing else.
-                let result = AssertUnwindSafe(attempt).catch_unwind().await;
-                result
-                    .unwrap_or_else(|_| Err(incident()))
-                    .map_err(|failure| name_the_call(failure, known.operation, &request))
-            }
-            Err(failure) => Err(failure),
-        };
-        let mode = self.settings.load().rules.mode;
-        let result = result.map_err(|failure| match asked {
-            Asked::Through(variant) => failure.with_menu_schema(variant.variant(), mode),
-            Asked::AsClassed => failure,
-        });
+        self.note_request(&mut record, &request);
+        let attempt = self.attempt(&request, (caller, client), &mut record, &mut known);
+        // A panic is a bug of ours; it costs this one call and nothing else.
+        let result = AssertUnwindSafe(attempt).catch_unwind().await;
+        let result = result
+            .unwrap_or_else(|_| Err(incident()))
+            .map_err(|failure| name_the_call(failure, known.operation, &request))
+            .map_err(|failure| self.with_menu_schema(request.variant, failure));
         let (activity_id, request_id) = (record.id(), record.request_id());
         record.add_warnings(&known.warnings);
         let result = close(record, known.operation, result).await;
@@ -122,12 +89,38 @@ impl Gateway {
         }
     }
 
+    /// Records a call through a variant whose arguments could not be read, and refuses it.
+    pub async fn refuse_call(
+        &self,
+        variant: Operation,
+        failure: Failure,
+        caller: &Arc<Caller>,
+    ) -> Outcome {
+        let record = self.log.open(RecordKind::ToolCall, caller, Some(variant));
+        let failure = self.with_menu_schema(Some(variant), failure);
+        Outcome {
+            activity_id: record.id(),
+            request_id: record.request_id(),
+            warnings: Vec::new(),
+            result: close(record, variant, Err(failure)).await,
+            hints: None,
+        }
+    }
+
+    fn with_menu_schema(&self, variant: Option<Operation>, failure: Failure) -> Failure {
+        let mode = self.settings.load().rules.mode;
+        match variant {
+            Some(variant) => failure.with_menu_schema(variant.variant(), mode),
+            None => failure,
+        }
+    }
+
     /// What a call is taken to do until its tool is looked at; a tool that nobody knows may write.
-    fn expected(&self, asked: Asked, request: Option<&CallRequest>) -> Operation {
-        if let Asked::Through(variant) = asked {
+    fn expected(&self, request: &CallRequest) -> Operation {
+        if let Some(variant) = request.variant {
             return variant;
         }
-        let name = request.and_then(|request| request.name.split_once(':'));
+        let name = request.name.split_once(':');
         let snapshot = self.catalog.snapshot();
         let entry = name.and_then(|(server, tool)| snapshot.find(server, tool));
         entry.map_or(Operation::Write, |entry| entry.call_with())
@@ -136,14 +129,13 @@ impl Gateway {
     /// The straight line: intent, tool, decision, arguments, record, upstream, what it answered.
     async fn attempt(
         &self,
-        asked: Asked,
         request: &CallRequest,
-        party: Party<'_>,
+        (caller, client): (&Arc<Caller>, Option<&Arc<ClientLink>>),
         record: &mut OpenRecord,
         known: &mut Known,
     ) -> Result<CallResult, Failure> {
         let rules = self.settings.load().rules;
-        let declared = declared(asked, request, rules, record)?;
+        let declared = declared(request, rules, record)?;
 
         let name = self.tool_name(&request.name)?;
         let server = self.server(&name.server)?;
@@ -177,16 +169,16 @@ impl Gateway {
             Decision::Deny(denial) => return Err(denial.into()),
         };
         check_arguments(&entry, &request.arguments)?;
-        self.check_rate(&server.settings, &entry, party.caller)?;
+        self.check_rate(&server.settings, &entry, caller)?;
 
         let deadline = self.measured_deadline(&entry, &permit, deadline);
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let origin = origin(party, record);
+        let origin = origin(caller, client, record);
         let call = pin!(slot.call(&permit, request.arguments.text(), origin, deadline));
         let sent = Instant::now();
         let operation = intent.operation();
-        let answer = on_record(record, call).await;
+        let answer = record_if_slow(record, call).await;
         let answer = answer
             .map_err(|error| unreachable(operation, error))
             .and_then(|result| self.answer_of(&entry, operation, result, &mut known.warnings));
@@ -219,12 +211,11 @@ impl Gateway {
 /// What the caller declares of a call through the menu; who calls a tool by its own name declares
 /// nothing.
 fn declared(
-    asked: Asked,
     request: &CallRequest,
     rules: Rules,
     record: &mut OpenRecord,
 ) -> Result<Option<Intent>, Failure> {
-    let Asked::Through(variant) = asked else {
+    let Some(variant) = request.variant else {
         return Ok(None);
     };
     let intent = Intent::parse(variant, &request.declared, rules.mode)?;
@@ -270,8 +261,11 @@ fn subject(entry: &CatalogTool) -> Subject<'_> {
 }
 
 /// What servers get to know of the caller.
-pub(crate) fn origin<'a>(party: Party<'a>, record: &OpenRecord) -> Origin<'a> {
-    let caller = party.caller;
+pub(crate) fn origin<'a>(
+    caller: &'a Caller,
+    client: Option<&'a Arc<ClientLink>>,
+    record: &OpenRecord,
+) -> Origin<'a> {
     Origin {
         client_name: caller.client_name.as_deref(),
         client_version: caller.client_version.as_deref(),
@@ -279,7 +273,7 @@ pub(crate) fn origin<'a>(party: Party<'a>, record: &OpenRecord) -> Origin<'a> {
         trace_id: caller.trace_id.as_deref(),
         request_id: Some(record.request_id()),
         is_administrator: caller.is_administrator,
-        client: party.client,
+        client,
     }
 }
 
@@ -340,7 +334,7 @@ impl Outcome {
                     Some(Placed::Content(text)) => {
                         return result.with_text(text).with_meta(&additions);
                     }
-                    Some(Placed::Meta(json)) => additions.push((hints::KEY, json)),
+                    Some(Placed::Meta(json)) => additions.push((agent_hints::KEY, json)),
                     None => {}
                 }
                 result.with_meta(&additions)

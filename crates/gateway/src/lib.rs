@@ -3,27 +3,26 @@
 //! [`Gateway`] assembles the parts and is what every face (HTTP, stdio, command line) talks
 //! to. It knows no HTTP. Start reading at [`call`], the straight line.
 
+pub mod admin_tools;
+mod agent_hints;
 pub mod call;
+mod call_record;
+mod change_records;
 mod contract_check;
 mod contract_server;
 mod demo;
-pub mod discover;
+pub mod direct;
 pub mod failure;
-mod hints;
-pub mod library;
 pub mod menu;
 mod nearest;
-mod noted;
-pub mod offer;
-mod on_record;
-pub mod own;
-mod party;
+pub mod prompts_resources;
 mod rate;
 pub mod records;
 pub mod redaction;
 mod reload;
 pub mod request;
 mod restart;
+pub mod search;
 mod servers;
 pub mod settings;
 mod status;
@@ -45,10 +44,9 @@ pub use contract_server::ContractServer;
 pub use failure::{Code, Failure};
 pub use mcpproxy_activity::{Caller, Role as LogRole};
 pub use mcpproxy_upstream::client;
-pub use party::Party;
 pub use request::CallRequest;
 use servers::Servers;
-pub use servers::Wanted;
+pub use servers::ServersToStart;
 use settings::Settings;
 pub use status::ServerStatus;
 
@@ -61,12 +59,12 @@ pub struct Gateway {
     log: Log,
     role: Role,
     rates: rate::RateLimits,
-    hints: Arc<hints::Hints>,
-    offers: offer::Offers,
-    library: library::Library,
+    observed_hints: Arc<agent_hints::ObservedHints>,
+    direct: direct::DirectEndpoints,
+    prompts_resources: prompts_resources::PromptsResources,
     runtime: Runtime,
     built_ins: Vec<NamedBuiltIn>,
-    wanted: Wanted,
+    wanted: ServersToStart,
     /// Why the file on disk is not what runs, after a change that could not be used.
     problem: Mutex<Option<String>>,
     reconciling: Mutex<()>,
@@ -83,11 +81,11 @@ pub type NamedBuiltIn = (Arc<str>, Arc<dyn BuiltIn>);
 
 /// How a gateway is put together.
 #[derive(Default)]
-pub struct Options {
+pub struct GatewayOptions {
     /// Our own program, to guard the processes of servers with.
     pub guard: Option<std::path::PathBuf>,
     /// Which of the configured servers to start.
-    pub wanted: Wanted,
+    pub wanted: ServersToStart,
     /// Servers inside this program, by their names.
     pub built_ins: Vec<NamedBuiltIn>,
     /// Who writes the log: a daemon, or a command with a gateway of its own.
@@ -96,14 +94,14 @@ pub struct Options {
 
 impl Gateway {
     /// Opens the log and starts the servers of the settings. Needs a Tokio runtime.
-    pub fn start(settings: Settings, options: Options) -> Result<Arc<Self>, StoreError> {
+    pub fn start(settings: Settings, options: GatewayOptions) -> Result<Arc<Self>, StoreError> {
         redaction::set_from(&settings);
-        let log = noted::open_log(&settings, options.role)?;
+        let log = change_records::open_log(&settings, options.role)?;
         let catalog = Arc::new(Catalog::default());
-        let library = library::Library::default();
-        let observer = noted::Observing {
+        let prompts_resources = prompts_resources::PromptsResources::default();
+        let observer = change_records::UpstreamObserver {
             catalog: Arc::clone(&catalog),
-            library: library.changes(),
+            offerings_changed: prompts_resources.changes(),
             // A command lives for one call; what its servers do is no change of anything.
             log: (options.role == Role::Daemon).then(|| log.clone()),
         };
@@ -120,11 +118,11 @@ impl Gateway {
             log,
             role: options.role,
             rates: rate::RateLimits::default(),
-            hints: Arc::default(),
-            offers: offer::Offers::default(),
-            library,
+            observed_hints: Arc::default(),
+            direct: direct::DirectEndpoints::default(),
+            prompts_resources,
             runtime,
-            built_ins: with_own(built_ins, gateway),
+            built_ins: with_admin_tools(built_ins, gateway),
             wanted: options.wanted,
             problem: Mutex::default(),
             reconciling: Mutex::default(),
@@ -158,10 +156,12 @@ impl Gateway {
 }
 
 /// The built-in servers, and our own tools first of all: nobody can take their name.
-fn with_own(others: Vec<NamedBuiltIn>, gateway: &Weak<Gateway>) -> Vec<NamedBuiltIn> {
-    let own: Arc<dyn BuiltIn> = Arc::new(own::server(Weak::clone(gateway)));
-    let others = others.into_iter().filter(|(name, _)| **name != *own::NAME);
-    std::iter::once((own::NAME.into(), own))
+fn with_admin_tools(others: Vec<NamedBuiltIn>, gateway: &Weak<Gateway>) -> Vec<NamedBuiltIn> {
+    let admin: Arc<dyn BuiltIn> = Arc::new(admin_tools::server(Weak::clone(gateway)));
+    let others = others
+        .into_iter()
+        .filter(|(name, _)| **name != *admin_tools::NAME);
+    std::iter::once((admin_tools::NAME.into(), admin))
         .chain(others)
         .collect()
 }

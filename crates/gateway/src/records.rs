@@ -15,7 +15,7 @@ pub use csv::COLUMNS;
 pub use export::{Export, Format, Piece};
 pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, Query, parse_filter};
 
-use crate::noted::engine;
+use crate::change_records::engine;
 use crate::settings::Settings;
 use crate::{Code, Failure};
 

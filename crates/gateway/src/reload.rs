@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use mcpproxy_policy::{Mask, OwnSecrets};
 
 use crate::settings::{Settings, SettingsError};
-use crate::{Gateway, noted, redaction};
+use crate::{Gateway, change_records, redaction};
 
 impl Gateway {
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
@@ -22,7 +22,8 @@ impl Gateway {
                 self.mask.store(Arc::new(Mask::new(settings.secrets())));
                 redaction::set_from(&settings);
                 self.log.set_redactor(redaction::current());
-                self.log.set_policy(noted::recording_policy(&settings));
+                self.log
+                    .set_policy(change_records::recording_policy(&settings));
                 let settings = Arc::new(settings);
                 self.settings.store(Arc::clone(&settings));
                 self.note_configuration(None);

@@ -25,6 +25,9 @@ const NAME_LIMIT: usize = 400;
 /// What a caller wants done.
 #[derive(Debug)]
 pub struct CallRequest {
+    /// Variant of the menu it came through; none if the tool was called by its own name, so that
+    /// the operation is the tool's own.
+    pub variant: Option<Operation>,
     /// `server:tool`, not yet split.
     pub name: String,
     /// What the tool is given.
@@ -67,6 +70,7 @@ impl CallRequest {
         let declared = read_declared(&fields, &mut violations);
         match (name, arguments) {
             (Some(name), Some(arguments)) if violations.is_empty() => Ok(Self {
+                variant: Some(variant),
                 name,
                 arguments,
                 declared,

@@ -50,7 +50,7 @@ pub(crate) type Servers = HashMap<Arc<str>, Server>;
 
 /// Which of the configured servers this process starts.
 #[derive(Debug, Clone, Default)]
-pub enum Wanted {
+pub enum ServersToStart {
     /// All of them.
     #[default]
     All,
@@ -110,7 +110,7 @@ impl Gateway {
             })
             .collect();
         self.servers.store(Arc::new(after));
-        let changes = self.library.changes();
+        let changes = self.prompts_resources.changes();
         changes.send_modify(|generation| *generation += 1);
         for upstream in gone {
             self.tasks
@@ -141,7 +141,7 @@ impl Gateway {
         if !server.enabled {
             return Running::Disabled;
         }
-        if let Wanted::Only(only) = &self.wanted
+        if let ServersToStart::Only(only) = &self.wanted
             && **only != *server.name
         {
             return Running::NotStarted;

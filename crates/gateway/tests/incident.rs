@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{Environment, Sources, load};
-use mcpproxy_gateway::{CallRequest, Caller, Code, Gateway, Options};
+use mcpproxy_gateway::{CallRequest, Caller, Code, Gateway, GatewayOptions};
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{BuiltIn, Origin};
 use mcpproxy_wire::{Json, RpcError};
@@ -47,9 +47,9 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
         ..Sources::default()
     })
     .unwrap();
-    let options = Options {
+    let options = GatewayOptions {
         built_ins: vec![("fragile".into(), Arc::new(Fragile))],
-        ..Options::default()
+        ..GatewayOptions::default()
     };
     let gateway = Gateway::start(settings, options).unwrap();
     let caller = Arc::new(Caller::default());
@@ -57,7 +57,7 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
         let arguments =
             format!(r#"{{"name":"fragile:{tool}","intent":{{"operation_type":"read"}}}}"#);
         let request = CallRequest::parse(Operation::Read, &arguments);
-        gateway.call(Operation::Read, request, &caller).await
+        gateway.call(request.unwrap(), &caller, None).await
     };
     let failure = call("break").await.result.unwrap_err();
     assert_eq!(failure.code, Code::Internal);

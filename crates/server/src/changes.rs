@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_gateway::Gateway;
-use mcpproxy_gateway::offer::Scope;
+use mcpproxy_gateway::direct::Scope;
 use tokio::sync::watch;
 
 use crate::endpoint::Endpoint;
@@ -40,7 +40,7 @@ impl Changes {
     /// Stands for what is offered now.
     pub(crate) async fn now(&self) -> u64 {
         match &self.scope {
-            Some(scope) => self.gateway.offer_digest(scope).await,
+            Some(scope) => self.gateway.direct_digest(scope).await,
             None => 0,
         }
     }

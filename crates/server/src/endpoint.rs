@@ -4,10 +4,12 @@
 //! answers a call, and nothing else in this crate tells one endpoint from another.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use mcpproxy_gateway::discover::{Search, parse_names};
-use mcpproxy_gateway::offer::Scope;
-use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, Party, menu};
+use mcpproxy_gateway::client::ClientLink;
+use mcpproxy_gateway::direct::Scope;
+use mcpproxy_gateway::search::{SearchRequest, parse_names};
+use mcpproxy_gateway::{CallRequest, Caller, Code, Failure, Gateway, menu};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
@@ -106,7 +108,7 @@ impl Endpoint {
         if cursor.is_none() && params.fields.given("cursor").is_some() {
             return Err(RpcError::new(INVALID_PARAMS, "cursor must be a string"));
         }
-        let page = gateway.list_offered(scope, cursor.as_deref()).await;
+        let page = gateway.list_direct(scope, cursor.as_deref()).await;
         page.map(|page| page.text.into())
             .map_err(|failure| not_listed(&failure))
     }
@@ -129,16 +131,17 @@ impl Endpoint {
     pub(crate) async fn call(
         &self,
         gateway: &Gateway,
-        party: Party<'_>,
+        caller: &Arc<Caller>,
+        client: &Arc<ClientLink>,
         name: &str,
         arguments: &str,
     ) -> Result<String, RpcError> {
         match self {
-            Self::Menu => call_menu(gateway, party, name, arguments).await,
+            Self::Menu => call_menu(gateway, caller, client, name, arguments).await,
             Self::Offered(scope) => gateway
-                .call_offered(scope, name, arguments, party)
+                .call_direct(scope, name, arguments, caller, Some(client))
                 .await
-                .to_offered_result(scope),
+                .to_direct_result(scope),
         }
     }
 }
@@ -158,19 +161,21 @@ pub(crate) fn not_listed(failure: &Failure) -> RpcError {
 
 async fn call_menu(
     gateway: &Gateway,
-    party: Party<'_>,
+    caller: &Arc<Caller>,
+    client: &Arc<ClientLink>,
     name: &str,
     arguments: &str,
 ) -> Result<String, RpcError> {
-    let caller = party.caller;
     if let Some(variant) = Operation::of_variant(name) {
-        let request = CallRequest::parse(variant, arguments);
-        let outcome = gateway.call(variant, request, party).await;
+        let outcome = match CallRequest::parse(variant, arguments) {
+            Ok(request) => gateway.call(request, caller, Some(client)).await,
+            Err(failure) => gateway.refuse_call(variant, failure, caller).await,
+        };
         return Ok(outcome.to_call_tool_result());
     }
     match name {
         "retrieve_tools" => Ok(gateway
-            .retrieve_tools(Search::parse(arguments), caller)
+            .retrieve_tools(SearchRequest::parse(arguments), caller)
             .await
             .to_call_tool_result()),
         "describe_tool" => Ok(gateway

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcpproxy_gateway::Failure;
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::library::{Kind, Refusal};
-use mcpproxy_gateway::{Failure, Party};
+use mcpproxy_gateway::prompts_resources::{FetchError, Kind};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
@@ -42,7 +42,9 @@ impl Context<'_> {
             return Err(RpcError::new(INVALID_PARAMS, "cursor must be a string"));
         }
         let scope = self.endpoint.library();
-        let page = self.gateway.list_library(&scope, kind, cursor.as_deref());
+        let page = self
+            .gateway
+            .list_prompts_resources(&scope, kind, cursor.as_deref());
         page.await.map_err(|failure: Failure| not_listed(&failure))
     }
 
@@ -66,19 +68,18 @@ impl Context<'_> {
         let is_prompt = method == "prompts/get";
         Box::pin(async move {
             let named = named?;
-            let party = Party {
-                caller: &caller,
-                client: Some(&client),
-            };
+            let client = Some(&client);
             let result = if is_prompt {
                 if arguments.as_ref().is_some_and(|given| !given.is_object()) {
                     let message = "The arguments of a prompt must be an object";
                     return Err(RpcError::new(INVALID_PARAMS, message));
                 }
                 let arguments = arguments.as_ref();
-                gateway.get_prompt(&scope, &named, arguments, party).await
+                gateway
+                    .get_prompt(&scope, &named, arguments, &caller, client)
+                    .await
             } else {
-                gateway.read_resource(&scope, &named, party).await
+                gateway.read_resource(&scope, &named, &caller, client).await
             };
             let result = result.map_err(|refusal| refusal.to_rpc(era))?;
             Ok(match era {
@@ -108,10 +109,10 @@ impl Context<'_> {
         };
         let asked = (&reference, &argument, context.as_ref());
         let scope = self.endpoint.library();
-        let completed = self.gateway.complete(&scope, asked, self.caller.into());
+        let completed = self.gateway.complete(&scope, asked);
         let result = completed
             .await
-            .map_err(|refusal: Refusal| refusal.to_rpc(era))?;
+            .map_err(|refusal: FetchError| refusal.to_rpc(era))?;
         Ok(match era {
             Era::Session => stateless::without_result_type(result.text()).into_owned(),
             Era::Stateless => stateless::complete(result.text()),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::{Caller, Gateway, Party};
+use mcpproxy_gateway::{Caller, Gateway};
 use mcpproxy_wire::initialize::{self, ClientHello};
 use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{
@@ -243,11 +243,8 @@ impl Context<'_> {
         let endpoint = self.endpoint.clone();
         let (gateway, caller) = (Arc::clone(self.gateway), Arc::clone(self.caller));
         Box::pin(async move {
-            let party = Party {
-                caller: &caller,
-                client: Some(&client),
-            };
-            let result = endpoint.call(&gateway, party, &name, &arguments).await?;
+            let called = endpoint.call(&gateway, &caller, &client, &name, &arguments);
+            let result = called.await?;
             Ok(shaped(era, &result))
         })
     }

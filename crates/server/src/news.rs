@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcpproxy_gateway::Gateway;
-use mcpproxy_gateway::library::{Digest, Subscriptions};
-use mcpproxy_gateway::offer::Scope;
+use mcpproxy_gateway::direct::Scope;
+use mcpproxy_gateway::prompts_resources::{Digest, Subscriptions};
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::rpc::{self, INVALID_PARAMS, Id, RpcError};
@@ -125,7 +125,7 @@ impl Listener {
         let told = if lists == Lists::default() {
             Digest::default()
         } else {
-            gateway.library_digest(&listener.scope).await
+            gateway.prompts_resources_digest(&listener.scope).await
         };
         Self {
             lists,
@@ -164,7 +164,10 @@ impl Listener {
     }
 
     async fn other_list(&self) -> News {
-        let changes = self.gateway.upgrade().map(|all| all.library_changes());
+        let changes = self
+            .gateway
+            .upgrade()
+            .map(|all| all.prompts_resources_changes());
         let Some(mut changes) = changes.filter(|_| self.lists != Lists::default()) else {
             return std::future::pending().await;
         };
@@ -174,7 +177,7 @@ impl Listener {
             let Some(gateway) = self.gateway.upgrade() else {
                 return std::future::pending().await;
             };
-            let now = gateway.library_digest(&self.scope).await;
+            let now = gateway.prompts_resources_digest(&self.scope).await;
             drop(gateway);
             if let Some(news) = self.tell(now) {
                 return news;

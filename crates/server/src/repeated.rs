@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderName};
 use mcpproxy_gateway::Gateway;
-use mcpproxy_gateway::offer::Scope;
+use mcpproxy_gateway::direct::Scope;
 use mcpproxy_wire::RpcError;
 use mcpproxy_wire::headers::decode_value;
 use mcpproxy_wire::param_headers::ParamHeader;
@@ -22,7 +22,7 @@ pub(crate) async fn check(
     let Some(name) = params.text("name") else {
         return Ok(());
     };
-    let wanted = gateway.offered_param_headers(scope, &name).await;
+    let wanted = gateway.direct_param_headers(scope, &name).await;
     if wanted.is_empty() {
         return Ok(());
     }

@@ -148,7 +148,10 @@ pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> 
         &parts.headers,
         Standing::Administrator,
     );
-    let outcome = app.gateway.call(variant, request, &caller).await;
+    let outcome = match request {
+        Ok(request) => app.gateway.call(request, &caller, None).await,
+        Err(failure) => app.gateway.refuse_call(variant, failure, &caller).await,
+    };
     match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),
         Err(failure) => failure_response_for(failure, outcome.request_id),

@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(sessions.open.read().unwrap().len(), MOST_SESSIONS);
         drop(first);
         let last = open();
-        let elsewhere = Endpoint::Offered(mcpproxy_gateway::offer::Scope::All);
+        let elsewhere = Endpoint::Offered(mcpproxy_gateway::direct::Scope::All);
         assert!(sessions.find(&last, &elsewhere).is_none());
         let session = sessions.find(&last, &Endpoint::Menu).unwrap();
         assert!(sessions.end(&last));

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use mcpproxy_gateway::Wanted;
+use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<E
         .unwrap_or_default();
     let request = request(variant, name, &call)?;
     let server = name.split(':').next().unwrap_or_default();
-    let backend = Backend::find(&common.sources(), Wanted::Only(server.to_owned())).await?;
+    let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
     let result = backend.call(variant, request).await;
     backend.finish().await;
     let result = result?;

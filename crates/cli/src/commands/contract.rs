@@ -10,7 +10,7 @@ use mcpproxy_contract::check::checklist::{self, Report};
 use mcpproxy_contract::check::{self};
 use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{Rule, Violation};
-use mcpproxy_gateway::Wanted;
+use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ fn is_file(target: &str) -> bool {
 }
 
 async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Report, Failed> {
-    let backend = Backend::find(&common.sources(), Wanted::Only(server.to_owned())).await?;
+    let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
     let progress = Progress::start("checking");
     let report = gather(&backend, server, with_calls, &progress).await;
     progress.end();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{Gateway, LogRole, Wanted};
+use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
@@ -37,7 +37,7 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
 
     // Before anything is on record: a stop is to be on record too.
     let interrupted = interrupted();
-    let gateway = backend::own(settings.clone(), Wanted::All, LogRole::Daemon)?;
+    let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
     output.result(&announcement(&settings, address).to_string(), welcome);

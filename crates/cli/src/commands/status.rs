@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::{own, settings};
+use mcpproxy_gateway::{admin_tools, settings};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -50,7 +50,10 @@ fn page(status: &Value) -> String {
         ));
     }
     let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
-    if servers.iter().all(|server| server["name"] == own::NAME) {
+    if servers
+        .iter()
+        .all(|server| server["name"] == admin_tools::NAME)
+    {
         page.push_str("No servers yet. Add them under \"mcpServers\" in the configuration.\n");
     }
     page.push('\n');

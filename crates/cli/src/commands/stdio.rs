@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use mcpproxy_gateway::{Gateway, LogRole, Wanted, settings};
+use mcpproxy_gateway::{Gateway, LogRole, ServersToStart, settings};
 use tokio::io::BufReader;
 
 use crate::arguments::Common;
@@ -17,7 +17,12 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
         super::relay::run(daemon).await
     } else {
         let settings = settings::load(&sources)?;
-        serve_own(backend::own(settings, Wanted::All, LogRole::Command)?).await
+        serve_own(backend::own(
+            settings,
+            ServersToStart::All,
+            LogRole::Command,
+        )?)
+        .await
     };
     served.map_err(|error| Failed::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)

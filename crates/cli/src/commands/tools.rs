@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use mcpproxy_gateway::request::ToolName;
-use mcpproxy_gateway::{Wanted, own};
+use mcpproxy_gateway::{ServersToStart, admin_tools};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -52,8 +52,10 @@ async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
-fn wanted(server: Option<&str>) -> Wanted {
-    server.map_or(Wanted::All, |server| Wanted::Only(server.to_owned()))
+fn wanted(server: Option<&str>) -> ServersToStart {
+    server.map_or(ServersToStart::All, |server| {
+        ServersToStart::Only(server.to_owned())
+    })
 }
 
 fn rows(value: &Value, is_search: bool) -> String {
@@ -84,7 +86,7 @@ fn rows(value: &Value, is_search: bool) -> String {
 /// Whether no other server has a tool.
 fn has_only_own(value: &Value) -> bool {
     let tools = value["tools"].as_array();
-    tools.is_some_and(|tools| tools.iter().all(|tool| tool["server"] == own::NAME))
+    tools.is_some_and(|tools| tools.iter().all(|tool| tool["server"] == admin_tools::NAME))
 }
 
 fn page(tool: &Value) -> String {

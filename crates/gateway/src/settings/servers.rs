@@ -9,7 +9,7 @@ use serde_json::json;
 use super::problem::shown;
 use super::shape::{Kind, Reader, Shape, join};
 use super::written::Server;
-use crate::own;
+use crate::admin_tools;
 
 /// Names longer than this make tool names that clients refuse.
 const NAME_LIMIT: usize = 64;
@@ -140,7 +140,7 @@ fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
         && name.len() <= NAME_LIMIT
         && name.chars().all(is_allowed)
         && !name.contains("__");
-    if name == own::NAME {
+    if name == admin_tools::NAME {
         let message = format!(
             "server name '{name}' is taken by the tools of the gateway itself, allowed: any other name"
         );

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use mcpproxy_activity::record::{ChainLink, Hash, Payload, Record, RecordError};
 use mcpproxy_activity::{ChainProblem, Filter, RecordKind, Role, Status, Tampering};
 use mcpproxy_gateway::settings::{self, Environment, Secret, Sources};
-use mcpproxy_gateway::{Code, Failure, Gateway, Options, Wanted, records};
+use mcpproxy_gateway::{Code, Failure, Gateway, GatewayOptions, ServersToStart, records};
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -222,9 +222,9 @@ async fn real_answers_fit_the_description() {
         demo: true,
         environment: Environment::default(),
     };
-    let options = Options {
+    let options = GatewayOptions {
         guard: None,
-        wanted: Wanted::All,
+        wanted: ServersToStart::All,
         built_ins: Vec::new(),
         role: Role::Daemon,
     };

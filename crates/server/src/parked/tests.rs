@@ -111,7 +111,7 @@ async fn only_the_very_request_carries_a_call_on() {
         ..Caller::default()
     };
     let elsewhere = Binding {
-        endpoint: Endpoint::Offered(mcpproxy_gateway::offer::Scope::All),
+        endpoint: Endpoint::Offered(mcpproxy_gateway::direct::Scope::All),
         ..binding(&json!({}), &caller)
     };
     for other in [

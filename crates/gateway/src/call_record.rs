@@ -69,7 +69,7 @@ pub(crate) fn note_result(record: &mut OpenRecord, entry: &CatalogTool, result: 
 
 /// Waits for a call; one that takes long is put on record while it is under way, so that it shows
 /// even if this process does not live to see the answer.
-pub(crate) async fn on_record<T>(
+pub(crate) async fn record_if_slow<T>(
     record: &mut OpenRecord,
     mut call: Pin<&mut impl Future<Output = T>>,
 ) -> T {

@@ -5,8 +5,8 @@
 //! nothing is decided here, and all of it is on the record.
 
 mod address;
-mod book;
-mod refusal;
+mod directory;
+mod fetch_error;
 mod subscriptions;
 mod template;
 
@@ -16,26 +16,27 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
-use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
+use mcpproxy_activity::{Caller, OpenRecord, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::Operation;
+use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{Origin, ReadRequest, State};
 use mcpproxy_wire::Json;
 pub use mcpproxy_wire::item::Kind;
 use tokio::sync::watch;
 
 use self::address::with_text;
-use self::book::Book;
-pub use self::refusal::Refusal;
+use self::directory::Directory;
+pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
+use crate::Gateway;
 use crate::call::origin;
+use crate::call_record::{not_recorded, record_if_slow};
+use crate::direct::Scope;
+use crate::direct::listing::PagedListing;
+use crate::direct::name::Target;
 use crate::failure::{Code, Failure};
-use crate::offer::Scope;
-use crate::offer::listing::Listing;
-use crate::offer::name::Target;
-use crate::on_record::{not_recorded, on_record};
 use crate::request::cut;
 use crate::servers::{Reachable, Running};
-use crate::{Gateway, Party};
 
 /// How long a server that is starting is waited for, where only its list can tell whose an address
 /// is.
@@ -46,9 +47,9 @@ const NOTHING_TO_COMPLETE: &str = r#"{"completion":{"values":[],"total":0,"hasMo
 
 /// What was put together of the newest lists.
 #[derive(Default)]
-pub(crate) struct Library {
+pub(crate) struct PromptsResources {
     changes: Arc<watch::Sender<u64>>,
-    book: ArcSwapOption<Book>,
+    directory: ArcSwapOption<Directory>,
 }
 
 /// Stands for what is listed: a part changes when that list does.
@@ -62,12 +63,12 @@ pub struct Digest {
 
 /// What is asked for, as the caller named it.
 #[derive(Clone, Copy)]
-enum Wanted<'a> {
+enum Fetch<'a> {
     Prompt(&'a str, Option<&'a Json>),
     Resource(&'a str),
 }
 
-impl Library {
+impl PromptsResources {
     /// Says that there may be other lists.
     pub(crate) fn changes(&self) -> Arc<watch::Sender<u64>> {
         Arc::clone(&self.changes)
@@ -79,7 +80,7 @@ impl Library {
 impl Gateway {
     /// Answers a list. Where one server is offered, it is waited for; of all servers, that is
     /// listed which is known.
-    pub async fn list_library(
+    pub async fn list_prompts_resources(
         &self,
         scope: &Scope,
         kind: Kind,
@@ -88,7 +89,7 @@ impl Gateway {
         if let Scope::Server(server) = scope {
             self.wait_for_stock(server).await?;
         }
-        let listing = self.library_listing(scope, kind).await;
+        let listing = self.prompts_resources_listing(scope, kind).await;
         listing.page(cursor).ok_or_else(|| {
             let method = kind.method();
             let message = format!(
@@ -99,8 +100,8 @@ impl Gateway {
     }
 
     /// Stands for everything that is listed now.
-    pub async fn library_digest(&self, scope: &Scope) -> Digest {
-        let digest = async |kind| self.library_listing(scope, kind).await.digest();
+    pub async fn prompts_resources_digest(&self, scope: &Scope) -> Digest {
+        let digest = async |kind| self.prompts_resources_listing(scope, kind).await.digest();
         Digest {
             prompts: digest(Kind::Prompt).await,
             resources: digest(Kind::Resource).await ^ digest(Kind::Template).await.rotate_left(1),
@@ -108,27 +109,27 @@ impl Gateway {
     }
 
     /// Changes when there may be other lists.
-    pub fn library_changes(&self) -> watch::Receiver<u64> {
-        self.library.changes.subscribe()
+    pub fn prompts_resources_changes(&self) -> watch::Receiver<u64> {
+        self.prompts_resources.changes.subscribe()
     }
 
-    async fn library_listing(&self, scope: &Scope, kind: Kind) -> Arc<Listing> {
-        let book = self.book().await;
-        if let Some(listing) = book.made(scope, kind) {
+    async fn prompts_resources_listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
+        let directory = self.directory().await;
+        if let Some(listing) = directory.made(scope, kind) {
             return listing;
         }
-        let (making, wanted) = (Arc::clone(&book), scope.clone());
+        let (making, wanted) = (Arc::clone(&directory), scope.clone());
         let made = self
             .general
             .spawn_blocking(move || making.listing(&wanted, kind));
         match made.await {
             Ok(listing) => listing,
-            Err(_) => book.listing(scope, kind),
+            Err(_) => directory.listing(scope, kind),
         }
     }
 
     /// What is known now, put together. Lists that have become old are renewed meanwhile.
-    async fn book(&self) -> Arc<Book> {
+    async fn directory(&self) -> Arc<Directory> {
         let servers = self.servers.load_full();
         let stocks: Vec<_> = servers
             .iter()
@@ -137,21 +138,23 @@ impl Gateway {
                 _ => None,
             })
             .collect();
-        let before = self.library.book.load_full();
-        if let Some(book) = &before
-            && book.is_of(&stocks)
+        let before = self.prompts_resources.directory.load_full();
+        if let Some(directory) = &before
+            && directory.is_of(&stocks)
         {
-            return Arc::clone(book);
+            return Arc::clone(directory);
         }
         // Thousands of items take a while, which others on this thread need not wait for.
         let made = self
             .general
-            .spawn_blocking(move || Arc::new(Book::after(before.as_deref(), stocks)));
-        let Ok(book) = made.await else {
-            return Arc::new(Book::after(None, Vec::new()));
+            .spawn_blocking(move || Arc::new(Directory::after(before.as_deref(), stocks)));
+        let Ok(directory) = made.await else {
+            return Arc::new(Directory::after(None, Vec::new()));
         };
-        self.library.book.store(Some(Arc::clone(&book)));
-        book
+        self.prompts_resources
+            .directory
+            .store(Some(Arc::clone(&directory)));
+        directory
     }
 
     /// Waits until a server that can be called has said what it lists, within its deadline.
@@ -182,9 +185,10 @@ impl Gateway {
         scope: &Scope,
         name: &str,
         arguments: Option<&Json>,
-        party: Party<'_>,
-    ) -> Result<Json, Refusal> {
-        self.fetch(scope, Wanted::Prompt(name, arguments), party)
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
+    ) -> Result<Json, FetchError> {
+        self.fetch(scope, Fetch::Prompt(name, arguments), caller, client)
             .await
     }
 
@@ -193,9 +197,11 @@ impl Gateway {
         &self,
         scope: &Scope,
         uri: &str,
-        party: Party<'_>,
-    ) -> Result<Json, Refusal> {
-        self.fetch(scope, Wanted::Resource(uri), party).await
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
+    ) -> Result<Json, FetchError> {
+        self.fetch(scope, Fetch::Resource(uri), caller, client)
+            .await
     }
 
     /// Answers `completion/complete`; it is asked at every key that somebody presses, and not recorded.
@@ -203,14 +209,16 @@ impl Gateway {
         &self,
         scope: &Scope,
         (reference, argument, context): (&Json, &Json, Option<&Json>),
-        party: Party<'_>,
-    ) -> Result<Json, Refusal> {
-        let (member, named) = refusal::referred(reference)?;
+    ) -> Result<Json, FetchError> {
+        let (member, named) = fetch_error::referred(reference)?;
         let (server, own) = match member {
             "name" => self.prompt_target(scope, &named).await,
-            _ => self.resource_target(scope, &named, Book::template).await,
+            _ => {
+                self.resource_target(scope, &named, Directory::template)
+                    .await
+            }
         }
-        .map_err(Refusal::of_parameters)?;
+        .map_err(FetchError::of_parameters)?;
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let known = upstream.stock();
@@ -219,41 +227,41 @@ impl Gateway {
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
         }
         let reference = with_text(reference, member, &own);
-        let inquiry = ReadRequest::Completion {
+        let request = ReadRequest::Completion {
             reference: &reference,
             argument,
             context,
         };
-        let origin = Origin {
-            client: party.client,
-            ..Origin::default()
-        };
-        let answer = upstream.read(&inquiry, origin, deadline).await;
-        answer.map_err(|error| Refusal::of_upstream(&server, error, &self.mask.load()))
+        // Nobody is told of a completion's caller: it comes with every key that is pressed.
+        let answer = upstream.read(&request, Origin::default(), deadline).await;
+        answer.map_err(|error| FetchError::of_upstream(&server, error, &self.mask.load()))
     }
 
     async fn fetch(
         &self,
         scope: &Scope,
-        wanted: Wanted<'_>,
-        party: Party<'_>,
-    ) -> Result<Json, Refusal> {
+        fetch: Fetch<'_>,
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
+    ) -> Result<Json, FetchError> {
         let mut record = self
             .log
-            .open(RecordKind::ToolCall, party.caller, Some(Operation::Read));
+            .open(RecordKind::ToolCall, caller, Some(Operation::Read));
         let request_id = record.request_id();
-        let named = wanted.read_request(wanted.named());
+        let named = fetch.read_request(fetch.named());
         record.set_tool_name(named.method());
         record.set_arguments(&named.params());
-        let result = self.attempt_fetch(scope, wanted, party, &mut record).await;
-        let result = result.map_err(|refusal| refusal.with_request_id(request_id));
+        let result = self
+            .attempt_fetch(scope, fetch, (caller, client), &mut record)
+            .await;
+        let result = result.map_err(|fetch_error| fetch_error.with_request_id(request_id));
         let end = match &result {
             Ok(json) => RecordOutcome {
                 status: Status::Success,
                 error: None,
                 response: Some(json.text()),
             },
-            Err(refusal) => refusal.end(),
+            Err(fetch_error) => fetch_error.end(),
         };
         // A read that could not be recorded is counted by the log, and stays a read.
         let _ = record.close(end).await;
@@ -263,38 +271,38 @@ impl Gateway {
     async fn attempt_fetch(
         &self,
         scope: &Scope,
-        wanted: Wanted<'_>,
-        party: Party<'_>,
+        fetch: Fetch<'_>,
+        (caller, client): (&Arc<Caller>, Option<&Arc<ClientLink>>),
         record: &mut OpenRecord,
-    ) -> Result<Json, Refusal> {
-        let (server, own) = match wanted {
-            Wanted::Prompt(name, _) => self.prompt_target(scope, name).await,
-            Wanted::Resource(uri) => self.resource_target(scope, uri, Book::resource).await,
+    ) -> Result<Json, FetchError> {
+        let (server, own) = match fetch {
+            Fetch::Prompt(name, _) => self.prompt_target(scope, name).await,
+            Fetch::Resource(uri) => self.resource_target(scope, uri, Directory::resource).await,
         }?;
-        let inquiry = wanted.read_request(&own);
-        record.set_tool(&server, inquiry.method());
+        let request = fetch.read_request(&own);
+        record.set_tool(&server, request.method());
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let asked = pin!(upstream.read(&inquiry, origin(party, record), deadline));
-        let answer = on_record(record, asked).await;
+        let asked = pin!(upstream.read(&request, origin(caller, client, record), deadline));
+        let answer = record_if_slow(record, asked).await;
         answer.map_err(|error| {
-            let refusal = Refusal::of_upstream(&server, error, &self.mask.load());
-            match wanted {
-                Wanted::Prompt(..) => refusal,
-                Wanted::Resource(uri) => refusal.about(uri),
+            let fetch_error = FetchError::of_upstream(&server, error, &self.mask.load());
+            match fetch {
+                Fetch::Prompt(..) => fetch_error,
+                Fetch::Resource(uri) => fetch_error.about(uri),
             }
         })
     }
 
     /// The prompt that a name stands for, or why there is none.
-    async fn prompt_target(&self, scope: &Scope, name: &str) -> Result<Target, Refusal> {
-        let mut book = self.book().await;
-        let mut target = book.prompt(scope, name);
-        if target.is_none() && self.wait_for_starting(&book).await {
-            book = self.book().await;
-            target = book.prompt(scope, name);
+    async fn prompt_target(&self, scope: &Scope, name: &str) -> Result<Target, FetchError> {
+        let mut directory = self.directory().await;
+        let mut target = directory.prompt(scope, name);
+        if target.is_none() && self.wait_for_starting(&directory).await {
+            directory = self.directory().await;
+            target = directory.prompt(scope, name);
         }
         target.ok_or_else(|| {
             let shown = cut(name, 200);
@@ -308,21 +316,21 @@ impl Gateway {
         &self,
         scope: &Scope,
         uri: &str,
-        find: impl Fn(&Book, &Scope, &str) -> Option<Target>,
-    ) -> Result<Target, Refusal> {
-        let mut book = self.book().await;
-        let mut target = find(&book, scope, uri);
-        if target.is_none() && self.wait_for_starting(&book).await {
-            book = self.book().await;
-            target = find(&book, scope, uri);
+        find: impl Fn(&Directory, &Scope, &str) -> Option<Target>,
+    ) -> Result<Target, FetchError> {
+        let mut directory = self.directory().await;
+        let mut target = find(&directory, scope, uri);
+        if target.is_none() && self.wait_for_starting(&directory).await {
+            directory = self.directory().await;
+            target = find(&directory, scope, uri);
         }
-        target.ok_or_else(|| Refusal::no_resource(uri, &book.with_resources()))
+        target.ok_or_else(|| FetchError::no_resource(uri, &directory.with_resources()))
     }
 
     /// Waits a moment for servers that are just starting to say what they list; false if there
     /// are none.
-    async fn wait_for_starting(&self, book: &Book) -> bool {
-        let starting: Vec<Reachable> = book
+    async fn wait_for_starting(&self, directory: &Directory) -> bool {
+        let starting: Vec<Reachable> = directory
             .unknown()
             .into_iter()
             .filter_map(|server| self.server(server).ok())
@@ -340,9 +348,9 @@ impl Gateway {
     }
 }
 
-// === impl Wanted ===
+// === impl Fetch ===
 
-impl<'a> Wanted<'a> {
+impl<'a> Fetch<'a> {
     fn named(self) -> &'a str {
         match self {
             Self::Prompt(name, _) => name,

@@ -25,7 +25,7 @@ const MOST_DESCRIBED: usize = 20;
 
 /// A search, as asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Search {
+pub struct SearchRequest {
     /// What the tool should do.
     pub query: String,
     /// How many to return.
@@ -42,7 +42,7 @@ pub struct Search {
 
 /// What a discovery tool answers.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The id of the record.
     pub activity_id: Uuid,
     /// The id of the request.
@@ -52,7 +52,7 @@ pub struct Found {
 }
 
 /// An answer, and what of it goes on the record.
-struct Answer {
+struct SearchAnswer {
     text: String,
     on_record: Value,
 }
@@ -61,9 +61,9 @@ impl Gateway {
     /// Answers `retrieve_tools`.
     pub async fn retrieve_tools(
         &self,
-        search: Result<Search, Failure>,
+        search: Result<SearchRequest, Failure>,
         caller: &Arc<Caller>,
-    ) -> Found {
+    ) -> SearchOutcome {
         let asked = search.as_ref().map(raw).ok();
         self.discover("retrieve_tools", caller, asked, |_| {
             search.and_then(|search| self.search(&search))
@@ -76,7 +76,7 @@ impl Gateway {
         &self,
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
-    ) -> Found {
+    ) -> SearchOutcome {
         let asked = names.as_ref().map(|names| json!({ "names": names }));
         let asked = asked.map(|asked| asked.to_string()).ok();
         self.discover("describe_tool", caller, asked, |request_id| {
@@ -92,8 +92,8 @@ impl Gateway {
         tool: &str,
         caller: &Arc<Caller>,
         asked: Option<String>,
-        answer: impl FnOnce(Uuid) -> Result<Answer, Failure>,
-    ) -> Found {
+        answer: impl FnOnce(Uuid) -> Result<SearchAnswer, Failure>,
+    ) -> SearchOutcome {
         let mut record = self.log.open(RecordKind::Discovery, caller, None);
         record.set_tool_name(tool);
         if let Some(asked) = &asked {
@@ -118,14 +118,14 @@ impl Gateway {
         };
         // A search reads; what the log cannot take of it is counted there.
         let _ = record.close(end).await;
-        Found {
+        SearchOutcome {
             activity_id,
             request_id,
             result: result.map(|answer| answer.text),
         }
     }
 
-    fn search(&self, search: &Search) -> Result<Answer, Failure> {
+    fn search(&self, search: &SearchRequest) -> Result<SearchAnswer, Failure> {
         let settings = self.settings.load();
         if let Some(server) = &search.server {
             self.known_server(server)?;
@@ -151,7 +151,7 @@ impl Gateway {
         );
         let found: Vec<&str> = hits.hits.iter().map(|hit| hit.tool.qualified()).collect();
         let on_record = json!({ "total": hits.total, "tools": found });
-        Ok(Answer { text, on_record })
+        Ok(SearchAnswer { text, on_record })
     }
 
     /// What the variants are for, and what an agent should know when a server is missing.
@@ -166,7 +166,7 @@ impl Gateway {
         )
     }
 
-    fn describe(&self, names: &[String], request_id: Uuid) -> Answer {
+    fn describe(&self, names: &[String], request_id: Uuid) -> SearchAnswer {
         let mut described = Vec::new();
         let mut tools = Vec::new();
         let mut errors = Vec::new();
@@ -189,7 +189,7 @@ impl Gateway {
             tools.join(","),
             json!(errors)
         );
-        Answer {
+        SearchAnswer {
             text,
             on_record: json!({ "total": described.len(), "tools": described }),
         }
@@ -201,9 +201,9 @@ fn raw(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
-// === impl Search ===
+// === impl SearchRequest ===
 
-impl Search {
+impl SearchRequest {
     /// Reads the arguments of `retrieve_tools`, given as the text of a JSON object.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         const PARAMETERS: &[&str] = &[
@@ -305,9 +305,9 @@ impl<'a> ParameterReader<'a> {
     }
 }
 
-// === impl Found ===
+// === impl SearchOutcome ===
 
-impl Found {
+impl SearchOutcome {
     /// The text of the `CallToolResult` that answers an MCP client: the answer as
     /// structured content, and the same JSON in a text block.
     pub fn to_call_tool_result(&self) -> String {

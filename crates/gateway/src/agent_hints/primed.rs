@@ -5,9 +5,9 @@ use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
 use uuid::Uuid;
 
 use super::observed::{Call, Observed};
-use super::{Hints, says_something_of_the_tool};
-use crate::on_record::TOOL_ERROR;
-use crate::{Gateway, Wanted};
+use super::{ObservedHints, says_something_of_the_tool};
+use crate::call_record::TOOL_ERROR;
+use crate::{Gateway, ServersToStart};
 
 /// How many of the newest calls are read: more than the counts of any one tool remember.
 const MOST_RECORDS: usize = 4_000;
@@ -28,11 +28,11 @@ impl Gateway {
     /// Reads the newest calls of the log, beside everything else. A command that makes a single
     /// call has no use for it.
     pub(crate) fn prime_hints(&self) {
-        if !matches!(self.wanted, Wanted::All) {
+        if !matches!(self.wanted, ServersToStart::All) {
             return;
         }
         let archive = self.archive().clone();
-        let hints = std::sync::Arc::clone(&self.hints);
+        let hints = std::sync::Arc::clone(&self.observed_hints);
         let stopping = self.stopping.clone();
         self.tasks.spawn(async move {
             tokio::select! {
@@ -43,7 +43,7 @@ impl Gateway {
     }
 }
 
-async fn prime(archive: &Archive, hints: &Hints) {
+async fn prime(archive: &Archive, hints: &ObservedHints) {
     let filter = Filter {
         kind: Some(RecordKind::ToolCall),
         // What is called from now on is seen as it happens.

@@ -21,7 +21,7 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Why there is no result.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct FetchError {
     failure: Failure,
     /// What the server itself said.
     own: Option<RpcError>,
@@ -30,7 +30,7 @@ pub struct Refusal {
     request_id: Uuid,
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for FetchError {
     fn from(failure: Failure) -> Self {
         Self {
             failure,
@@ -41,7 +41,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-impl Refusal {
+impl FetchError {
     /// No server has such a resource, or several could have it.
     pub(crate) fn no_resource(uri: &str, servers: &[&Arc<str>]) -> Self {
         let shown = cut(uri, 300);
@@ -197,19 +197,19 @@ mod tests {
         let of_server = |code, data| {
             let mut error = RpcError::new(code, "gone");
             error.data = data;
-            Refusal::of_upstream("s", CallError::Rpc(error), &mask).about("test:x")
+            FetchError::of_upstream("s", CallError::Rpc(error), &mask).about("test:x")
         };
         let named = Some(json!({ "uri": "test:own" }));
-        for (refusal, in_session, by_itself) in [
-            (Refusal::no_resource("test:x", &[]), -32002, -32602),
+        for (fetch_error, in_session, by_itself) in [
+            (FetchError::no_resource("test:x", &[]), -32002, -32602),
             (of_server(-32002, None), -32002, -32602),
             (of_server(-32602, named), -32002, -32602),
             (of_server(-32602, None), -32602, -32602),
             (of_server(-32603, None), -32603, -32603),
         ] {
             for (era, code) in [(Era::Session, in_session), (Era::Stateless, by_itself)] {
-                let error = refusal.to_rpc(era);
-                assert_eq!(error.code, code, "{refusal:?}");
+                let error = fetch_error.to_rpc(era);
+                assert_eq!(error.code, code, "{fetch_error:?}");
                 if code == absent(era) && in_session != by_itself {
                     assert_eq!(error.data.expect("it has data")["uri"], "test:x");
                 }
@@ -222,7 +222,7 @@ mod tests {
         let mask = Mask::new(["topsecret".to_owned()]);
         let mut error = RpcError::new(7, "no topsecret");
         error.data = Some(json!({ "key": "topsecret" }));
-        let error = Refusal::of_upstream("s", CallError::Rpc(error), &mask).to_rpc(Era::Session);
+        let error = FetchError::of_upstream("s", CallError::Rpc(error), &mask).to_rpc(Era::Session);
         assert_eq!((error.code, error.message.as_str()), (7, "no ***"));
         assert_eq!(error.data, Some(json!({ "key": "***" })));
     }

@@ -49,7 +49,7 @@ const MOST_TEXTS: usize = 1_024;
 
 /// What was observed, and the texts made from it.
 #[derive(Default)]
-pub(crate) struct Hints {
+pub(crate) struct ObservedHints {
     state: Mutex<State>,
 }
 
@@ -166,7 +166,12 @@ impl Gateway {
         if !permit.may_repeat() {
             return configured;
         }
-        match self.hints.lock().observed.patience(entry.qualified()) {
+        match self
+            .observed_hints
+            .lock()
+            .observed
+            .patience(entry.qualified())
+        {
             Some(patience) => configured.min(Instant::now() + patience),
             None => configured,
         }
@@ -188,15 +193,15 @@ impl Gateway {
         };
         let place = self.settings.load().hints;
         let (Ok(result), false) = (result, made.entry.announces_contract()) else {
-            self.hints.learn(&call);
+            self.observed_hints.learn(&call);
             return None;
         };
         if place == ProxiedHints::Off {
-            self.hints.learn(&call);
+            self.observed_hints.learn(&call);
             return None;
         }
         let text = self
-            .hints
+            .observed_hints
             .after(&call, made.ended, &self.catalog.snapshot())?;
         let json = text.with(&resources::named(result, made.asked_for.as_deref()));
         Some(match place {
@@ -214,9 +219,9 @@ fn same_caller(caller: &Caller) -> Option<&str> {
         .or(caller.client_name.as_deref())
 }
 
-// === impl Hints ===
+// === impl ObservedHints ===
 
-impl Hints {
+impl ObservedHints {
     fn learn(&self, call: &Call<'_>) {
         self.lock().observed.learn(call);
     }

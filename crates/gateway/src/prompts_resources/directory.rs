@@ -11,16 +11,16 @@ use mcpproxy_wire::item::{Item, Kind};
 
 use super::address::{looks_qualified, qualify, split, with_text};
 use super::template::Template;
-use crate::offer::Scope;
-use crate::offer::listing::Listing;
-use crate::offer::name::{Names, Target};
+use crate::direct::Scope;
+use crate::direct::listing::PagedListing;
+use crate::direct::name::{Names, Target};
 
 /// What the callable servers list, at one moment.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Directory {
     /// What it was made of.
     versions: Vec<(Arc<str>, u64)>,
-    shelves: BTreeMap<Arc<str>, Shelf>,
+    servers: BTreeMap<Arc<str>, ServerOfferings>,
     /// The names of all prompts together.
     prompts: Names,
     /// Who lists an address first.
@@ -29,28 +29,31 @@ pub(crate) struct Book {
     templates: HashMap<Arc<str>, Arc<str>>,
     /// All templates, in the order of servers.
     patterns: Vec<(Arc<str>, Template)>,
-    all: [OnceLock<Arc<Listing>>; 3],
+    all: [OnceLock<Arc<PagedListing>>; 3],
 }
 
 /// What one server lists.
 #[derive(Debug)]
-struct Shelf {
+struct ServerOfferings {
     stock: Stock,
-    own: [OnceLock<Arc<Listing>>; 3],
+    own: [OnceLock<Arc<PagedListing>>; 3],
 }
 
-impl Book {
+impl Directory {
     /// Puts together what these servers list. One that was started anew and has not said yet what
     /// it has keeps what it had: nothing of it is taken away and given back within a moment.
     pub(crate) fn after(before: Option<&Self>, stocks: Vec<(Arc<str>, Stock)>) -> Self {
         let versions = versions(&stocks);
-        let had = |server: &str| Some(before?.shelves.get(server)?.stock.clone());
+        let had = |server: &str| Some(before?.servers.get(server)?.stock.clone());
         let stocks = stocks.into_iter().map(|(server, stock)| {
             let had = if stock.is_known { None } else { had(&server) };
             (server, had.unwrap_or(stock))
         });
-        let book = Self::of(stocks);
-        Self { versions, ..book }
+        let directory = Self::of(stocks);
+        Self {
+            versions,
+            ..directory
+        }
     }
 
     /// Whether it was made of these very stocks.
@@ -60,17 +63,17 @@ impl Book {
 
     /// Puts together what these servers list.
     fn of(stocks: impl IntoIterator<Item = (Arc<str>, Stock)>) -> Self {
-        let shelves: BTreeMap<Arc<str>, Shelf> = stocks
+        let servers: BTreeMap<Arc<str>, ServerOfferings> = stocks
             .into_iter()
             .map(|(server, stock)| {
                 let own = Default::default();
-                (server, Shelf { stock, own })
+                (server, ServerOfferings { stock, own })
             })
             .collect();
         let every = |kind: Kind| {
-            let shelves = shelves.iter();
-            shelves.flat_map(move |(server, shelf)| {
-                let items = shelf.stock.items(kind).iter();
+            let servers = servers.iter();
+            servers.flat_map(move |(server, offered)| {
+                let items = offered.stock.items(kind).iter();
                 items.map(move |item| (server, &item.key))
             })
         };
@@ -91,22 +94,22 @@ impl Book {
             templates: owners(Kind::Template),
             patterns: patterns.collect(),
             all: Default::default(),
-            shelves,
+            servers,
         }
     }
 
     /// What is listed in a scope, if that was made already.
-    pub(crate) fn made(&self, scope: &Scope, kind: Kind) -> Option<Arc<Listing>> {
+    pub(crate) fn made(&self, scope: &Scope, kind: Kind) -> Option<Arc<PagedListing>> {
         self.place(scope, kind)?.get().cloned()
     }
 
     /// What is listed in a scope.
-    pub(crate) fn listing(&self, scope: &Scope, kind: Kind) -> Arc<Listing> {
+    pub(crate) fn listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
         let make = || match scope {
             Scope::All => {
-                let servers = self.shelves.iter();
-                let items = servers.flat_map(|(server, shelf)| {
-                    let items = in_order(&shelf.stock, kind);
+                let servers = self.servers.iter();
+                let items = servers.flat_map(|(server, offered)| {
+                    let items = in_order(&offered.stock, kind);
                     items.map(move |item| (server, item))
                 });
                 let shown = items.map(|(server, item)| {
@@ -116,16 +119,16 @@ impl Book {
                     };
                     ((Arc::clone(server), Arc::clone(&item.key)), raw)
                 });
-                Arc::new(Listing::collect(kind.member(), shown))
+                Arc::new(PagedListing::collect(kind.member(), shown))
             }
             Scope::Server(server) => {
-                let listed = self.shelves.get(server).into_iter();
-                let items = listed.flat_map(|shelf| in_order(&shelf.stock, kind));
+                let listed = self.servers.get(server).into_iter();
+                let items = listed.flat_map(|offered| in_order(&offered.stock, kind));
                 let shown = items.map(|item| {
                     let target = (Arc::clone(server), Arc::clone(&item.key));
                     (target, item.raw.clone())
                 });
-                Arc::new(Listing::collect(kind.member(), shown))
+                Arc::new(PagedListing::collect(kind.member(), shown))
             }
         };
         match self.place(scope, kind) {
@@ -144,7 +147,7 @@ impl Book {
             capabilities,
             is_known,
             ..
-        } = &self.shelves.get(&target.0)?.stock;
+        } = &self.servers.get(&target.0)?.stock;
         // What a server has that has not been there yet, only the server can tell.
         (capabilities.prompts.is_some() || !is_known).then_some(target)
     }
@@ -174,17 +177,18 @@ impl Book {
 
     /// The servers that could be meant by an address that none of them lists.
     pub(crate) fn with_resources(&self) -> Vec<&Arc<str>> {
-        let offering = |(server, shelf): (_, &Shelf)| {
-            let capabilities = shelf.stock.capabilities;
+        let offering = |(server, offered): (_, &ServerOfferings)| {
+            let capabilities = offered.stock.capabilities;
             capabilities.resources.is_some().then_some(server)
         };
-        self.shelves.iter().filter_map(offering).collect()
+        self.servers.iter().filter_map(offering).collect()
     }
 
     /// The servers that have not said yet what they list.
     pub(crate) fn unknown(&self) -> Vec<&Arc<str>> {
-        let unknown = |(server, shelf): (_, &Shelf)| (!shelf.stock.is_known).then_some(server);
-        self.shelves.iter().filter_map(unknown).collect()
+        let unknown =
+            |(server, offered): (_, &ServerOfferings)| (!offered.stock.is_known).then_some(server);
+        self.servers.iter().filter_map(unknown).collect()
     }
 
     /// How an item is called where all servers are offered, if not by its own name.
@@ -202,9 +206,9 @@ impl Book {
     /// A server's address of its own, which may be given qualified as well.
     fn own_address(&self, server: &Arc<str>, address: &str, kind: Kind) -> Target {
         let items = self
-            .shelves
+            .servers
             .get(server)
-            .map(|shelf| shelf.stock.items(kind));
+            .map(|offered| offered.stock.items(kind));
         let is_listed = items.is_some_and(|items| items.iter().any(|item| *item.key == *address));
         let own = match split(address) {
             Some((named, original)) if !is_listed && *named == **server => original,
@@ -215,7 +219,7 @@ impl Book {
 
     fn qualified(&self, address: &str) -> Option<Target> {
         let (server, original) = split(address)?;
-        let (server, _) = self.shelves.get_key_value(server)?;
+        let (server, _) = self.servers.get_key_value(server)?;
         Some((Arc::clone(server), original.into()))
     }
 
@@ -232,10 +236,10 @@ impl Book {
         }
     }
 
-    fn place(&self, scope: &Scope, kind: Kind) -> Option<&OnceLock<Arc<Listing>>> {
+    fn place(&self, scope: &Scope, kind: Kind) -> Option<&OnceLock<Arc<PagedListing>>> {
         let places = match scope {
             Scope::All => &self.all,
-            Scope::Server(server) => &self.shelves.get(server)?.own,
+            Scope::Server(server) => &self.servers.get(server)?.own,
         };
         let index = Kind::ALL.iter().position(|one| *one == kind)?;
         places.get(index)

@@ -54,14 +54,14 @@ pub(crate) fn recording_policy(settings: &Settings) -> RecordingPolicy {
 }
 
 /// Puts what upstreams report into the catalog, and what changes on the record.
-pub(crate) struct Observing {
+pub(crate) struct UpstreamObserver {
     pub(crate) catalog: Arc<Catalog>,
     /// Counts changes of what servers list besides tools.
-    pub(crate) library: Arc<watch::Sender<u64>>,
+    pub(crate) offerings_changed: Arc<watch::Sender<u64>>,
     pub(crate) log: Option<Log>,
 }
 
-impl Observer for Observing {
+impl Observer for UpstreamObserver {
     fn listed(&self, server: &str, tools: Vec<Tool>) {
         let before = self.definitions(server);
         self.catalog.replace(server, ServerListing { tools });
@@ -78,7 +78,8 @@ impl Observer for Observing {
 
     fn shelf_changed(&self, server: &str) {
         tracing::debug!(server, "server lists other prompts or resources");
-        self.library.send_modify(|generation| *generation += 1);
+        self.offerings_changed
+            .send_modify(|generation| *generation += 1);
     }
 
     fn state_changed(&self, server: &str, state: &State) {
@@ -105,7 +106,7 @@ impl Observer for Observing {
     }
 }
 
-impl Observing {
+impl UpstreamObserver {
     /// The tools of a server as it sent them; nothing if it has not listed any yet.
     fn definitions(&self, server: &str) -> Option<BTreeMap<String, String>> {
         let snapshot = self.catalog.snapshot();

@@ -26,15 +26,15 @@ fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> Stock {
     Stock::new(capabilities, lists)
 }
 
-fn book(servers: &[(&str, Stock)]) -> Book {
+fn directory(servers: &[(&str, Stock)]) -> Directory {
     let stocks = servers
         .iter()
         .map(|(name, stock)| (Arc::from(*name), stock.clone()));
-    Book::after(None, stocks.collect())
+    Directory::after(None, stocks.collect())
 }
 
-fn two() -> Book {
-    book(&[
+fn two() -> Directory {
+    directory(&[
         (
             "beta",
             stock(
@@ -55,8 +55,8 @@ fn two() -> Book {
     ])
 }
 
-fn listed(book: &Book, scope: &Scope, kind: Kind) -> Vec<String> {
-    let page = book.listing(scope, kind).page(None).unwrap();
+fn listed(directory: &Directory, scope: &Scope, kind: Kind) -> Vec<String> {
+    let page = directory.listing(scope, kind).page(None).unwrap();
     let page: Value = serde_json::from_str(&page).unwrap();
     let items = page[kind.member()].as_array().unwrap();
     items
@@ -71,9 +71,9 @@ fn shown(target: Option<Target>) -> Option<String> {
 
 #[test]
 fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
-    let book = two();
+    let directory = two();
     assert_eq!(
-        listed(&book, &Scope::All, Kind::Resource),
+        listed(&directory, &Scope::All, Kind::Resource),
         [
             "mcpproxy:alpha/mcpproxy:beta/x",
             "test:shared",
@@ -82,43 +82,43 @@ fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
         ]
     );
     assert_eq!(
-        listed(&book, &Scope::All, Kind::Template),
+        listed(&directory, &Scope::All, Kind::Template),
         ["item:{id}", "b:{+x}", "mcpproxy:beta/item:{id}"]
     );
     let beta = Scope::Server("beta".into());
     assert_eq!(
-        listed(&book, &beta, Kind::Resource),
+        listed(&directory, &beta, Kind::Resource),
         ["test:b", "test:shared"]
     );
-    assert!(listed(&book, &Scope::Server("other".into()), Kind::Prompt).is_empty());
+    assert!(listed(&directory, &Scope::Server("other".into()), Kind::Prompt).is_empty());
 }
 
 #[test]
 fn prompts_have_the_names_that_tools_would_have() {
-    let book = two();
-    let names = listed(&book, &Scope::All, Kind::Prompt);
+    let directory = two();
+    let names = listed(&directory, &Scope::All, Kind::Prompt);
     assert_eq!(names[..2], ["alpha__greet", "beta__greet"]);
     for (name, expected) in names
         .iter()
         .zip(["alpha greet", "beta greet", "beta größe"])
     {
-        let target = book.prompt(&Scope::All, name);
+        let target = directory.prompt(&Scope::All, name);
         assert_eq!(shown(target).as_deref(), Some(expected), "{name}");
     }
     let beta = Scope::Server("beta".into());
-    assert_eq!(listed(&book, &beta, Kind::Prompt), ["greet", "größe"]);
+    assert_eq!(listed(&directory, &beta, Kind::Prompt), ["greet", "größe"]);
     assert_eq!(
-        shown(book.prompt(&beta, "greet")).as_deref(),
+        shown(directory.prompt(&beta, "greet")).as_deref(),
         Some("beta greet")
     );
     for name in ["greet", "none__greet", "missing__greet", "", "alpha__"] {
-        assert_eq!(book.prompt(&Scope::All, name), None, "{name}");
+        assert_eq!(directory.prompt(&Scope::All, name), None, "{name}");
     }
 }
 
 #[test]
 fn addresses_are_resolved_in_one_way() {
-    let book = two();
+    let directory = two();
     let beta = Scope::Server("beta".into());
     for (scope, address, expected) in [
         (&Scope::All, "test:shared", Some("alpha test:shared")),
@@ -149,20 +149,20 @@ fn addresses_are_resolved_in_one_way() {
         (&beta, "mcpproxy:beta/x", Some("beta x")),
         (&beta, "mcpproxy:alpha/x", Some("beta mcpproxy:alpha/x")),
     ] {
-        let target = shown(book.resource(scope, address));
+        let target = shown(directory.resource(scope, address));
         assert_eq!(target.as_deref(), expected, "{address}");
     }
 }
 
 #[test]
 fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
-    let one = book(&[
+    let one = directory(&[
         ("files", stock(&[], &["file:///a"], &[])),
         ("none", stock(&["p"], &[], &[])),
     ]);
     let target = shown(one.resource(&Scope::All, "file:///b"));
     assert_eq!(target.as_deref(), Some("files file:///b"));
-    let nobody = book(&[("none", stock(&["p"], &[], &[]))]);
+    let nobody = directory(&[("none", stock(&["p"], &[], &[]))]);
     assert_eq!(nobody.resource(&Scope::All, "file:///b"), None);
 }
 
@@ -170,22 +170,22 @@ fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
 fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
     let before = two();
     let servers = || vec![(Arc::from("beta"), Stock::default())];
-    let meanwhile = Book::after(Some(&before), servers());
+    let meanwhile = Directory::after(Some(&before), servers());
     assert!(meanwhile.is_of(&servers()) && !before.is_of(&servers()));
     let resources = listed(&meanwhile, &Scope::All, Kind::Resource);
     assert_eq!(resources, ["test:b", "test:shared"]);
     assert!(meanwhile.unknown().is_empty());
-    let unknown = Book::after(None, servers());
+    let unknown = Directory::after(None, servers());
     assert_eq!(unknown.unknown().len(), 1);
     let empty = vec![(Arc::from("beta"), stock(&[], &[], &[]))];
     assert!(!meanwhile.is_of(&empty));
-    let after = Book::after(Some(&meanwhile), empty);
+    let after = Directory::after(Some(&meanwhile), empty);
     assert!(listed(&after, &Scope::All, Kind::Resource).is_empty());
 }
 
 #[test]
 fn a_completion_refers_to_a_template_as_it_is_listed() {
-    let book = two();
+    let directory = two();
     for (text, expected) in [
         ("item:{id}", Some("alpha item:{id}")),
         ("mcpproxy:beta/item:{id}", Some("beta item:{id}")),
@@ -193,7 +193,7 @@ fn a_completion_refers_to_a_template_as_it_is_listed() {
         ("test:b", Some("beta test:b")),
         ("c:{x}", None),
     ] {
-        let target = shown(book.template(&Scope::All, text));
+        let target = shown(directory.template(&Scope::All, text));
         assert_eq!(target.as_deref(), expected, "{text}");
     }
 }

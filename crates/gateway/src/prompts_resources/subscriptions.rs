@@ -8,10 +8,10 @@ use mcpproxy_upstream::Subscription;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::{Book, Refusal};
+use super::{Directory, FetchError};
 use crate::Gateway;
+use crate::direct::Scope;
 use crate::failure::{Code, Failure};
-use crate::offer::Scope;
 
 /// The most resources that one client is told of.
 const MOST_OF_A_CLIENT: usize = 100;
@@ -48,7 +48,7 @@ impl Subscriptions {
     }
 
     /// Has the client told of a resource. A second time changes nothing.
-    pub async fn add(&self, uri: &str) -> Result<(), Refusal> {
+    pub async fn add(&self, uri: &str) -> Result<(), FetchError> {
         if self.watching().contains_key(uri) {
             return Ok(());
         }
@@ -132,13 +132,15 @@ impl Inbox {
 }
 
 impl Gateway {
-    async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, Refusal> {
-        let (server, own) = self.resource_target(scope, uri, Book::resource).await?;
+    async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, FetchError> {
+        let (server, own) = self
+            .resource_target(scope, uri, Directory::resource)
+            .await?;
         let reachable = self.server(&server)?;
         let deadline = Instant::now() + reachable.settings.timeout;
         let subscription = reachable.upstream.subscribe(&own, deadline).await;
         subscription
-            .map_err(|error| Refusal::of_upstream(&server, error, &self.mask.load()).about(uri))
+            .map_err(|error| FetchError::of_upstream(&server, error, &self.mask.load()).about(uri))
     }
 }
 

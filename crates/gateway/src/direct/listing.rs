@@ -18,24 +18,24 @@ const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Definitions of tools, or of other items, one after the other in the order of servers and names.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct PagedListing {
     /// The member of a result that has them.
     member: &'static str,
     /// All definitions, separated by commas.
     text: String,
-    tools: Vec<Place>,
+    tools: Vec<ItemSpan>,
     digest: u64,
 }
 
 /// Where a tool stands in the text.
 #[derive(Debug)]
-struct Place {
+struct ItemSpan {
     tool: Target,
     start: usize,
     end: usize,
 }
 
-impl Listing {
+impl PagedListing {
     /// The callable ones of these tools, which come in order, each under the name it is given.
     pub(crate) fn of<'a>(
         entries: impl Iterator<Item = &'a Arc<CatalogTool>>,
@@ -62,7 +62,7 @@ impl Listing {
             }
             let start = text.len();
             text.push_str(definition.text());
-            tools.push(Place {
+            tools.push(ItemSpan {
                 tool,
                 start,
                 end: text.len(),
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn listing(tools: &[String], overrides: &Value) -> Listing {
+    fn listing(tools: &[String], overrides: &Value) -> PagedListing {
         let catalog = Catalog::new();
         let tools = tools
             .iter()
@@ -195,7 +195,7 @@ mod tests {
         catalog.configure("srv", operator);
         let tools = tools.collect();
         assert!(catalog.replace("srv", ServerListing { tools }));
-        Listing::of(catalog.snapshot().tools(), |entry| {
+        PagedListing::of(catalog.snapshot().tools(), |entry| {
             Some(format!("srv__{}", entry.name()))
         })
     }

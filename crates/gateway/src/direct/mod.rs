@@ -15,17 +15,18 @@ use arc_swap::ArcSwapOption;
 use mcpproxy_activity::{Caller, RecordKind};
 use mcpproxy_catalog::{ServerState, Snapshot};
 use mcpproxy_policy::{Declared, Operation};
+use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::RpcError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
 
-use self::listing::Listing;
+use self::listing::PagedListing;
 use self::name::{Names, Target, may_be_of};
+use crate::Gateway;
 use crate::call::Outcome;
+use crate::call_record::close;
 use crate::failure::{Code, Failure};
-use crate::on_record::close;
 use crate::request::{Arguments, CallRequest, cut, is_bounded, violation};
-use crate::{Gateway, Party};
 
 /// How long a server may take to list its tools again before it is shown as it is known.
 const RENEWED_WITHIN: Duration = Duration::from_secs(2);
@@ -41,29 +42,33 @@ pub enum Scope {
 
 /// One page of the offered tools.
 #[derive(Debug)]
-pub struct Page {
+pub struct DirectPage {
     /// The result of `tools/list`.
     pub text: String,
-    /// Stands for the whole list, as [`Gateway::offer_digest`] gives it.
+    /// Stands for the whole list, as [`Gateway::direct_digest`] gives it.
     pub digest: u64,
 }
 
 /// What was made of the newest snapshot that somebody asked for.
 #[derive(Default)]
-pub(crate) struct Offers(ArcSwapOption<Offer>);
+pub(crate) struct DirectEndpoints(ArcSwapOption<DirectTools>);
 
 /// What is offered of one snapshot; the parts are made when they are first wanted.
-struct Offer {
+struct DirectTools {
     snapshot: Arc<Snapshot>,
     names: OnceLock<Names>,
-    all: OnceLock<Arc<Listing>>,
-    servers: Mutex<HashMap<Arc<str>, Arc<Listing>>>,
+    all: OnceLock<Arc<PagedListing>>,
+    servers: Mutex<HashMap<Arc<str>, Arc<PagedListing>>>,
 }
 
 impl Gateway {
     /// Answers `tools/list`. Where one server is offered, it is waited for until it has said which
     /// tools it has; of all servers, those are listed that are known.
-    pub async fn list_offered(&self, scope: &Scope, cursor: Option<&str>) -> Result<Page, Failure> {
+    pub async fn list_direct(
+        &self,
+        scope: &Scope,
+        cursor: Option<&str>,
+    ) -> Result<DirectPage, Failure> {
         if let Scope::Server(server) = scope {
             self.wait_for_listing(server).await?;
             self.renew_listing(server).await;
@@ -74,23 +79,23 @@ impl Gateway {
                 "Invalid cursor: send nextCursor as tools/list returned it, or none to begin";
             Failure::new(Code::InvalidArguments, message)
         })?;
-        Ok(Page {
+        Ok(DirectPage {
             text,
             digest: listing.digest(),
         })
     }
 
     /// Stands for everything that is offered now: it changes when the list does.
-    pub async fn offer_digest(&self, scope: &Scope) -> u64 {
+    pub async fn direct_digest(&self, scope: &Scope) -> u64 {
         self.listing(scope).await.digest()
     }
 
-    /// Changes when there may be other tools to offer.
+    /// Changes when there may be other tools to tools.
     pub fn catalog_changes(&self) -> tokio::sync::watch::Receiver<u64> {
         self.catalog.changes()
     }
 
-    /// Whether there is anything to offer in this scope: an error if it names no server.
+    /// Whether there is anything to tools in this scope: an error if it names no server.
     pub fn check_scope(&self, scope: &Scope) -> Result<(), Failure> {
         match scope {
             Scope::All => Ok(()),
@@ -98,17 +103,17 @@ impl Gateway {
         }
     }
 
-    /// Calls an offered tool with the text of its arguments; see [`Outcome::to_offered_result`].
-    pub async fn call_offered(
+    /// Calls an offered tool with the text of its arguments; see [`Outcome::to_direct_result`].
+    pub async fn call_direct(
         &self,
         scope: &Scope,
         name: &str,
         arguments: &str,
-        party: Party<'_>,
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
     ) -> Outcome {
-        let caller = party.caller;
-        let Some((server, tool)) = self.offered_target(scope, name).await else {
-            let failure = self.not_offered(scope, name, Code::UnknownTool);
+        let Some((server, tool)) = self.direct_target(scope, name).await else {
+            let failure = self.not_found(scope, name, Code::UnknownTool);
             return self.refuse(None, name, failure, caller).await;
         };
         let arguments = match Arguments::parse(arguments) {
@@ -119,23 +124,24 @@ impl Gateway {
             }
         };
         let request = CallRequest {
+            variant: None,
             name: format!("{server}:{tool}"),
             arguments,
             declared: Declared::default(),
         };
-        let mut outcome = self.call_as_classed(request, party).await;
+        let mut outcome = self.call(request, caller, client).await;
         if let Err(failure) = &outcome.result
             && is_unknown(failure.code)
         {
             // The record has the names of the catalog; the caller knows those of its endpoint.
-            outcome.result = Err(self.not_offered(scope, name, failure.code));
+            outcome.result = Err(self.not_found(scope, name, failure.code));
         }
         outcome
     }
 
     /// The arguments of an offered tool that a client has to repeat in headers.
-    pub async fn offered_param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
-        let Some((server, tool)) = self.offered_target(scope, name).await else {
+    pub async fn direct_param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
+        let Some((server, tool)) = self.direct_target(scope, name).await else {
             return Vec::new();
         };
         let snapshot = self.catalog.snapshot();
@@ -147,18 +153,18 @@ impl Gateway {
 
     /// The tool that a name stands for. A server that has not listed its tools yet is waited for,
     /// where only its list can tell.
-    async fn offered_target(&self, scope: &Scope, name: &str) -> Option<Target> {
+    async fn direct_target(&self, scope: &Scope, name: &str) -> Option<Target> {
         if !is_bounded(name) || name.is_empty() {
             return None;
         }
         if let Scope::Server(server) = scope {
             return Some((Arc::clone(server), name.into()));
         }
-        let offer = self.offer();
-        if let Some(target) = offer.names().target(name) {
+        let tools = self.tools();
+        if let Some(target) = tools.names().target(name) {
             return self.known_server(&target.0).is_ok().then_some(target);
         }
-        let unlisted = offer
+        let unlisted = tools
             .snapshot
             .configured()
             .filter(|server| !server.is_listed() && may_be_of(name, server.name()));
@@ -166,7 +172,7 @@ impl Gateway {
             // If it cannot be reached, there is no such tool for now.
             let _ = self.wait_for_listing(server.name()).await;
         }
-        self.offer().names().target(name)
+        self.tools().names().target(name)
     }
 
     /// Waits until a server that can be called has listed its tools, within its deadline.
@@ -241,9 +247,9 @@ impl Gateway {
     }
 
     /// There is no such tool here; the nearest ones are named as this endpoint names them.
-    fn not_offered(&self, scope: &Scope, name: &str, code: Code) -> Failure {
+    fn not_found(&self, scope: &Scope, name: &str, code: Code) -> Failure {
         let shown = cut(name, 200);
-        let near: Vec<String> = self.offer().nearest(scope, &shown);
+        let near: Vec<String> = self.tools().nearest(scope, &shown);
         let quoted: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
         let hint = if quoted.is_empty() {
             "; tools/list names those there are".to_owned()
@@ -255,34 +261,34 @@ impl Gateway {
             .with("nearest", near)
     }
 
-    async fn listing(&self, scope: &Scope) -> Arc<Listing> {
-        let offer = self.offer();
-        if let Some(listing) = offer.made(scope) {
+    async fn listing(&self, scope: &Scope) -> Arc<PagedListing> {
+        let tools = self.tools();
+        if let Some(listing) = tools.made(scope) {
             return listing;
         }
         // Thousands of tools take a while, which others on this thread need not wait for.
-        let (making, wanted) = (Arc::clone(&offer), scope.clone());
+        let (making, wanted) = (Arc::clone(&tools), scope.clone());
         let made = self.general.spawn_blocking(move || making.listing(&wanted));
         match made.await {
             Ok(listing) => listing,
-            Err(_) => offer.listing(scope),
+            Err(_) => tools.listing(scope),
         }
     }
 
-    fn offer(&self) -> Arc<Offer> {
+    fn tools(&self) -> Arc<DirectTools> {
         let snapshot = self.catalog.snapshot();
-        let known = self.offers.0.load_full();
-        if let Some(offer) = known.filter(|offer| Arc::ptr_eq(&offer.snapshot, &snapshot)) {
-            return offer;
+        let known = self.direct.0.load_full();
+        if let Some(tools) = known.filter(|tools| Arc::ptr_eq(&tools.snapshot, &snapshot)) {
+            return tools;
         }
-        let offer = Arc::new(Offer {
+        let tools = Arc::new(DirectTools {
             snapshot,
             names: OnceLock::new(),
             all: OnceLock::new(),
             servers: Mutex::default(),
         });
-        self.offers.0.store(Some(Arc::clone(&offer)));
-        offer
+        self.direct.0.store(Some(Arc::clone(&tools)));
+        tools
     }
 }
 
@@ -294,9 +300,9 @@ fn is_unknown(code: Code) -> bool {
     )
 }
 
-// === impl Offer ===
+// === impl DirectTools ===
 
-impl Offer {
+impl DirectTools {
     /// The names of all tools, also of those that cannot be called: a caller is told why.
     fn names(&self) -> &Names {
         self.names.get_or_init(|| {
@@ -305,23 +311,23 @@ impl Offer {
         })
     }
 
-    fn made(&self, scope: &Scope) -> Option<Arc<Listing>> {
+    fn made(&self, scope: &Scope) -> Option<Arc<PagedListing>> {
         match scope {
             Scope::All => self.all.get().cloned(),
             Scope::Server(server) => self.servers().get(server).cloned(),
         }
     }
 
-    fn listing(&self, scope: &Scope) -> Arc<Listing> {
+    fn listing(&self, scope: &Scope) -> Arc<PagedListing> {
         match scope {
             Scope::All => Arc::clone(self.all.get_or_init(|| {
                 let name = |entry: &_| Some(self.name_of(entry));
-                Arc::new(Listing::of(self.snapshot.tools(), name))
+                Arc::new(PagedListing::of(self.snapshot.tools(), name))
             })),
             Scope::Server(server) => {
                 let state = self.snapshot.server(server).into_iter();
                 let entries = state.flat_map(ServerState::tools);
-                let listing = Arc::new(Listing::of(entries, |_| None));
+                let listing = Arc::new(PagedListing::of(entries, |_| None));
                 // A name that is no server's must not fill the memory.
                 if self.snapshot.server(server).is_some() {
                     let mut servers = self.servers();
@@ -353,7 +359,7 @@ impl Offer {
         near.collect()
     }
 
-    fn servers(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<Listing>>> {
+    fn servers(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<PagedListing>>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -364,7 +370,7 @@ impl Outcome {
     /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
     /// error of the protocol if there is no such tool. A server that is offered alone has its own
     /// errors of the protocol passed on as well, because its clients may know what to do about them.
-    pub fn to_offered_result(&self, scope: &Scope) -> Result<String, RpcError> {
+    pub fn to_direct_result(&self, scope: &Scope) -> Result<String, RpcError> {
         match &self.result {
             Err(failure)
                 if *scope != Scope::All

@@ -39,7 +39,7 @@ fn decoded(text: &Text) -> Value {
 #[test]
 fn each_suggestion_says_how_to_call_it() {
     let catalog = catalog().snapshot();
-    let hints = Hints::default();
+    let hints = ObservedHints::default();
     for second in 0..20 {
         hints.learn(&call("s:a", second));
         hints.learn(&call("s:b", second));
@@ -60,7 +60,7 @@ fn each_suggestion_says_how_to_call_it() {
 fn a_text_is_kept_until_enough_has_changed() {
     let catalog = catalog();
     let snapshot = catalog.snapshot();
-    let hints = Hints::default();
+    let hints = ObservedHints::default();
     for _ in 0..80 {
         hints.learn(&call("s:a", 0));
     }
@@ -91,7 +91,7 @@ fn a_text_is_kept_until_enough_has_changed() {
 #[test]
 fn a_tool_that_is_withheld_is_not_suggested_any_more() {
     let catalog = catalog();
-    let hints = Hints::default();
+    let hints = ObservedHints::default();
     for second in 0..50 {
         hints.learn(&call("s:a", second));
         hints.learn(&call("s:b", second));
@@ -113,7 +113,7 @@ fn a_tool_that_is_withheld_is_not_suggested_any_more() {
 #[test]
 fn texts_of_many_tools_are_bounded() {
     let catalog = catalog().snapshot();
-    let hints = Hints::default();
+    let hints = ObservedHints::default();
     for number in 0..MOST_TEXTS + 10 {
         let tool = format!("s:{number}");
         hints.after(&call(&tool, 0), Ended::Well, &catalog).unwrap();
@@ -124,7 +124,7 @@ fn texts_of_many_tools_are_bounded() {
 #[test]
 fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
     let catalog = catalog().snapshot();
-    let hints = Hints::default();
+    let hints = ObservedHints::default();
     hints.after(&call("s:a", 1_000), Ended::Well, &catalog);
     let mut earlier = Observed::default();
     for second in 0..30 {
