@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use mcpproxy_activity::{Caller, OpenRecord, RecordKind};
+use mcpproxy_activity::{OpenRecord, RecordKind};
 use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
+    Caller, Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
 };
 use mcpproxy_upstream::Origin;
 use mcpproxy_upstream::client::ClientLink;
@@ -256,7 +256,7 @@ fn subject(entry: &CatalogTool) -> Subject<'_> {
         server: entry.server(),
         tool: entry.name(),
         description: &entry.tool().description,
-        hints: entry.hints(),
+        annotations: entry.annotations(),
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn origin<'a>(
         session_id: caller.session_id.as_deref(),
         trace_id: caller.trace_id.as_deref(),
         request_id: Some(record.request_id()),
-        is_administrator: caller.is_administrator,
+        is_administrator: caller.is_administrator(),
         client,
     }
 }

@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderName, StatusCode};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{Id, KeptId, METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::{
     HEADER_MISMATCH, Introduction, Params, told_on_stream, unsupported_version,
@@ -61,8 +61,8 @@ pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
     let named = headers.get(PROTOCOL_VERSION);
     named
         .and_then(|value| value.to_str().ok())
-        .and_then(Revision::era_of)
-        == Some(Era::Stateless)
+        .and_then(Revision::protocol_of)
+        == Some(Protocol::Stateless)
 }
 
 /// Answers a request.

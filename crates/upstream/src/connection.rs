@@ -5,9 +5,9 @@ mod errand;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::{Capabilities, Changes};
 use mcpproxy_wire::initialize::{self, ServerHello};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Revision};
 use tokio::task::AbortHandle;
@@ -74,7 +74,7 @@ pub(crate) struct Greeting {
 pub(crate) fn read_hello(answer: &Json) -> Result<(ServerHello, Revision), CallError> {
     let hello = ServerHello::parse(answer).map_err(CallError::malformed)?;
     let revision = Revision::parse(&hello.protocol_version)
-        .filter(|revision| revision.era() == Era::Session)
+        .filter(|revision| revision.protocol() == Protocol::Session)
         .ok_or_else(|| {
             let named: String = hello.protocol_version.chars().take(40).collect();
             CallError::unavailable(format!(
@@ -107,7 +107,7 @@ impl Greeting {
 
 impl Connection {
     /// Starts what the connection needs, without waiting; the error is for people.
-    pub(crate) fn new(shared: &Shared, era: Era) -> Result<Self, String> {
+    pub(crate) fn new(shared: &Shared, protocol: Protocol) -> Result<Self, String> {
         let Shared {
             spec, board, tail, ..
         } = shared;
@@ -125,11 +125,14 @@ impl Connection {
             }
             Transport::Http(http) => {
                 let connector = shared.runtime.connector();
-                Link::Http(http_link::Connection::new(http, era, connector, board)?)
+                Link::Http(http_link::Connection::new(
+                    http, protocol, connector, board,
+                )?)
             }
             Transport::BuiltIn(built_in) => Link::BuiltIn(Arc::clone(built_in)),
         };
-        let modern = (era == Era::Stateless).then(|| Modern::new(&shared.runtime.version).into());
+        let modern =
+            (protocol == Protocol::Stateless).then(|| Modern::new(&shared.runtime.version).into());
         Ok(Self::over(Arc::new(link), modern))
     }
 
@@ -154,10 +157,10 @@ impl Connection {
     }
 
     /// The wire protocol spoken on it.
-    pub(crate) fn era(&self) -> Era {
+    pub(crate) fn protocol(&self) -> Protocol {
         match self.modern {
-            Some(_) => Era::Stateless,
-            None => Era::Session,
+            Some(_) => Protocol::Stateless,
+            None => Protocol::Session,
         }
     }
 
@@ -313,7 +316,7 @@ impl Connection {
         }
     }
 
-    /// Makes a request of our own as the era wants it. `params` is the text of a JSON object.
+    /// Makes a request of our own as the protocol wants it. `params` is the text of a JSON object.
     pub(crate) async fn request(
         &self,
         method: &'static str,

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -66,7 +66,7 @@ struct Wire {
     uri: Uri,
     /// The headers of every request, before there is a session.
     headers: HeaderMap,
-    era: Era,
+    protocol: Protocol,
     session: OnceLock<Session>,
     /// Where answers come from a server that has them on one stream.
     streamed: OnceLock<Streamed>,
@@ -96,13 +96,13 @@ impl Connection {
     /// Prepares what every request needs; the error is for people and holds no secret.
     pub(crate) fn new(
         spec: &HttpSpec,
-        era: Era,
+        protocol: Protocol,
         connector: Connector,
         board: &Arc<Board>,
     ) -> Result<Self, String> {
         let url = address::read_url(&spec.url)?;
         let mut headers = address::read_headers(&url, &spec.headers)?;
-        if era == Era::Stateless {
+        if protocol == Protocol::Stateless {
             let revision = HeaderValue::from_static(modern::REVISION.as_str());
             headers.insert(PROTOCOL_VERSION, revision);
         }
@@ -112,7 +112,7 @@ impl Connection {
                 pool: Pool::new(connector, url.clone()),
                 url,
                 headers,
-                era,
+                protocol,
                 session: OnceLock::new(),
                 streamed: OnceLock::new(),
                 inlet: IncomingMessages::new(board),
@@ -226,7 +226,7 @@ impl Drop for InFlight<'_> {
         }
         // Closing the connection is how a server without sessions hears of it. To one with
         // sessions it means nothing, so it is told.
-        if self.wire.era == Era::Stateless {
+        if self.wire.protocol == Protocol::Stateless {
             return;
         }
         self.wire.cancel(self.id);

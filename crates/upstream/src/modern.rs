@@ -12,10 +12,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::{Rejected, ToolPage};
 use mcpproxy_wire::{Json, Revision, RpcError};
 use serde_json::json;
@@ -31,7 +31,7 @@ use crate::pending::Answer;
 /// The revision that is spoken.
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
-/// The codes that only servers of this era answer with: wrong headers, a missing capability,
+/// The codes that only servers of the stateless protocol answer with: wrong headers, a missing capability,
 /// an unknown revision.
 const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 const UNSUPPORTED_REVISION: i64 = -32022;
@@ -49,7 +49,7 @@ pub(crate) struct Modern {
     params: RwLock<HashMap<Arc<str>, Arc<[ParamHeader]>>>,
 }
 
-/// What an answer to `server/discover` says of a server's era.
+/// What an answer to `server/discover` says of a server's protocol.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// It has no sessions; here is what it said of itself, if it did.
@@ -161,7 +161,7 @@ pub(crate) fn time_to_live(page: &Json) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
-/// What the answer to `server/discover` says of the server's era.
+/// What the answer to `server/discover` says of the server's protocol.
 pub(crate) fn judge(answer: &Answer) -> Verdict {
     match answer {
         Ok(result) => match read_discovery(result) {
@@ -223,7 +223,10 @@ fn names_sessions_only(error: &RpcError) -> bool {
         .flatten()
         .filter_map(|one| Revision::parse(one.as_str()?))
         .collect();
-    !revisions.is_empty() && revisions.iter().all(|one| one.era() == Era::Session)
+    !revisions.is_empty()
+        && revisions
+            .iter()
+            .all(|one| one.protocol() == Protocol::Session)
 }
 
 fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(own[format!("{prefix}clientInfo")]["version"], "1.2");
         assert_eq!(own[format!("{prefix}clientCapabilities")], json!({}));
         let capabilities = json!({ "tasks": {}, "sampling": {}, "elicitation": { "form": {} } });
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&capabilities);
         client.log_level = Some(LogLevel::Warning);
         let (client, _messages) = client.open();

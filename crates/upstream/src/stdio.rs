@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
 use mcpproxy_wire::{json, rpc};
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::process::ChildStdin;

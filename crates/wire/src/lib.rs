@@ -8,6 +8,7 @@
 //! This crate knows no policy and does no I/O. Start reading at [`rpc`], the envelope;
 //! then [`tool`] and [`result`], what travels in it.
 
+pub mod annotations;
 pub mod batch;
 pub mod capabilities;
 pub mod downgrade;
@@ -25,9 +26,10 @@ pub mod sse;
 pub mod stateless;
 pub mod tool;
 
+pub use annotations::ToolAnnotations;
 pub use capabilities::Capabilities;
 pub use json::Json;
 pub use result::CallResult;
-pub use revision::Revision;
+pub use revision::{Protocol, Revision};
 pub use rpc::{Message, RpcError};
 pub use tool::Tool;

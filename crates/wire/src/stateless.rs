@@ -14,7 +14,7 @@ use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
 use crate::result::without_member;
-use crate::revision::{Era, Revision};
+use crate::revision::{Protocol, Revision};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
 static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
@@ -176,7 +176,7 @@ fn with_members(object: &str, members: &str) -> String {
 fn offered() -> Vec<&'static str> {
     Revision::ALL
         .into_iter()
-        .filter(|revision| revision.era() == Era::Stateless)
+        .filter(|revision| revision.protocol() == Protocol::Stateless)
         .map(Revision::as_str)
         .collect()
 }
@@ -231,8 +231,9 @@ impl<'a> Params<'a> {
     /// Whether the request says all that it has to; the error is the one to answer with.
     pub fn introduce(&self) -> Result<Introduction, RpcError> {
         let revision = self.revision().ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let is_offered =
-            |revision: &str| Revision::parse(revision).map(Revision::era) == Some(Era::Stateless);
+        let is_offered = |revision: &str| {
+            Revision::parse(revision).map(Revision::protocol) == Some(Protocol::Stateless)
+        };
         if !is_offered(&revision) {
             return Err(unsupported_version(&revision));
         }

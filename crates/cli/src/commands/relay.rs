@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_server::in_flight::{Entered, InFlight};
-use mcpproxy_server::message::{self, LISTEN, era_of};
+use mcpproxy_server::message::{self, LISTEN, protocol_of};
 use mcpproxy_server::stdio::{Line, Lines, MOST_IN_FLIGHT};
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::on_one_line;
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_REQUEST, RpcError, error_response};
 use mcpproxy_wire::stateless::Params;
 use mcpproxy_wire::{Message, headers, sse};
@@ -141,9 +141,9 @@ impl Relay {
         match Message::parse(line) {
             Ok(Message::Request { id, method, params }) => {
                 let params = Params::read(params);
-                match era_of(&method, &params) {
-                    Some(Era::Session) => heard.kind = Kind::Initialize,
-                    Some(Era::Stateless) => heard.headers = repeated(&method, &params),
+                match protocol_of(&method, &params) {
+                    Some(Protocol::Session) => heard.kind = Kind::Initialize,
+                    Some(Protocol::Stateless) => heard.headers = repeated(&method, &params),
                     None => {}
                 }
                 if method == LISTEN {

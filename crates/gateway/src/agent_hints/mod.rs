@@ -17,11 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use mcpproxy_activity::Caller;
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::hints::AgentHints;
-use mcpproxy_policy::hints::vet;
-use mcpproxy_policy::{Operation, Permit, Warning};
+use mcpproxy_policy::agent_hints::vet;
+use mcpproxy_policy::{Caller, Operation, Permit, Warning};
 use mcpproxy_wire::CallResult;
 use serde_json::Value;
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_wire::Json;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::result::with_member;
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use super::messages::{
 pub struct ClientLink {
     /// Protocol that the client speaks. One without sessions takes a result that asks for input as
     /// it is; for the others the requests in it are made here.
-    pub protocol: Era,
+    pub protocol: Protocol,
     /// Equal for requests of one client, which may stand in for each other where a server does not
     /// say which one it means.
     pub key: Arc<str>,
@@ -70,7 +70,7 @@ struct OpenClientRequest<'a>(&'a ClientLink);
 
 impl ClientLink {
     /// Client that declares nothing.
-    pub fn new(protocol: Era, key: impl Into<Arc<str>>) -> Self {
+    pub fn new(protocol: Protocol, key: impl Into<Arc<str>>) -> Self {
         Self {
             protocol,
             key: key.into(),
@@ -228,7 +228,7 @@ mod tests {
     use crate::client::message_queue::WAITING_NOTIFICATIONS;
 
     fn client() -> (Arc<ClientLink>, ClientMessages) {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&json!({ "sampling": {} }));
         client.open()
     }

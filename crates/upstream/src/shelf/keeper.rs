@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::item::{Item, ItemPage, Kind};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::METHOD_NOT_FOUND;
 use serde_json::json;
 use tokio::task::AbortHandle;
@@ -144,9 +144,9 @@ async fn keep_subscriptions(shared: &Shared, connection: &Arc<Connection>, has: 
     if !has.has_subscriptions {
         return;
     }
-    match connection.era() {
-        Era::Session => keep_in_session(shared, connection).await,
-        Era::Stateless => streams::keep(&shared.board, connection).await,
+    match connection.protocol() {
+        Protocol::Session => keep_in_session(shared, connection).await,
+        Protocol::Stateless => streams::keep(&shared.board, connection).await,
     }
 }
 
