@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_wire::Revision;
-use mcpproxy_wire::headers::{decode_value, encode_value};
+use mcpproxy_wire::header::{decode_value, encode_value};
 use mcpproxy_wire::Protocol;
 
 fuzz_target!(|bytes: &[u8]| {

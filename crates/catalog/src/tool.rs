@@ -4,13 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use mcpproxy_policy::{Effect, Operation};
 use mcpproxy_redact::SecretFields;
+use mcpproxy_wire::meta::CONTRACT_DEFINITION;
 use mcpproxy_wire::{Json, Tool, ToolAnnotations};
 
 use crate::arguments::ArgumentSchema;
 use crate::operator::Operator;
-
-/// Where a tool that keeps the tool contract carries its definition, in its `_meta`.
-const CONTRACT_DEFINITION: &str = "dev.mcpproxy/definition";
 
 /// A tool of a server, with what the operator settles about it.
 #[derive(Debug)]

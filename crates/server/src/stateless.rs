@@ -17,7 +17,7 @@ use mcpproxy_wire::rpc::{Id, KeptId, METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::{
     HEADER_MISMATCH, Introduction, Params, told_on_stream, unsupported_version,
 };
-use mcpproxy_wire::{Revision, headers, sse};
+use mcpproxy_wire::{Revision, header, sse};
 
 use crate::App;
 use crate::access::Standing;
@@ -228,7 +228,7 @@ fn check_name(asked: &Asked<'_>) -> Result<(), RpcError> {
         return Ok(());
     };
     let named = single(asked.headers, &NAME)?.ok_or_else(|| mismatch(&NAME, "is missing"))?;
-    match headers::decode_value(named) {
+    match header::decode_value(named) {
         Some(named) if named == told => Ok(()),
         Some(_) => Err(mismatch(&NAME, "is not what the message names")),
         None => Err(mismatch(&NAME, "is not valid Base64 of a text")),

@@ -5,9 +5,11 @@ mod errand;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use mcpproxy_wire::Method;
 use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::{Capabilities, Changes};
 use mcpproxy_wire::initialize::{self, ServerHello};
+use mcpproxy_wire::method;
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Revision};
 use tokio::task::AbortHandle;
@@ -177,12 +179,11 @@ impl Connection {
         let (hello, revision, announces) = match &*self.link {
             Link::Stdio(stdio) => {
                 let params = params();
-                let initialize = OutgoingRequest::own("initialize", &params, deadline);
+                let initialize =
+                    OutgoingRequest::own(Method::Initialize.as_str(), &params, deadline);
                 let answer = stdio.request(initialize).await?;
                 let (hello, revision) = read_hello(&answer)?;
-                stdio
-                    .notify("notifications/initialized", "{}", deadline)
-                    .await?;
+                stdio.notify(method::INITIALIZED, "{}", deadline).await?;
                 let announces = hello.announces_tool_changes;
                 (hello, revision, announces)
             }
@@ -217,7 +218,8 @@ impl Connection {
 
     /// Asks in the way without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Answer {
-        self.request("server/discover", "{}", deadline).await
+        self.request(Method::ServerDiscover.as_str(), "{}", deadline)
+            .await
     }
 
     /// Keeps hearing of changes of these lists until the connection is stopped.
@@ -236,7 +238,9 @@ impl Connection {
                 time_to_live: None,
             });
         }
-        let answer = self.request("tools/list", params, deadline).await?;
+        let answer = self
+            .request(Method::ToolsList.as_str(), params, deadline)
+            .await?;
         let mut page = Page {
             tools: ToolPage::parse(&answer).map_err(CallError::malformed)?,
             time_to_live: None,
@@ -268,7 +272,7 @@ impl Connection {
         params.push_str(arguments);
         params.push('}');
         let errand = Errand {
-            method: "tools/call",
+            method: Method::ToolsCall.as_str(),
             params: &params,
             name: tool,
             arguments,

@@ -23,6 +23,8 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::Protocol;
+use mcpproxy_wire::header as wire_header;
+use mcpproxy_wire::method;
 use mcpproxy_wire::rpc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -48,8 +50,8 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most messages on their way that nobody waits for; further ones are dropped.
 const ASIDE_LIMIT: usize = 16;
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION_ID: HeaderName = HeaderName::from_static(wire_header::SESSION_ID);
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(wire_header::PROTOCOL_VERSION);
 
 /// A session with a server.
 pub(crate) struct Connection {
@@ -270,7 +272,7 @@ impl Wire {
     /// Tells a server with sessions that nobody waits for an answer any more.
     fn cancel(self: &Arc<Self>, id: u64) {
         let params = format!(r#"{{"requestId":{id},"reason":"no longer awaited"}}"#);
-        self.send_aside(rpc::notification("notifications/cancelled", &params));
+        self.send_aside(rpc::notification(method::CANCELLED, &params));
     }
 
     /// Sends a message nobody waits for, unless too many are on their way.

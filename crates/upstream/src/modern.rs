@@ -12,9 +12,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use mcpproxy_wire::Method;
 use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::meta;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::tool::{Rejected, ToolPage};
 use mcpproxy_wire::{Json, Revision, RpcError};
@@ -35,10 +37,6 @@ pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 /// an unknown revision.
 const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 const UNSUPPORTED_REVISION: i64 = -32022;
-
-const CLIENT_CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities""#;
-const LOG_LEVEL: &str = r#""io.modelcontextprotocol/logLevel""#;
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// What travels with every request of a connection.
 #[derive(Debug)]
@@ -63,8 +61,8 @@ pub(crate) enum Verdict {
 impl Modern {
     pub(crate) fn new(version: &str) -> Self {
         let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION.as_str(),
-            "io.modelcontextprotocol/clientInfo": { "name": "mcpproxy", "version": version },
+            meta::PROTOCOL_VERSION: REVISION.as_str(),
+            meta::CLIENT_INFO: { "name": "mcpproxy", "version": version },
         });
         let meta = meta.to_string();
         Self {
@@ -76,7 +74,7 @@ impl Modern {
     /// The members of the `_meta` of a request. What a server may ask, and which log messages it
     /// may send, is what the client behind the request declared.
     pub(crate) fn meta(&self, client: Option<&ClientLink>) -> String {
-        let mut meta = [&self.meta, ",", CLIENT_CAPABILITIES, ":{"].concat();
+        let mut meta = [&self.meta, ",\"", meta::CLIENT_CAPABILITIES, "\":{"].concat();
         let Some(client) = client else {
             meta.push('}');
             return meta;
@@ -96,7 +94,7 @@ impl Modern {
         }
         meta.push('}');
         if let Some(level) = client.log_level {
-            meta.push_str(&[",", LOG_LEVEL, ":\"", level.as_str(), "\""].concat());
+            meta.push_str(&[",\"", meta::LOG_LEVEL, "\":\"", level.as_str(), "\""].concat());
         }
         meta
     }
@@ -108,7 +106,7 @@ impl Modern {
         tool: Option<&str>,
         arguments: &str,
     ) -> HeaderMap {
-        let called = tool.filter(|_| method == "tools/call");
+        let called = tool.filter(|_| method == Method::ToolsCall.as_str());
         let params = called.and_then(|tool| {
             let all = self.params.read().unwrap_or_else(PoisonError::into_inner);
             all.get(tool).cloned()
@@ -199,7 +197,7 @@ pub(crate) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
         let tools = capabilities.given("tools")?;
         Some(serde_json::from_str::<Fields<'_>>(tools.get()).unwrap_or_default())
     });
-    let info = object(&fields, "_meta").and_then(|meta| meta.given(SERVER_INFO));
+    let info = object(&fields, meta::META).and_then(|meta| meta.given(meta::SERVER_INFO));
     Ok(Greeting {
         server_info: info
             .or_else(|| fields.given("serverInfo"))

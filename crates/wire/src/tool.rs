@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::annotations::ToolAnnotations;
 use crate::json::{Fields, Json};
+use crate::meta::META;
 
 /// The longest name a tool may have; the protocol recommends 128.
 const NAME_LIMIT: usize = 256;
@@ -121,7 +122,7 @@ impl Tool {
             input_schema,
             annotations,
             raw_annotations,
-            meta: fields.given("_meta").map(|value| raw.part(value)),
+            meta: fields.given(META).map(|value| raw.part(value)),
             raw: raw.clone(),
         })
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use mcpproxy_wire::Json;
 use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::meta;
+use mcpproxy_wire::method;
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::Serialize;
@@ -115,8 +117,8 @@ impl ClientLink {
         let Some(token) = &self.progress_token else {
             return;
         };
-        let params = with_member(params, "progressToken", token);
-        self.notify("notifications/progress", params);
+        let params = with_member(params, meta::PROGRESS_TOKEN, token);
+        self.notify(method::PROGRESS, params);
     }
 
     /// Passes a log message on, if it is severe enough for the client.
@@ -129,7 +131,7 @@ impl ClientLink {
             _ => false,
         };
         if is_wanted {
-            self.notify("notifications/message", params.clone());
+            self.notify(method::LOG_MESSAGE, params.clone());
         }
     }
 

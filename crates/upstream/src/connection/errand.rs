@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use mcpproxy_wire::Method;
 use mcpproxy_wire::Protocol;
 use tokio::time::Instant;
 
@@ -90,7 +91,9 @@ impl Connection {
         if is_lower(&mut logging.lock().unwrap_or_else(PoisonError::into_inner)) {
             let params = format!(r#"{{"level":"{}"}}"#, wanted.as_str());
             // A server that refuses sends what it sends.
-            let _ = self.request("logging/setLevel", &params, deadline).await;
+            let _ = self
+                .request(Method::LoggingSetLevel.as_str(), &params, deadline)
+                .await;
         }
     }
 }

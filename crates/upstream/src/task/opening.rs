@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_wire::Method;
 use mcpproxy_wire::Protocol;
 use tokio::time::Instant;
 
@@ -101,7 +102,9 @@ async fn open_asking(task: &mut Task) -> Result<Arc<Connection>, Problem> {
             }
         }
         Outcome::Elsewhere(protocol) => protocol,
-        Outcome::Unreachable(error) => return Err(Problem::of("server/discover", &error)),
+        Outcome::Unreachable(error) => {
+            return Err(Problem::of(Method::ServerDiscover.as_str(), &error));
+        }
     };
     task.abandon(Duration::ZERO).await;
     open_in(task, protocol).await
@@ -131,7 +134,7 @@ async fn welcome(
         time_to_live = task
             .list(&connection, deadline)
             .await
-            .map_err(|error| Problem::of("tools/list", &error))?;
+            .map_err(|error| Problem::of(Method::ToolsList.as_str(), &error))?;
     } else {
         task.report(listing::Listing::default());
     }
@@ -146,8 +149,8 @@ async fn welcome(
 
 fn greeting_of(protocol: Protocol) -> &'static str {
     match protocol {
-        Protocol::Session => "initialize",
-        Protocol::Stateless => "server/discover",
+        Protocol::Session => Method::Initialize.as_str(),
+        Protocol::Stateless => Method::ServerDiscover.as_str(),
     }
 }
 
