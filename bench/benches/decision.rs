@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
-use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 /// Enough batches that their median is steady.
@@ -27,8 +26,8 @@ struct Case {
     variant: Operation,
     declared: Declared,
     mode: Mode,
-    annotations: ToolAnnotations,
-    operator: ToolAnnotations,
+    hints: Hints,
+    operator: Hints,
     tool: Arc<str>,
     description: String,
     allowed: bool,
@@ -55,14 +54,14 @@ fn main() -> io::Result<()> {
 }
 
 fn cases() -> Vec<Case> {
-    let read_only = ToolAnnotations {
+    let read_only = Hints {
         read_only: Some(true),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
-    let destructive = ToolAnnotations {
+    let destructive = Hints {
         read_only: Some(false),
         destructive: Some(true),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
     let long: String = "Answers with rows of the table. "
         .chars()
@@ -101,21 +100,21 @@ fn cases() -> Vec<Case> {
             ..case(
                 "read warned about: no annotations, risky name",
                 Operation::Read,
-                ToolAnnotations::default(),
+                Hints::default(),
             )
         },
     ]
 }
 
 /// A two-key call with a nested declaration that fits its variant.
-fn case(name: &'static str, variant: Operation, annotations: ToolAnnotations) -> Case {
+fn case(name: &'static str, variant: Operation, hints: Hints) -> Case {
     Case {
         name,
         variant,
         declared: nested(json!({"operation_type": variant.as_str()})),
         mode: Mode::TwoKey,
-        annotations,
-        operator: ToolAnnotations::default(),
+        hints,
+        operator: Hints::default(),
         tool: Arc::from("query_rows"),
         description: "Answers with rows of the table.".to_owned(),
         allowed: true,
@@ -143,7 +142,7 @@ fn once(case: &Case, server: &Arc<str>) -> bool {
         server,
         tool: &case.tool,
         description: &case.description,
-        annotations: case.annotations.overridden_by(case.operator),
+        hints: case.hints.overridden_by(case.operator),
     };
     let decision = black_box(decide(&intent, &subject, rules));
     matches!(decision, Decision::Allow(..))

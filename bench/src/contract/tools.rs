@@ -58,10 +58,10 @@ macro_rules! query {
                 }
             }
 
-            async fn call(&self, params: &Numbers, _: &ToolContext) -> Result<Answer<Sum>, ToolError> {
+            async fn call(&self, params: &Numbers, _: &ToolContext) -> Result<ToolOutput<Sum>, ToolError> {
                 let sum = params.first + params.second;
                 let evidence = Evidence::new(SourceQuality::High, completeness(2, 2));
-                Ok(Answer::new(Sum { sum }, found(&evidence, "the sum")))
+                Ok(ToolOutput::new(Sum { sum }, found(&evidence, "the sum")))
             }
         }
     };

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{CallRequest, Failure, Gateway, GatewayOptions, LogRole, ServersToStart};
+use mcpproxy_gateway::{
+    CallRequest, Caller, Failure, Gateway, GatewayOptions, LogRole, ServersToStart,
+};
 use mcpproxy_policy::Operation;
-use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -66,7 +67,7 @@ impl Backend {
                     session_id: None,
                     trace_id: None,
                     // The person at the terminal owns this gateway.
-                    rights: Rights::Administer,
+                    is_administrator: true,
                 });
                 let request = CallRequest::parse(variant, &request.to_string());
                 let outcome = match request {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::hints::AgentHints;
+use crate::agent_hints::AgentHints;
 
 /// The most results that are kept, and the most bytes of data in them: enough for the questions
 /// an agent repeats, too little to trouble the machine.
@@ -21,17 +21,17 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// A result larger than this would push out too many others.
 const LARGEST_RESULT: usize = 1024 * 1024;
 
-/// Kept results.
+/// CachedResults results.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedResults>,
     /// Counts mutations; results of an earlier count are not given out.
     epoch: AtomicU64,
 }
 
 /// Which result: the tool, who asked, and for what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct CacheKey {
     pub(crate) tool: usize,
     pub(crate) caller: String,
     pub(crate) params: String,
@@ -46,16 +46,16 @@ pub(crate) struct Epoch(u64);
 pub(crate) struct Outdating<'a>(&'a Cache);
 
 #[derive(Debug, Default)]
-struct Kept {
-    results: HashMap<Key, Result>,
+struct CachedResults {
+    results: HashMap<CacheKey, CachedResult>,
     /// In the order they were kept; the oldest goes first.
-    order: VecDeque<(Key, u64)>,
+    order: VecDeque<(CacheKey, u64)>,
     bytes: usize,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Result {
+struct CachedResult {
     data: Value,
     hints: AgentHints,
     until: Instant,
@@ -78,7 +78,7 @@ impl Cache {
     }
 
     /// The kept result, if it is still good.
-    pub(crate) fn get(&self, key: &Key, now: Instant) -> Option<(Value, AgentHints)> {
+    pub(crate) fn get(&self, key: &CacheKey, now: Instant) -> Option<(Value, AgentHints)> {
         let epoch = self.epoch();
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let result = kept.results.get(key)?;
@@ -89,7 +89,7 @@ impl Cache {
     /// Keeps a result that was begun in `epoch` for a while.
     pub(crate) fn put(
         &self,
-        key: Key,
+        key: CacheKey,
         epoch: Epoch,
         (data, hints): (&Value, &AgentHints),
         (now, ttl): (Instant, Duration),
@@ -98,7 +98,7 @@ impl Cache {
         if bytes > LARGEST_RESULT || epoch != self.epoch() {
             return;
         }
-        let result = Result {
+        let result = CachedResult {
             data: data.clone(),
             hints: hints.clone(),
             until: now + ttl,
@@ -120,10 +120,10 @@ impl Drop for Outdating<'_> {
     }
 }
 
-// === impl Kept ===
+// === impl CachedResults ===
 
-impl Kept {
-    fn insert(&mut self, key: Key, mut result: Result) {
+impl CachedResults {
+    fn insert(&mut self, key: CacheKey, mut result: CachedResult) {
         result.number = self.next;
         self.next += 1;
         self.bytes += result.bytes;

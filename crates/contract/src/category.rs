@@ -16,7 +16,7 @@ pub trait Category: sealed::Sealed + Send + Sync + 'static {
     /// The category's name.
     const NAME: CategoryName;
     /// What a call does to the world.
-    const EFFECT: Effect;
+    const EFFECT: CategoryEffect;
 }
 
 /// Looks something up. Changes nothing, whoever asks and however often.
@@ -69,7 +69,7 @@ pub enum CategoryName {
 
 /// What a call does to the world. This is what becomes the MCP annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Effect {
+pub enum CategoryEffect {
     /// Nothing is changed.
     Reads,
     /// Something is added or altered.
@@ -104,31 +104,31 @@ mod sealed {
 impl Category for Query {
     type Cache = Option<Ttl>;
     const NAME: CategoryName = CategoryName::Query;
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: CategoryEffect = CategoryEffect::Reads;
 }
 
 impl Category for Mutation<Writes> {
     type Cache = Uncached;
     const NAME: CategoryName = CategoryName::Mutation;
-    const EFFECT: Effect = Effect::Writes;
+    const EFFECT: CategoryEffect = CategoryEffect::Writes;
 }
 
 impl Category for Mutation<Destroys> {
     type Cache = Uncached;
     const NAME: CategoryName = CategoryName::Mutation;
-    const EFFECT: Effect = Effect::Destroys;
+    const EFFECT: CategoryEffect = CategoryEffect::Destroys;
 }
 
 impl Category for Analysis {
     type Cache = Option<Ttl>;
     const NAME: CategoryName = CategoryName::Analysis;
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: CategoryEffect = CategoryEffect::Reads;
 }
 
 impl Category for Generation {
     type Cache = Option<Ttl>;
     const NAME: CategoryName = CategoryName::Generation;
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: CategoryEffect = CategoryEffect::Reads;
 }
 
 impl From<Uncached> for Option<Ttl> {
@@ -167,9 +167,9 @@ impl Ttl {
     }
 }
 
-// === impl Effect ===
+// === impl CategoryEffect ===
 
-impl Effect {
+impl CategoryEffect {
     /// Whether nothing is changed.
     pub fn is_read(self) -> bool {
         self == Self::Reads

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Category, CategoryName, Effect, ResponseTime, Tool};
+use crate::{Category, CategoryEffect, CategoryName, ResponseTime, Tool};
 
 /// Everything that is published about a tool. A struct literal, so that no field can be forgotten.
 pub struct Definition<T: Tool> {
@@ -131,7 +131,7 @@ pub struct PublishedDefinition {
     pub deprecated: Option<Deprecation>,
     /// What a call does to the world; published as MCP annotations.
     #[serde(skip)]
-    pub effect: Effect,
+    pub effect: CategoryEffect,
 }
 
 // === impl Definition ===

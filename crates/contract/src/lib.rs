@@ -7,27 +7,27 @@
 //!
 //! Start reading at [`tool`], then [`pipeline`]. This crate knows nothing of the gateway.
 
-mod answer;
+pub mod agent_hints;
 mod cache;
 mod category;
 #[cfg(feature = "check")]
 pub mod check;
 mod context;
 mod definition;
-mod erased;
+pub mod definition_builder;
+mod dyn_tool;
 mod error;
-pub mod hints;
 mod limits;
 #[cfg(feature = "rmcp")]
 pub mod mcp;
 pub mod metrics;
 mod observe;
+mod output;
 mod params;
 pub mod pipeline;
 mod redact;
 mod registry;
 pub mod schemas;
-pub mod sketch;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tool;
@@ -35,21 +35,21 @@ mod validate;
 mod violation;
 pub mod wire;
 
-pub use answer::{Answer, Outcome, ResultMetadata, ToolResult};
 pub use category::{
-    Analysis, Category, CategoryName, Destroys, Effect, Generation, Mutation, Query, ResponseTime,
-    Ttl, Uncached, Writes,
+    Analysis, Category, CategoryEffect, CategoryName, Destroys, Generation, Mutation, Query,
+    ResponseTime, Ttl, Uncached, Writes,
 };
 pub use context::{Grants, ToolContext};
 pub use definition::{
     Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
 };
-pub use erased::Registered;
+pub use dyn_tool::Registered;
 pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
+pub use output::{ResultMetadata, ResultOutcome, ToolOutput, ToolResult};
 pub use pipeline::Service;
 pub use registry::Registry;
 pub use tool::{Data, Params, Tool};
-pub use violation::{Rule, Violation, Violations};
+pub use violation::{ContractViolation, ContractViolations, Rule};
 
 /// Everything a tool needs, in one line.
 pub mod prelude {
@@ -58,14 +58,14 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::json;
 
+    pub use crate::agent_hints::generators::{changed, created, deleted, found, listed};
+    pub use crate::agent_hints::*;
     pub use crate::branded_id;
-    pub use crate::hints::generators::{changed, created, deleted, found, listed};
-    pub use crate::hints::*;
     pub use crate::schemas::*;
     pub use crate::{
-        Analysis, Answer, Data, Definition, Deprecation, Description, Destroys, Example,
-        Generation, Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext,
-        ToolError, Ttl, Uncached, Version, Writes,
+        Analysis, Data, Definition, Deprecation, Description, Destroys, Example, Generation,
+        Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext, ToolError,
+        ToolOutput, Ttl, Uncached, Version, Writes,
     };
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tracing::Span;
 
-use crate::erased::Registered;
+use crate::dyn_tool::Registered;
 use crate::{ErrorCategory, ToolContext, ToolError, redact};
 
 /// The span of one call; its fields are on every line that is logged inside.

@@ -10,15 +10,18 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
-use crate::answer::{Outcome, ResultMetadata, ToolResult};
-use crate::cache::{Cache, Key};
-use crate::erased::{Parsed, Registered};
-use crate::hints::{AgentHints, HintWarning, Severity, WarningType, generators};
+use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType, generators};
+use crate::cache::{Cache, CacheKey};
+use crate::dyn_tool::{Parsed, Registered};
 use crate::limits::Limits;
 use crate::metrics::{Finished, Metrics};
+use crate::output::{ResultMetadata, ResultOutcome, ToolResult};
 use crate::params::nearest;
 use crate::registry::Registry;
-use crate::{CategoryName, Effect, Tool, ToolContext, ToolError, Version, Violations, observe};
+use crate::{
+    CategoryEffect, CategoryName, ContractViolations, Tool, ToolContext, ToolError, Version,
+    observe,
+};
 
 /// How long to wait before the one repetition, so that what was away has a moment to come back.
 const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
@@ -42,7 +45,7 @@ struct Answered {
 impl Service {
     /// A service of one tool, under the name and version of that tool; several tools make a
     /// [`Registry`]. Tells everything that is wrong with the tool.
-    pub fn of<T: Tool>(tool: T) -> Result<Self, Violations> {
+    pub fn of<T: Tool>(tool: T) -> Result<Self, ContractViolations> {
         Registry::new(T::NAME, T::definition().version)
             .with(tool)
             .into_service()
@@ -207,10 +210,10 @@ impl Service {
     ) -> ToolResult {
         let cached = attempt.as_ref().is_ok_and(|answered| answered.cached);
         let (outcome, mut hints) = match attempt {
-            Ok(answered) => (Outcome::Data(answered.data), answered.hints),
+            Ok(answered) => (ResultOutcome::Data(answered.data), answered.hints),
             Err(error) => {
                 let hints = self.hints_of(&error);
-                (Outcome::Error(error.publish()), hints)
+                (ResultOutcome::Error(error.publish()), hints)
             }
         };
         let timestamp = Timestamp::now();
@@ -291,9 +294,9 @@ fn cache_key(
     tool: &Registered,
     context: &ToolContext,
     params: &Parsed,
-) -> Option<Key> {
+) -> Option<CacheKey> {
     let is_kept = tool.definition.cacheable && tool.definition.effect.is_read();
-    is_kept.then(|| Key {
+    is_kept.then(|| CacheKey {
         tool: index,
         caller: context.caller(),
         params: params.canonical.clone(),
@@ -321,8 +324,8 @@ async fn run(
     timeout_at(deadline, repeated).await.unwrap_or_else(|_| {
         let (name, idempotent) = (&tool.definition.name, tool.definition.idempotent);
         Err(match tool.definition.effect {
-            Effect::Reads => ToolError::timeout(name, allowed),
-            Effect::Writes | Effect::Destroys => {
+            CategoryEffect::Reads => ToolError::timeout(name, allowed),
+            CategoryEffect::Writes | CategoryEffect::Destroys => {
                 ToolError::outcome_unknown(name, allowed, idempotent)
             }
         })

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::erased::Registered;
-use crate::hints::Directory;
-use crate::violation::{Findings, Rule, Violation, Violations};
+use crate::agent_hints::ActionDirectory;
+use crate::dyn_tool::Registered;
+use crate::violation::{ContractViolation, ContractViolations, Findings, Rule};
 use crate::{CategoryName, Service, Tool, Version, validate};
 
 /// Tools by name, in the order they were registered.
@@ -19,7 +19,7 @@ pub struct Registry {
     pub(crate) tools: Vec<Registered>,
     pub(crate) by_name: HashMap<String, usize>,
     /// What is wrong with tools that were not taken; told when the service is made.
-    refused: Vec<Violation>,
+    refused: Vec<ContractViolation>,
 }
 
 impl Registry {
@@ -45,17 +45,17 @@ impl Registry {
     }
 
     /// Takes a tool, or tells everything that is wrong with it.
-    pub fn register<T: Tool>(&mut self, tool: T) -> Result<(), Violations> {
+    pub fn register<T: Tool>(&mut self, tool: T) -> Result<(), ContractViolations> {
         let registered = prepare(tool);
-        Violations::none_or(self.violations::<T>(&registered))?;
+        ContractViolations::none_or(self.violations::<T>(&registered))?;
         self.by_name.insert(T::NAME.to_owned(), self.tools.len());
         self.tools.push(registered);
         Ok(())
     }
 
     /// Tells everything that is wrong with a tool, without taking it.
-    pub fn validate<T: Tool>(&self, tool: T) -> Result<(), Violations> {
-        Violations::none_or(self.violations::<T>(&prepare(tool)))
+    pub fn validate<T: Tool>(&self, tool: T) -> Result<(), ContractViolations> {
+        ContractViolations::none_or(self.violations::<T>(&prepare(tool)))
     }
 
     /// A tool by its name.
@@ -84,21 +84,21 @@ impl Registry {
 
     /// The service that answers calls to these tools. Every tool that is to be replaced must have
     /// its replacement here.
-    pub fn into_service(self) -> Result<Service, Violations> {
+    pub fn into_service(self) -> Result<Service, ContractViolations> {
         let missing = self.tools.iter().filter_map(|tool| {
             let replacement = tool.definition.deprecated?.replacement();
-            (!self.by_name.contains_key(replacement)).then(|| Violation {
+            (!self.by_name.contains_key(replacement)).then(|| ContractViolation {
                 tool: tool.definition.name.clone(),
                 rule: Rule::DeprecationReplacement,
                 message: format!("the replacement '{replacement}' is not registered"),
             })
         });
         let found = self.refused.iter().cloned().chain(missing).collect();
-        Violations::none_or(found)?;
+        ContractViolations::none_or(found)?;
         Ok(Service::new(self))
     }
 
-    fn violations<T: Tool>(&self, registered: &Registered) -> Vec<Violation> {
+    fn violations<T: Tool>(&self, registered: &Registered) -> Vec<ContractViolation> {
         let mut findings = Findings::about(T::NAME);
         findings.expect(
             !self.by_name.contains_key(T::NAME),
@@ -124,7 +124,7 @@ impl Registry {
     }
 }
 
-impl Directory for Registry {
+impl ActionDirectory for Registry {
     fn knows(&self, action: &str) -> bool {
         self.by_name.contains_key(action)
     }

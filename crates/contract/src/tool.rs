@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Answer, Category, Definition, ToolContext, ToolError};
+use crate::{Category, Definition, ToolContext, ToolError, ToolOutput};
 
 /// A tool. Its types give both the schema that is published and the checks that are enforced.
 ///
@@ -28,7 +28,7 @@ pub trait Tool: Send + Sync + Sized + 'static {
         &self,
         params: &Self::Params,
         context: &ToolContext,
-    ) -> impl Future<Output = Result<Answer<Self::Output>, ToolError>> + Send;
+    ) -> impl Future<Output = Result<ToolOutput<Self::Output>, ToolError>> + Send;
 }
 
 /// Parameters: a struct with a schema (schemars) and rules (garde) in one place.

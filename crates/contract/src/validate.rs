@@ -6,7 +6,7 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use crate::violation::{Findings, Rule, Violation};
+use crate::violation::{ContractViolation, Findings, Rule};
 
 /// The shortest description that can say what, when and what comes back.
 const SHORTEST_DESCRIPTION: usize = 50;
@@ -15,7 +15,7 @@ const SHORTEST_DESCRIPTION: usize = 50;
 const DAYS_OF_NOTICE: i32 = 90;
 
 /// Everything that is wrong with a definition and its schema of parameters.
-pub(crate) fn definition(definition: &Value, input_schema: &Value) -> Vec<Violation> {
+pub(crate) fn definition(definition: &Value, input_schema: &Value) -> Vec<ContractViolation> {
     let name = definition["name"].as_str().unwrap_or_default();
     let mut findings = Findings::about(name);
     identity(definition, name, &mut findings);

@@ -89,7 +89,7 @@ pub enum Rule {
 
 /// One rule that a tool breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Violation {
+pub struct ContractViolation {
     /// The tool.
     pub tool: String,
     /// The rule.
@@ -100,20 +100,20 @@ pub struct Violation {
 
 /// Everything that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violations(Vec<Violation>);
+pub struct ContractViolations(Vec<ContractViolation>);
 
 /// Collects what is wrong with one tool.
 #[derive(Debug)]
 pub(crate) struct Findings<'a> {
     tool: &'a str,
-    found: Vec<Violation>,
+    found: Vec<ContractViolation>,
 }
 
-// === impl Violations ===
+// === impl ContractViolations ===
 
-impl Violations {
+impl ContractViolations {
     /// Nothing wrong, or everything that is.
-    pub(crate) fn none_or(found: Vec<Violation>) -> Result<(), Self> {
+    pub(crate) fn none_or(found: Vec<ContractViolation>) -> Result<(), Self> {
         if found.is_empty() {
             Ok(())
         } else {
@@ -122,12 +122,12 @@ impl Violations {
     }
 
     /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
+    pub fn iter(&self) -> impl Iterator<Item = &ContractViolation> {
         self.0.iter()
     }
 }
 
-impl fmt::Display for Violations {
+impl fmt::Display for ContractViolations {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -141,7 +141,7 @@ impl fmt::Display for Violations {
     }
 }
 
-impl std::error::Error for Violations {}
+impl std::error::Error for ContractViolations {}
 
 // === impl Findings ===
 
@@ -154,7 +154,7 @@ impl<'a> Findings<'a> {
     }
 
     pub(crate) fn add(&mut self, rule: Rule, message: impl Into<String>) {
-        self.found.push(Violation {
+        self.found.push(ContractViolation {
             tool: self.tool.to_owned(),
             rule,
             message: message.into(),
@@ -168,7 +168,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    pub(crate) fn into_found(self) -> Vec<Violation> {
+    pub(crate) fn into_found(self) -> Vec<ContractViolation> {
         self.found
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::erased::Registered;
-use crate::{Effect, Outcome, ToolResult, hints};
+use crate::dyn_tool::Registered;
+use crate::{CategoryEffect, ResultOutcome, ToolResult, agent_hints};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
 pub const DEFINITION_KEY: &str = "dev.mcpproxy/definition";
@@ -36,12 +36,12 @@ pub fn call_result(result: &ToolResult) -> Value {
 
 /// What a tool does to the world, as MCP says it. A repetition is only of interest where
 /// something is changed.
-fn annotations(effect: Effect, idempotent: bool) -> Value {
+fn annotations(effect: CategoryEffect, idempotent: bool) -> Value {
     match effect {
-        Effect::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
-        Effect::Writes | Effect::Destroys => json!({
+        CategoryEffect::Reads => json!({ "readOnlyHint": true, "openWorldHint": false }),
+        CategoryEffect::Writes | CategoryEffect::Destroys => json!({
             "readOnlyHint": false,
-            "destructiveHint": effect == Effect::Destroys,
+            "destructiveHint": effect == CategoryEffect::Destroys,
             "idempotentHint": idempotent,
             "openWorldHint": false,
         }),
@@ -49,7 +49,7 @@ fn annotations(effect: Effect, idempotent: bool) -> Value {
 }
 
 /// The schema of a whole result: data or error. What hints look like is published once, by
-/// [`hints::schema`]; repeating it for every tool would cost each agent some thousand tokens.
+/// [`agent_hints::schema`]; repeating it for every tool would cost each agent some thousand tokens.
 fn output_schema(data_schema: &Value) -> Value {
     let mut data = data_schema.clone();
     // A recursive type refers to definitions at the root of the schema.
@@ -69,7 +69,7 @@ fn output_schema(data_schema: &Value) -> Value {
                 },
                 "required": ["code", "message", "category", "retryable"],
             },
-            "agentHints": { "type": "object", "required": hints::REQUIRED_KEYS },
+            "agentHints": { "type": "object", "required": agent_hints::REQUIRED_KEYS },
             "metadata": {
                 "type": "object",
                 "required": ["toolVersion", "timestamp", "executionTime", "serviceVersion"],
@@ -87,8 +87,8 @@ fn output_schema(data_schema: &Value) -> Value {
 /// Data and next steps in one text, for clients that show the model nothing else.
 fn text(result: &ToolResult) -> String {
     let mut text = match result.outcome() {
-        Outcome::Data(data) => data.to_string(),
-        Outcome::Error(error) => format!("{}: {}", error.code, error.message),
+        ResultOutcome::Data(data) => data.to_string(),
+        ResultOutcome::Error(error) => format!("{}: {}", error.code, error.message),
     };
     let hints = serde_json::to_value(result.hints()).unwrap_or_default();
     let suggestions = hints["suggestedNextActions"].as_array();

@@ -206,7 +206,7 @@ mod limited {
             &self,
             params: &CardParams,
             context: &ToolContext,
-        ) -> Result<Answer<Card>, ToolError> {
+        ) -> Result<ToolOutput<Card>, ToolError> {
             self.0.call(params, context).await
         }
     }
@@ -295,7 +295,11 @@ mod old {
                 ..definition(None, true)
             }
         }
-        async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+        async fn call(
+            &self,
+            _: &CardParams,
+            _: &ToolContext,
+        ) -> Result<ToolOutput<Card>, ToolError> {
             Ok(answer(1))
         }
     }
@@ -363,13 +367,13 @@ impl Tool for Astray {
     fn definition() -> Definition<Self> {
         definition(None, true)
     }
-    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
         let hints = found(&evidence, "the card")
             .suggest(Suggestion::to::<GetCard>())
             .suggest(Suggestion::to::<Self>());
         let front = "x".to_owned();
-        Ok(Answer::new(Card { front, run: 1 }, hints))
+        Ok(ToolOutput::new(Card { front, run: 1 }, hints))
     }
 }
 

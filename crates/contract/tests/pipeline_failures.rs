@@ -61,7 +61,7 @@ macro_rules! endless {
                 &self,
                 _: &CardParams,
                 _: &ToolContext,
-            ) -> Result<Answer<Card>, ToolError> {
+            ) -> Result<ToolOutput<Card>, ToolError> {
                 std::future::pending().await
             }
         }
@@ -152,7 +152,7 @@ mod panicking_rule {
             definition.examples[0].params = json!({ "text": "fine" });
             definition
         }
-        async fn call(&self, _: &Text, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+        async fn call(&self, _: &Text, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
             Ok(answer(1))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcpproxy_contract::{PublishedDefinition, hints};
+use mcpproxy_contract::{PublishedDefinition, agent_hints};
 use serde_json::Value;
 
 /// Compares a file with what the code says, or writes it anew.
@@ -23,7 +23,7 @@ fn check(name: &str, schema: &Value) {
 
 #[test]
 fn the_schema_of_hints_is_published() {
-    check("agent-hints.schema.json", &hints::schema());
+    check("agent-hints.schema.json", &agent_hints::schema());
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl<C: Category> Tool for SketchCard<C> {
         .tagged(&["cards", "drawing"])
     }
 
-    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         Ok(answer(1))
     }
 }
@@ -110,7 +110,7 @@ impl Tool for Silent {
             .tagged(&[])
     }
 
-    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         Ok(answer(1))
     }
 }

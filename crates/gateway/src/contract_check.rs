@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use mcpproxy_catalog::{CatalogTool, Snapshot};
-use mcpproxy_contract::{Rule, Violation, check};
+use mcpproxy_contract::{ContractViolation, Rule, check};
 use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::{CallResult, Json};
 use serde_json::{Map, Value, json};
@@ -121,7 +121,7 @@ fn refusal(
     entry: &CatalogTool,
     variant: Operation,
     result: &CallResult,
-    found: &[Violation],
+    found: &[ContractViolation],
 ) -> Failure {
     let violations: Vec<Value> = found
         .iter()
@@ -157,8 +157,8 @@ fn said(result: &CallResult) -> Option<String> {
 }
 
 /// The first violations in one line.
-fn named(found: &[Violation], limit: usize) -> String {
-    let one = |violation: &Violation| match violation.tool.as_str() {
+fn named(found: &[ContractViolation], limit: usize) -> String {
+    let one = |violation: &ContractViolation| match violation.tool.as_str() {
         "" => shortened(&violation.message),
         tool => shortened(&format!("{tool}: {}", violation.message)),
     };

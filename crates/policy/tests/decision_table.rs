@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
-use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 const TOOL: &str = "db:run";
@@ -76,7 +75,7 @@ const UNKNOWN: [(Unannotated, bool, [&str; 3]); 6] = [
 
 #[test]
 fn every_cell_of_the_decision_table() {
-    let annotations = [None, Some(true), Some(false)];
+    let hints = [None, Some(true), Some(false)];
     let mut cells = 0;
     for variant in Operation::ALL {
         for given in GIVEN {
@@ -88,25 +87,23 @@ fn every_cell_of_the_decision_table() {
                             Unannotated::AtLeastWrite,
                             Unannotated::RequireDestructive,
                         ] {
-                            for read_only in annotations {
-                                for destructive in annotations {
+                            for read_only in hints {
+                                for destructive in hints {
                                     let rules = Rules {
                                         mode,
                                         strict_server_validation: strict,
                                         unannotated,
                                     };
-                                    let annotations = ToolAnnotations {
+                                    let hints = Hints {
                                         read_only,
                                         destructive,
-                                        ..ToolAnnotations::default()
+                                        ..Hints::default()
                                     };
-                                    let found =
-                                        found(variant, &declare(given, form), annotations, rules);
-                                    let expected =
-                                        expected(variant, given, form, annotations, rules);
+                                    let found = found(variant, &declare(given, form), hints, rules);
+                                    let expected = expected(variant, given, form, hints, rules);
                                     assert_eq!(
                                         found, expected,
-                                        "{variant:?} {given:?} {form:?} {rules:?} {annotations:?}"
+                                        "{variant:?} {given:?} {form:?} {rules:?} {hints:?}"
                                     );
                                     cells += 1;
                                 }
@@ -121,17 +118,11 @@ fn every_cell_of_the_decision_table() {
 }
 
 /// What the specification says.
-fn expected(
-    variant: Operation,
-    given: Given,
-    form: Form,
-    annotations: ToolAnnotations,
-    rules: Rules,
-) -> Verdict {
+fn expected(variant: Operation, given: Given, form: Form, hints: Hints, rules: Rules) -> Verdict {
     if let Some(refused) = expected_of_intent(variant, given, form, rules.mode) {
         return refused;
     }
-    let column = match (annotations.destructive, annotations.read_only) {
+    let column = match (hints.destructive, hints.read_only) {
         (Some(true), _) => 2,
         (_, Some(true)) => 0,
         (_, Some(false)) => 1,
@@ -201,12 +192,7 @@ fn expected_of_unknown(variant: Operation, not_destructive: bool, setting: Unann
 }
 
 /// What the product does.
-fn found(
-    variant: Operation,
-    declared: &Declared,
-    annotations: ToolAnnotations,
-    rules: Rules,
-) -> Verdict {
+fn found(variant: Operation, declared: &Declared, hints: Hints, rules: Rules) -> Verdict {
     let intent = match Intent::parse(variant, declared, rules.mode) {
         Ok(intent) => intent,
         Err(error) => return format!("{} {error}", error.code()),
@@ -216,7 +202,7 @@ fn found(
         server: &server,
         tool: &tool,
         description: "",
-        annotations,
+        hints,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(permit, warnings) => {

@@ -4,38 +4,37 @@
 
 use std::sync::Arc;
 
-use mcpproxy_policy::{Decision, Declared, Effect, Intent, Operation, Rules, Subject, decide};
-use mcpproxy_wire::ToolAnnotations;
+use mcpproxy_policy::{Decision, Declared, Hints, Intent, Operation, Rules, Subject, decide};
 use serde_json::json;
 
-const READ_ONLY: ToolAnnotations = ToolAnnotations {
+const READ_ONLY: Hints = Hints {
     read_only: Some(true),
     destructive: None,
     idempotent: None,
     open_world: None,
 };
-const DESTRUCTIVE: ToolAnnotations = ToolAnnotations {
+const DESTRUCTIVE: Hints = Hints {
     read_only: None,
     destructive: Some(true),
     idempotent: None,
     open_world: None,
 };
-const BOTH: ToolAnnotations = ToolAnnotations {
+const BOTH: Hints = Hints {
     read_only: Some(true),
     destructive: Some(true),
     idempotent: None,
     open_world: None,
 };
-const NONE: ToolAnnotations = ToolAnnotations {
+const NONE: Hints = Hints {
     read_only: None,
     destructive: None,
     idempotent: None,
     open_world: None,
 };
-const ANY: [ToolAnnotations; 4] = [READ_ONLY, DESTRUCTIVE, BOTH, NONE];
+const ANY: [Hints; 4] = [READ_ONLY, DESTRUCTIVE, BOTH, NONE];
 
 /// `ALLOW`, `WARN`, or the code of the refusal.
-fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'static str {
+fn result(variant: &str, declared: Option<&str>, hints: Hints) -> &'static str {
     let variant = Operation::of_variant(variant).unwrap();
     let declared = Declared {
         intent: declared.map(|operation| json!({ "operation_type": operation })),
@@ -51,7 +50,7 @@ fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'st
         server: &server,
         tool: &tool,
         description: "",
-        annotations: hints,
+        hints,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(_, warnings) if warnings.is_empty() => "ALLOW",
@@ -62,7 +61,7 @@ fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'st
 
 #[test]
 fn every_row_of_the_validation_matrix() {
-    let rows: [(&str, Option<&str>, &[ToolAnnotations], &str); 12] = [
+    let rows: [(&str, Option<&str>, &[Hints], &str); 12] = [
         ("call_tool_read", Some("read"), &[READ_ONLY], "ALLOW"),
         (
             "call_tool_read",
@@ -114,10 +113,10 @@ fn both_hints_count_as_destructive() {
         result("call_tool_write", Some("write"), BOTH),
         "SERVER_MISMATCH"
     );
-    assert_eq!(Effect::of(BOTH).call_with(), Operation::Destructive);
+    assert_eq!(BOTH.effect().call_with(), Operation::Destructive);
 }
 
 #[test]
 fn a_tool_without_annotations_is_recommended_for_writing() {
-    assert_eq!(Effect::of(NONE).call_with(), Operation::Write);
+    assert_eq!(NONE.effect().call_with(), Operation::Write);
 }

@@ -5,16 +5,10 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
-use mcpproxy_wire::ToolAnnotations;
 
-fn warnings(
-    variant: Operation,
-    tool: &str,
-    annotations: ToolAnnotations,
-    unannotated: Unannotated,
-) -> Vec<String> {
+fn warnings(variant: Operation, tool: &str, hints: Hints, unannotated: Unannotated) -> Vec<String> {
     let rules = Rules {
         mode: Mode::Inferred,
         unannotated,
@@ -26,7 +20,7 @@ fn warnings(
         server: &server,
         tool: &tool,
         description: "",
-        annotations,
+        hints,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(_, warnings) => warnings.into_iter().map(|one| one.message).collect(),
@@ -36,14 +30,8 @@ fn warnings(
 
 #[test]
 fn an_unannotated_tool_that_sounds_worse_than_its_variant_is_warned_about() {
-    let trusting = |variant, tool: &str| {
-        warnings(
-            variant,
-            tool,
-            ToolAnnotations::default(),
-            Unannotated::TrustAgent,
-        )
-    };
+    let trusting =
+        |variant, tool: &str| warnings(variant, tool, Hints::default(), Unannotated::TrustAgent);
     assert_eq!(
         trusting(Operation::Read, "delete_repo"),
         [
@@ -64,50 +52,37 @@ fn an_unannotated_tool_that_sounds_worse_than_its_variant_is_warned_about() {
 
 #[test]
 fn a_tool_known_as_not_destructive_is_not_called_so() {
-    let annotations = ToolAnnotations {
+    let hints = Hints {
         destructive: Some(false),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
-    let trusting = |variant| {
-        warnings(
-            variant,
-            "remove_label",
-            annotations,
-            Unannotated::TrustAgent,
-        )
-    };
+    let trusting = |variant| warnings(variant, "remove_label", hints, Unannotated::TrustAgent);
     assert!(trusting(Operation::Read)[0].ends_with("consider call_tool_write"));
     assert!(trusting(Operation::Write).is_empty());
 }
 
 #[test]
 fn an_operator_who_drew_the_line_gets_no_guesses() {
-    let careful =
-        |variant, setting| warnings(variant, "drop_table", ToolAnnotations::default(), setting);
+    let careful = |variant, setting| warnings(variant, "drop_table", Hints::default(), setting);
     assert!(careful(Operation::Write, Unannotated::AtLeastWrite).is_empty());
     assert!(careful(Operation::Destructive, Unannotated::RequireDestructive).is_empty());
 }
 
 #[test]
 fn too_much_care_is_pointed_out() {
-    let annotations = ToolAnnotations {
+    let hints = Hints {
         read_only: Some(true),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
     assert_eq!(
-        warnings(
-            Operation::Write,
-            "get",
-            annotations,
-            Unannotated::TrustAgent
-        ),
+        warnings(Operation::Write, "get", hints, Unannotated::TrustAgent),
         ["Tool 's:get' is marked read-only by server, call_tool_read is enough"]
     );
     assert!(
         warnings(
             Operation::Destructive,
             "get",
-            annotations,
+            hints,
             Unannotated::TrustAgent
         )
         .is_empty()
@@ -116,14 +91,14 @@ fn too_much_care_is_pointed_out() {
 
 #[test]
 fn operator_hints_win_one_by_one() {
-    let server = ToolAnnotations {
+    let server = Hints {
         read_only: Some(true),
         destructive: Some(false),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
-    let operator = ToolAnnotations {
+    let operator = Hints {
         destructive: Some(true),
-        ..ToolAnnotations::default()
+        ..Hints::default()
     };
     let merged = server.overridden_by(operator);
     assert_eq!(

@@ -6,9 +6,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
-use mcpproxy_gateway::{CallRequest, Code, Failure, settings};
+use mcpproxy_gateway::{CallRequest, Caller, Code, Failure, settings};
 use mcpproxy_policy::Operation;
-use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::json::Fields;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -198,7 +197,7 @@ fn caller(headers: &HeaderMap) -> Arc<Caller> {
         client_version: version.map(|version| version.chars().take(100).collect()),
         trace_id: None,
         // Nobody comes this far without the key or the local socket.
-        rights: Rights::Administer,
+        is_administrator: true,
     })
 }
 

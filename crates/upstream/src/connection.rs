@@ -5,11 +5,9 @@ mod errand;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_wire::Method;
-use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::{Capabilities, Changes};
 use mcpproxy_wire::initialize::{self, ServerHello};
-use mcpproxy_wire::method;
+use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Revision};
 use tokio::task::AbortHandle;
@@ -76,7 +74,7 @@ pub(crate) struct Greeting {
 pub(crate) fn read_hello(answer: &Json) -> Result<(ServerHello, Revision), CallError> {
     let hello = ServerHello::parse(answer).map_err(CallError::malformed)?;
     let revision = Revision::parse(&hello.protocol_version)
-        .filter(|revision| revision.protocol() == Protocol::Session)
+        .filter(|revision| revision.era() == Era::Session)
         .ok_or_else(|| {
             let named: String = hello.protocol_version.chars().take(40).collect();
             CallError::unavailable(format!(
@@ -109,7 +107,7 @@ impl Greeting {
 
 impl Connection {
     /// Starts what the connection needs, without waiting; the error is for people.
-    pub(crate) fn new(shared: &Shared, protocol: Protocol) -> Result<Self, String> {
+    pub(crate) fn new(shared: &Shared, era: Era) -> Result<Self, String> {
         let Shared {
             spec, board, tail, ..
         } = shared;
@@ -127,14 +125,11 @@ impl Connection {
             }
             Transport::Http(http) => {
                 let connector = shared.runtime.connector();
-                Link::Http(http_link::Connection::new(
-                    http, protocol, connector, board,
-                )?)
+                Link::Http(http_link::Connection::new(http, era, connector, board)?)
             }
             Transport::BuiltIn(built_in) => Link::BuiltIn(Arc::clone(built_in)),
         };
-        let modern =
-            (protocol == Protocol::Stateless).then(|| Modern::new(&shared.runtime.version).into());
+        let modern = (era == Era::Stateless).then(|| Modern::new(&shared.runtime.version).into());
         Ok(Self::over(Arc::new(link), modern))
     }
 
@@ -159,10 +154,10 @@ impl Connection {
     }
 
     /// The wire protocol spoken on it.
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub(crate) fn era(&self) -> Era {
         match self.modern {
-            Some(_) => Protocol::Stateless,
-            None => Protocol::Session,
+            Some(_) => Era::Stateless,
+            None => Era::Session,
         }
     }
 
@@ -179,11 +174,12 @@ impl Connection {
         let (hello, revision, announces) = match &*self.link {
             Link::Stdio(stdio) => {
                 let params = params();
-                let initialize =
-                    OutgoingRequest::own(Method::Initialize.as_str(), &params, deadline);
+                let initialize = OutgoingRequest::own("initialize", &params, deadline);
                 let answer = stdio.request(initialize).await?;
                 let (hello, revision) = read_hello(&answer)?;
-                stdio.notify(method::INITIALIZED, "{}", deadline).await?;
+                stdio
+                    .notify("notifications/initialized", "{}", deadline)
+                    .await?;
                 let announces = hello.announces_tool_changes;
                 (hello, revision, announces)
             }
@@ -218,8 +214,7 @@ impl Connection {
 
     /// Asks in the way without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Answer {
-        self.request(Method::ServerDiscover.as_str(), "{}", deadline)
-            .await
+        self.request("server/discover", "{}", deadline).await
     }
 
     /// Keeps hearing of changes of these lists until the connection is stopped.
@@ -238,9 +233,7 @@ impl Connection {
                 time_to_live: None,
             });
         }
-        let answer = self
-            .request(Method::ToolsList.as_str(), params, deadline)
-            .await?;
+        let answer = self.request("tools/list", params, deadline).await?;
         let mut page = Page {
             tools: ToolPage::parse(&answer).map_err(CallError::malformed)?,
             time_to_live: None,
@@ -272,7 +265,7 @@ impl Connection {
         params.push_str(arguments);
         params.push('}');
         let errand = Errand {
-            method: Method::ToolsCall.as_str(),
+            method: "tools/call",
             params: &params,
             name: tool,
             arguments,
@@ -320,7 +313,7 @@ impl Connection {
         }
     }
 
-    /// Makes a request of our own as the protocol wants it. `params` is the text of a JSON object.
+    /// Makes a request of our own as the era wants it. `params` is the text of a JSON object.
     pub(crate) async fn request(
         &self,
         method: &'static str,

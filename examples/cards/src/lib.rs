@@ -9,13 +9,13 @@ mod schedule;
 mod store;
 mod tools;
 
-use mcpproxy_contract::{Registry, Service, Version, Violations};
+use mcpproxy_contract::{ContractViolations, Registry, Service, Version};
 
 pub use model::{Card, CardId, Deck, DeckId, Difficulty, Grade, Review, ReviewId};
 pub use store::{Store, StoreError};
 
 /// The service over a store: every tool, ready to be called.
-pub fn service(store: Store) -> Result<Service, Violations> {
+pub fn service(store: Store) -> Result<Service, ContractViolations> {
     let mut registry = Registry::new("cards", Version::new(1, 1, 0));
     tools::register(&mut registry, store)?;
     registry.into_service()

@@ -18,14 +18,14 @@ mod search;
 use jiff::Timestamp;
 use mcpproxy_contract::prelude::*;
 use mcpproxy_contract::schemas::UserId;
-use mcpproxy_contract::{Registry, ToolContext, ToolError, Violations};
+use mcpproxy_contract::{ContractViolations, Registry, ToolContext, ToolError};
 use serde_json::{Map, Value};
 
 use crate::model::{Card, CardId, Deck};
 use crate::store::{Reading, Store, StoreError, Writing};
 
 /// Registers every tool.
-pub(crate) fn register(registry: &mut Registry, store: Store) -> Result<(), Violations> {
+pub(crate) fn register(registry: &mut Registry, store: Store) -> Result<(), ContractViolations> {
     registry.register(lookup::GetCard(store.clone()))?;
     registry.register(lookup::ReviewNextCard(store.clone()))?;
     registry.register(search::SearchCards(store.clone()))?;

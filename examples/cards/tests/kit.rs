@@ -240,10 +240,10 @@ impl Tool for PeekCard {
         &self,
         params: &PeekCardParams,
         _: &ToolContext,
-    ) -> Result<Answer<String>, ToolError> {
+    ) -> Result<ToolOutput<String>, ToolError> {
         let front = touch(&self.0, params.number).map_err(ToolError::internal)?;
         let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
-        Ok(Answer::new(front, found(&evidence, "a card")))
+        Ok(ToolOutput::new(front, found(&evidence, "a card")))
     }
 }
 

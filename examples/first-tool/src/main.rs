@@ -24,13 +24,13 @@ impl Tool for DetectLanguage {
             .tagged(&["text", "language"])
     }
 
-    async fn call(&self, params: &Text, _: &ToolContext) -> Result<Answer<String>, ToolError> {
+    async fn call(&self, params: &Text, _: &ToolContext) -> Result<ToolOutput<String>, ToolError> {
         let words = params.text.split_whitespace();
         let count = |list: &[&str]| words.clone().filter(|word| list.contains(word)).count() as u64;
         let (en, de) = (count(&["the", "and", "is"]), count(&["der", "und", "ist"]));
         let evidence = Evidence::new(SourceQuality::Medium, agreement(en.max(de), en + de));
         let code = if en > de { "en" } else { "de" };
-        Ok(Answer::new(code.to_owned(), found(&evidence, "a language")))
+        Ok(ToolOutput::new(code.into(), found(&evidence, "a language")))
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use mcpproxy_contract::check::checklist::{self, Report};
 use mcpproxy_contract::check::{self};
 use mcpproxy_contract::wire::DEFINITION_KEY;
-use mcpproxy_contract::{Rule, Violation};
+use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
@@ -151,7 +151,7 @@ fn calls(offered: &Offered) -> impl Iterator<Item = (&str, usize, &Value)> {
 struct Seen {
     results: Vec<(String, Value)>,
     /// What the gateway found in results that it did not pass on.
-    violations: Vec<Violation>,
+    violations: Vec<ContractViolation>,
 }
 
 /// A violation as the gateway tells of it.
@@ -191,7 +191,7 @@ impl Seen {
                     )));
                 }
                 self.violations
-                    .extend(told.into_iter().map(|one| Violation {
+                    .extend(told.into_iter().map(|one| ContractViolation {
                         tool: tool.to_owned(),
                         rule: one.rule,
                         message: one.message,

@@ -8,9 +8,9 @@ mod lines;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::lines::{Decided, LINES, Line};
+use self::lines::{ChecklistLine, Decided, LINES};
 use super::{announces, name_of, per_tool, result};
-use crate::violation::{Rule, Violation};
+use crate::violation::{ContractViolation, Rule};
 
 /// Why a line about the inside of a service stays open.
 const NOT_VISIBLE: &str = "not visible from outside";
@@ -24,7 +24,7 @@ pub struct Report {
     /// Each tool, in the order of the list.
     pub tools: Vec<ToolReport>,
     /// All of them counted.
-    pub summary: Summary,
+    pub summary: ChecklistSummary,
 }
 
 /// What came of the checklist for one tool.
@@ -39,7 +39,7 @@ pub struct ToolReport {
     /// The 29 lines.
     pub lines: Vec<LineReport>,
     /// Rules that the tool breaks and no line speaks of.
-    pub besides: Vec<Violation>,
+    pub besides: Vec<ContractViolation>,
 }
 
 /// What came of one line.
@@ -51,13 +51,13 @@ pub struct LineReport {
     pub text: &'static str,
     /// What came of it.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: LineVerdict,
 }
 
 /// Whether a line holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum LineVerdict {
     /// It does.
     Holds,
     /// It does not.
@@ -74,7 +74,7 @@ pub enum Verdict {
 
 /// How many lines of all tools came out how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct ChecklistSummary {
     /// The tools.
     pub tools: usize,
     /// The lines that hold.
@@ -94,7 +94,11 @@ pub fn report(tools: &[Value], results: &[(String, Value)]) -> Report {
 }
 
 /// The same, with violations that somebody else found in results which are not at hand.
-pub fn report_with(tools: &[Value], results: &[(String, Value)], seen: &[Violation]) -> Report {
+pub fn report_with(
+    tools: &[Value],
+    results: &[(String, Value)],
+    seen: &[ContractViolation],
+) -> Report {
     let found = per_tool(tools);
     let reports: Vec<ToolReport> = tools
         .iter()
@@ -107,7 +111,7 @@ pub fn report_with(tools: &[Value], results: &[(String, Value)], seen: &[Violati
         })
         .collect();
     Report {
-        summary: Summary::of(&reports),
+        summary: ChecklistSummary::of(&reports),
         tools: reports,
     }
 }
@@ -120,22 +124,22 @@ pub fn texts() -> impl Iterator<Item = &'static str> {
 /// What is known of the results of one tool.
 struct Results<'a> {
     structured: Vec<&'a Value>,
-    violations: Vec<Violation>,
+    violations: Vec<ContractViolation>,
     /// Whether there were results that are not at hand.
     has_unseen: bool,
 }
 
 impl<'a> Results<'a> {
-    fn of(name: &str, results: &'a [(String, Value)], seen: &[Violation]) -> Self {
+    fn of(name: &str, results: &'a [(String, Value)], seen: &[ContractViolation]) -> Self {
         let own = results.iter().filter(|(tool, _)| tool == name);
         let structured: Vec<&Value> = own.map(|(_, structured)| structured).collect();
-        let told: Vec<Violation> = seen
+        let told: Vec<ContractViolation> = seen
             .iter()
             .filter(|one| one.tool == name)
             .cloned()
             .collect();
         let has_unseen = !told.is_empty();
-        let mut violations: Vec<Violation> =
+        let mut violations: Vec<ContractViolation> =
             structured.iter().flat_map(|one| result(one)).collect();
         violations.extend(told);
         Self {
@@ -153,7 +157,7 @@ impl<'a> Results<'a> {
 fn tool_report(
     tool: String,
     announces: bool,
-    found: Vec<Violation>,
+    found: Vec<ContractViolation>,
     results: &Results<'_>,
 ) -> ToolReport {
     let lines = LINES.iter().enumerate().map(|(index, line)| LineReport {
@@ -177,58 +181,66 @@ fn tool_report(
     }
 }
 
-fn verdict(line: &Line, found: &[Violation], results: &Results<'_>) -> Verdict {
+fn verdict(
+    line: &ChecklistLine,
+    found: &[ContractViolation],
+    results: &Results<'_>,
+) -> LineVerdict {
     match line.decided {
-        Decided::ByTool => Verdict::of(messages(found, line.rules)),
+        Decided::ByTool => LineVerdict::of(messages(found, line.rules)),
         Decided::ByDefinition => {
             // Without a definition there is nothing that these rules could have been checked on.
             let silent = messages(found, &[Rule::Announced]);
-            Verdict::of([silent, messages(found, line.rules)].concat())
+            LineVerdict::of([silent, messages(found, line.rules)].concat())
         }
         Decided::ByResults => by_results(line, results),
         Decided::ByConfidence => match by_results(line, results) {
-            Verdict::Holds => by_confidence(&results.structured),
+            LineVerdict::Holds => by_confidence(&results.structured),
             other => other,
         },
         Decided::ByReasoning => match by_results(line, results) {
-            Verdict::Holds if results.structured.iter().all(|one| has_reasoning(one)) => {
-                Verdict::Holds
+            LineVerdict::Holds if results.structured.iter().all(|one| has_reasoning(one)) => {
+                LineVerdict::Holds
             }
-            Verdict::Holds => Verdict::open("it is recommended, and results are without it"),
+            LineVerdict::Holds => {
+                LineVerdict::open("it is recommended, and results are without it")
+            }
             other => other,
         },
         Decided::ByErrors => match by_results(line, results) {
-            Verdict::Holds
+            LineVerdict::Holds
                 if !results
                     .structured
                     .iter()
                     .any(|one| one["error"].is_object()) =>
             {
-                Verdict::open("no call failed, so no error was seen")
+                LineVerdict::open("no call failed, so no error was seen")
             }
             other => other,
         },
-        Decided::Inside => Verdict::open(NOT_VISIBLE),
+        Decided::Inside => LineVerdict::open(NOT_VISIBLE),
     }
 }
 
-fn by_results(line: &Line, results: &Results<'_>) -> Verdict {
+fn by_results(line: &ChecklistLine, results: &Results<'_>) -> LineVerdict {
     let messages = results.messages(line.rules);
     if !messages.is_empty() {
-        return Verdict::of(messages);
+        return LineVerdict::of(messages);
     }
     if results.structured.is_empty() && results.has_unseen {
-        return Verdict::open("the result was withheld, because it breaks the contract elsewhere");
+        return LineVerdict::open(
+            "the result was withheld, because it breaks the contract elsewhere",
+        );
     }
     if results.structured.is_empty() {
-        return Verdict::open(NO_RESULT);
+        return LineVerdict::open(NO_RESULT);
     }
-    Verdict::Holds
+    LineVerdict::Holds
 }
 
 /// A number that was calculated moves with what it is calculated from, or tells how it came about.
 /// One number without an explanation tells neither.
-fn by_confidence(structured: &[&Value]) -> Verdict {
+fn by_confidence(structured: &[&Value]) -> LineVerdict {
     let confidence = |one: &&Value| one["agentHints"]["confidence"].as_f64();
     let values: Vec<f64> = structured.iter().filter_map(confidence).collect();
     let moves = values
@@ -239,9 +251,9 @@ fn by_confidence(structured: &[&Value]) -> Verdict {
         reasoning.to_lowercase().contains("confidence")
     };
     if moves || structured.iter().all(is_explained) {
-        return Verdict::Holds;
+        return LineVerdict::Holds;
     }
-    Verdict::open(
+    LineVerdict::open(
         "it has the right range, but is the same each time and not explained in reasoning",
     )
 }
@@ -252,7 +264,7 @@ fn has_reasoning(structured: &Value) -> bool {
 }
 
 /// What violations of these rules say, each thing once.
-fn messages(violations: &[Violation], rules: &[Rule]) -> Vec<String> {
+fn messages(violations: &[ContractViolation], rules: &[Rule]) -> Vec<String> {
     let mut messages: Vec<String> = Vec::new();
     for violation in violations {
         if rules.contains(&violation.rule) && !messages.contains(&violation.message) {
@@ -262,9 +274,9 @@ fn messages(violations: &[Violation], rules: &[Rule]) -> Vec<String> {
     messages
 }
 
-// === impl Verdict ===
+// === impl LineVerdict ===
 
-impl Verdict {
+impl LineVerdict {
     /// Violated if there is anything to tell.
     fn of(messages: Vec<String>) -> Self {
         if messages.is_empty() {
@@ -281,9 +293,9 @@ impl Verdict {
     }
 }
 
-// === impl Summary ===
+// === impl ChecklistSummary ===
 
-impl Summary {
+impl ChecklistSummary {
     fn of(tools: &[ToolReport]) -> Self {
         let mut summary = Self {
             tools: tools.len(),
@@ -293,9 +305,9 @@ impl Summary {
             summary.besides += tool.besides.len();
             for line in &tool.lines {
                 match line.verdict {
-                    Verdict::Holds => summary.holds += 1,
-                    Verdict::Violated { .. } => summary.violated += 1,
-                    Verdict::NotChecked { .. } => summary.not_checked += 1,
+                    LineVerdict::Holds => summary.holds += 1,
+                    LineVerdict::Violated { .. } => summary.violated += 1,
+                    LineVerdict::NotChecked { .. } => summary.not_checked += 1,
                 }
             }
         }

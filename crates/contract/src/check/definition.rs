@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::schema;
 use crate::validate;
-use crate::violation::{Findings, Rule, Violation};
+use crate::violation::{ContractViolation, Findings, Rule};
 use crate::wire::DEFINITION_KEY;
 
 /// The most examples whose parameters are checked.
@@ -14,7 +14,7 @@ const CHECKED_EXAMPLES: usize = 50;
 
 /// Everything that is wrong with a tool: with its definition, and where its definition says
 /// something else than the tool that carries it.
-pub fn definition(tool: &Value) -> Vec<Violation> {
+pub fn definition(tool: &Value) -> Vec<ContractViolation> {
     let name = tool["name"].as_str().unwrap_or_default();
     let input_schema = &tool["inputSchema"];
     let definition = &tool["_meta"][DEFINITION_KEY];
@@ -47,7 +47,7 @@ pub fn definition(tool: &Value) -> Vec<Violation> {
 }
 
 /// Everything that is wrong with the tools of a service: with each of them, and with all together.
-pub fn tools(list: &[Value]) -> Vec<Violation> {
+pub fn tools(list: &[Value]) -> Vec<ContractViolation> {
     per_tool(list).into_iter().flatten().collect()
 }
 
@@ -57,7 +57,7 @@ pub fn announces(tool: &Value) -> bool {
 }
 
 /// What is wrong with each tool, in the order of the list.
-pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<Violation>> {
+pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<ContractViolation>> {
     let names: HashSet<&str> = list
         .iter()
         .filter_map(|tool| tool["name"].as_str())
@@ -103,7 +103,7 @@ pub(crate) fn name_of(tool: &Value, index: usize) -> String {
 }
 
 /// What can be said of a tool that announces nothing: its name, its description, its parameters.
-fn without_definition(tool: &Value) -> Vec<Violation> {
+fn without_definition(tool: &Value) -> Vec<ContractViolation> {
     const VISIBLE: [Rule; 7] = [
         Rule::NameForm,
         Rule::DescriptionLength,

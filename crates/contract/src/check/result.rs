@@ -8,9 +8,9 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::schema::problem;
-use crate::hints;
+use crate::agent_hints;
 use crate::validate::is_version;
-use crate::violation::{Findings, Rule, Violation};
+use crate::violation::{ContractViolation, Findings, Rule};
 
 /// The most violations that are told of the hints of one result.
 const HINTS_LIMIT: usize = 50;
@@ -19,7 +19,7 @@ const HINTS_LIMIT: usize = 50;
 ///
 /// It knows no tool, so the violations name none. A good result costs a walk over its hints and
 /// allocates next to nothing: this runs on every call of a tool that announces the contract.
-pub fn result(structured: &Value) -> Vec<Violation> {
+pub fn result(structured: &Value) -> Vec<ContractViolation> {
     let mut findings = Findings::about("");
     let Some(fields) = structured.as_object() else {
         findings.add(
@@ -115,7 +115,12 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
 fn validator() -> Option<&'static Validator> {
     static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
     VALIDATOR
-        .get_or_init(|| jsonschema::options().offline().build(&hints::schema()).ok())
+        .get_or_init(|| {
+            jsonschema::options()
+                .offline()
+                .build(&agent_hints::schema())
+                .ok()
+        })
         .as_ref()
 }
 

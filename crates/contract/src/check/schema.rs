@@ -38,7 +38,7 @@ impl Compiled {
             return Err("it is not an object".to_owned());
         }
         let draft = schema["$schema"].as_str().unwrap_or_default();
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             root: schema,
             id_keyword: if draft.contains("draft-04") {
                 "id"
@@ -99,7 +99,7 @@ pub(super) fn problem(error: &ValidationError<'_>) -> String {
 }
 
 /// A walk over a schema and everything it refers to.
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     root: &'a Value,
     id_keyword: &'static str,
     left: usize,
@@ -108,7 +108,7 @@ struct Walk<'a> {
     is_recursive: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     fn visit(&mut self, part: &'a Value, depth: usize) -> Result<(), String> {
         if self.left == 0 || depth > DEPTH_LIMIT {
             return Err("its references unfold to too much".to_owned());

@@ -6,7 +6,7 @@ mod result;
 
 use serde_json::{Value, json};
 
-use crate::violation::{Rule, Violation};
+use crate::violation::{ContractViolation, Rule};
 
 /// A tool that keeps every rule.
 fn good_tool() -> Value {
@@ -95,7 +95,7 @@ fn with(mut document: Value, pointer: &str, value: Option<Value>) -> Value {
 }
 
 #[track_caller]
-fn expect_rule(found: &[Violation], rule: Rule, part: &str) {
+fn expect_rule(found: &[ContractViolation], rule: Rule, part: &str) {
     assert!(
         found
             .iter()

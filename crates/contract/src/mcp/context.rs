@@ -5,8 +5,8 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
-use super::Caller;
-use super::http::Session;
+use super::ServiceCaller;
+use super::http::ServedSession;
 use crate::ToolContext;
 
 /// Where a client puts the id that links its calls.
@@ -33,13 +33,13 @@ pub(super) struct Agent {
 }
 
 /// The context of a call. `client` is who calls where no HTTP request tells.
-pub(super) fn of(request: &RequestContext<RoleServer>, client: &Caller) -> ToolContext {
+pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -> ToolContext {
     let http = request.extensions.get::<Parts>();
     let caller = match http {
         None => client.clone(),
         Some(http) => {
-            let caller = http.extensions.get::<Caller>().cloned();
-            caller.unwrap_or_else(Caller::nobody)
+            let caller = http.extensions.get::<ServiceCaller>().cloned();
+            caller.unwrap_or_else(ServiceCaller::nobody)
         }
     };
     let agent = agent(request, http);
@@ -61,7 +61,7 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &Caller) -> ToolC
 }
 
 fn agent(request: &RequestContext<RoleServer>, http: Option<&Parts>) -> Agent {
-    let session = http.and_then(|http| http.extensions.get::<Session>());
+    let session = http.and_then(|http| http.extensions.get::<ServedSession>());
     let said = match (request.meta.client_info(), session) {
         (Some(said), _) => Some(said),
         // Our HTTP keeps no connection that would remember; rmcp would name itself.
@@ -75,7 +75,7 @@ fn agent(request: &RequestContext<RoleServer>, http: Option<&Parts>) -> Agent {
 /// revision of the protocol knows no sessions.
 fn session_id(http: Option<&Parts>) -> Option<String> {
     let http = http?;
-    if let Some(session) = http.extensions.get::<Session>() {
+    if let Some(session) = http.extensions.get::<ServedSession>() {
         return session.id();
     }
     let header = http.headers.get("mcp-session-id")?;

@@ -14,7 +14,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Caller, ServeError, context};
+use super::{ServeError, ServiceCaller, context};
 use crate::{Service, ToolContext, wire};
 
 /// What a client is told about the answers of every tool.
@@ -25,7 +25,7 @@ const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`
 
 /// Answers `tools/list` and `tools/call`, for any transport that rmcp serves. Cheap to clone.
 ///
-/// Over HTTP, put a [`Caller`] into the extensions of each request; without one, only what needs
+/// Over HTTP, put a [`ServiceCaller`] into the extensions of each request; without one, only what needs
 /// no permission can be called. Over any other transport the client is the owner of the process,
 /// unless [`Handler::acting_for`] says otherwise.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ struct Parts {
     /// In the order of the registry, so that an index there is one here.
     tools: Vec<Tool>,
     /// Who calls where no HTTP request tells.
-    client: Caller,
+    client: ServiceCaller,
 }
 
 impl Handler {
@@ -57,14 +57,14 @@ impl Handler {
             parts: Arc::new(Parts {
                 service,
                 tools,
-                client: Caller::owner(),
+                client: ServiceCaller::owner(),
             }),
         })
     }
 
     /// The same for a client that is not the owner of the process.
     #[must_use]
-    pub fn acting_for(self, client: Caller) -> Self {
+    pub fn acting_for(self, client: ServiceCaller) -> Self {
         let parts = Arc::unwrap_or_clone(self.parts);
         Self {
             parts: Arc::new(Parts { client, ..parts }),

@@ -7,8 +7,8 @@
 //! their call through [`running`].
 
 mod access;
-mod answer;
-mod running;
+mod front;
+mod running_calls;
 mod session;
 
 use std::convert::Infallible;
@@ -25,13 +25,13 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Caller, Handler, ServeError};
+use super::{Handler, ServeError, ServiceCaller};
 use crate::Service;
 use access::Authorizer;
-use answer::Front;
+use front::Front;
 
-pub use access::Refusal;
-pub(super) use session::Session;
+pub use access::TokenRefusal;
+pub(super) use session::ServedSession;
 
 /// The most connections at a time, and so the most calls; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 1_024;
@@ -73,7 +73,7 @@ impl HttpOptions {
     pub fn authorize<A, F>(mut self, authorize: A) -> Self
     where
         A: Fn(String) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<Caller, Refusal>> + Send + 'static,
+        F: Future<Output = Result<ServiceCaller, TokenRefusal>> + Send + 'static,
     {
         self.authorize = Some(Authorizer::new(authorize));
         self
@@ -164,7 +164,7 @@ impl Http {
         let address = listener.local_addr().map_err(ServeError::Listen)?;
         self.options.check(address)?;
         let front = Arc::new(Front::new(Handler::new(self.service)?, self.options));
-        tracing::info!(%address, path = answer::PATH, "serving MCP over HTTP");
+        tracing::info!(%address, path = front::PATH, "serving MCP over HTTP");
 
         let stop = CancellationToken::new();
         let connections = TaskTracker::new();

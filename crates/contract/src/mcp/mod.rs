@@ -29,11 +29,11 @@ use tokio::net::ToSocketAddrs;
 use crate::{Grants, Service};
 
 pub use handler::Handler;
-pub use http::{Http, HttpOptions, Refusal};
+pub use http::{Http, HttpOptions, TokenRefusal};
 
 /// Who calls, as far as the way of the call tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct ServiceCaller {
     /// The user on whose behalf the call is made. Rate limits and kept results go by it, so name
     /// one wherever two tokens belong to different people.
     pub user_id: Option<String>,
@@ -95,8 +95,8 @@ pub async fn serve_http(
 /// # async fn user_of(token: &str) -> Option<String> { None }
 /// # async fn example(service: Service) -> Result<(), mcp::ServeError> {
 /// let options = mcp::HttpOptions::default().authorize(async |token: String| {
-///     let user = user_of(&token).await.ok_or(mcp::Refusal::Invalid)?;
-///     Ok(mcp::Caller { user_id: Some(user), grants: Grants::only(["cards:read"]) })
+///     let user = user_of(&token).await.ok_or(mcp::TokenRefusal::Invalid)?;
+///     Ok(mcp::ServiceCaller { user_id: Some(user), grants: Grants::only(["cards:read"]) })
 /// });
 /// mcp::http(service).with(options).serve("0.0.0.0:8080").await?;
 /// # Ok(())
@@ -106,9 +106,9 @@ pub fn http(service: impl Into<Arc<Service>>) -> Http {
     Http::new(service.into())
 }
 
-// === impl Caller ===
+// === impl ServiceCaller ===
 
-impl Caller {
+impl ServiceCaller {
     /// The owner of the process, who may do everything.
     pub fn owner() -> Self {
         Self {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{CategoryName, Effect, ResponseTime, Version};
+use crate::{CategoryEffect, CategoryName, ResponseTime, Version};
 
 fn definition(name: &str, cacheable: bool) -> PublishedDefinition {
     PublishedDefinition {
@@ -16,7 +16,7 @@ fn definition(name: &str, cacheable: bool) -> PublishedDefinition {
         tags: Vec::new(),
         rate_limit: None,
         deprecated: None,
-        effect: Effect::Reads,
+        effect: CategoryEffect::Reads,
     }
 }
 

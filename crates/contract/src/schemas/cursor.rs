@@ -40,7 +40,7 @@ pub struct Cursor(#[garde(length(chars, min = 1, max = LONGEST_CURSOR))] String)
 /// What was to be put into a cursor does not fit.
 #[derive(Debug, thiserror::Error)]
 #[error("a cursor takes {MOST_BYTES} bytes of JSON, not {0}: put ids and short keys into it")]
-struct TooLong(usize);
+struct CursorTooLong(usize);
 
 /// Every byte becomes two hexadecimal digits.
 const MOST_BYTES: usize = (LONGEST_CURSOR - VERSION.len() - CHECKSUM_DIGITS) / 2;
@@ -52,7 +52,7 @@ impl Cursor {
     pub fn encode<P: Serialize>(position: &P) -> Result<Self, ToolError> {
         let bytes = serde_json::to_vec(position)?;
         if bytes.len() > MOST_BYTES {
-            return Err(ToolError::internal(TooLong(bytes.len())));
+            return Err(ToolError::internal(CursorTooLong(bytes.len())));
         }
         let mut text = format!("{VERSION}{:08x}", checksum(&bytes));
         for byte in bytes {

@@ -162,7 +162,7 @@ fn line_11_at_least_one_tag_is_provided() {
     assert_eq!(service().registry().get_by_tag("cards").count(), 5);
 }
 
-/// Refused by a type: `refused/data_instead_of_an_answer.rs`, `refused/result_made_by_hand.rs`.
+/// Refused by a type: `refused/data_instead_of_an_output.rs`, `refused/result_made_by_hand.rs`.
 #[tokio::test]
 async fn line_12_handler_returns_the_tool_result_structure() {
     for result in results().await {
@@ -171,11 +171,11 @@ async fn line_12_handler_returns_the_tool_result_structure() {
     }
 }
 
-/// Refused by a type: `refused/answer_without_hints.rs`.
+/// Refused by a type: `refused/output_without_hints.rs`.
 #[tokio::test]
 async fn line_13_agent_hints_are_always_included() {
     for hints in all_hints().await {
-        for key in mcpproxy_contract::hints::REQUIRED_KEYS {
+        for key in mcpproxy_contract::agent_hints::REQUIRED_KEYS {
             assert!(hints.get(key).is_some(), "{key} in {hints:#}");
         }
     }

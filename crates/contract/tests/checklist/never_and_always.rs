@@ -24,7 +24,7 @@ async fn never_return_null_as_data() {
     assert_eq!(service.metrics().snapshot()[0].contract_violations, 1);
 }
 
-/// Refused by a type: `refused/answer_without_hints.rs`. Refusals have hints as well.
+/// Refused by a type: `refused/output_without_hints.rs`. Refusals have hints as well.
 #[tokio::test]
 async fn never_omit_agent_hints() {
     let service = service();
@@ -135,7 +135,7 @@ async fn always_return_the_tool_result_structure() {
 
 #[tokio::test]
 async fn always_include_agent_hints_with_all_required_fields() {
-    let schema = mcpproxy_contract::hints::schema();
+    let schema = mcpproxy_contract::agent_hints::schema();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for hints in all_hints().await {
         assert!(validator.is_valid(&hints), "{hints:#}");
@@ -242,7 +242,11 @@ impl Tool for Witness {
         definition(None, true)
     }
 
-    async fn call(&self, params: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(
+        &self,
+        params: &CardParams,
+        _: &ToolContext,
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let mut seen = self.0.lock().unwrap();
         seen.push(params.card_id.to_string());
         if seen.len() == 1 {

@@ -158,14 +158,14 @@ impl Tool for Weighed {
         definition
     }
 
-    async fn call(&self, params: &Text, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, params: &Text, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         let length = params.text.len() as u64;
         let evidence = Evidence::new(SourceQuality::High, completeness(length, 4));
         let card = Card {
             front: params.text.clone(),
             run: 1,
         };
-        Ok(Answer::new(card, found(&evidence, "the weight")))
+        Ok(ToolOutput::new(card, found(&evidence, "the weight")))
     }
 }
 
@@ -205,9 +205,9 @@ pub(crate) mod null {
                     &self,
                     _: &CardParams,
                     _: &ToolContext,
-                ) -> Result<Answer<$output>, ToolError> {
+                ) -> Result<ToolOutput<$output>, ToolError> {
                     let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
-                    Ok(Answer::new($output(None), found(&evidence, "nothing")))
+                    Ok(ToolOutput::new($output(None), found(&evidence, "nothing")))
                 }
             }
         };

@@ -62,12 +62,12 @@ macro_rules! card_tool {
                 &self,
                 params: &CardParams,
                 _: &ToolContext,
-            ) -> Result<Answer<Card>, ToolError> {
+            ) -> Result<ToolOutput<Card>, ToolError> {
                 let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
                 let card = Card {
                     front: params.card_id.clone(),
                 };
-                Ok(Answer::new(
+                Ok(ToolOutput::new(
                     card,
                     generators::found(&evidence, &params.card_id),
                 ))
@@ -83,7 +83,7 @@ card_tool!(ReviewCard, "review-card");
 /// Knows the actions of a gateway, by names that no type has.
 pub(crate) struct Names(pub(crate) &'static [&'static str]);
 
-impl Directory for Names {
+impl ActionDirectory for Names {
     fn knows(&self, action: &str) -> bool {
         self.0.contains(&action)
     }

@@ -1,6 +1,6 @@
 //! With rmcp's own client on the other end of a pipe in memory, in both eras of the protocol.
 
-use mcpproxy_contract::mcp::{Caller, Handler};
+use mcpproxy_contract::mcp::{Handler, ServiceCaller};
 use mcpproxy_contract::{Grants, wire};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ErrorCode, ErrorData,
@@ -195,7 +195,7 @@ async fn the_text_alone_has_the_data_and_the_next_steps() {
 async fn the_context_of_a_call_arrives_in_both_eras() {
     for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
         let handler = Handler::new(tools::service()).expect("tools that fit");
-        let handler = handler.acting_for(Caller {
+        let handler = handler.acting_for(ServiceCaller {
             user_id: Some("ann".to_owned()),
             grants: Grants::only(["cards:read"]),
         });

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use mcpproxy_contract::Grants;
-use mcpproxy_contract::mcp::{Caller, HttpOptions, Refusal};
+use mcpproxy_contract::mcp::{HttpOptions, ServiceCaller, TokenRefusal};
 use serde_json::json;
 
 use crate::support::{Server, call};
@@ -10,13 +10,13 @@ use crate::support::{Server, call};
 /// Ann reads; one token breaks the authorizer, and one it cannot decide on.
 fn options() -> HttpOptions {
     HttpOptions::default().authorize(async |token: String| match token.as_str() {
-        "token-of-ann" => Ok(Caller {
+        "token-of-ann" => Ok(ServiceCaller {
             user_id: Some("ann".to_owned()),
             grants: Grants::only(["cards:read"]),
         }),
-        "token-of-doubt" => Err(Refusal::Unavailable),
+        "token-of-doubt" => Err(TokenRefusal::Unavailable),
         "token-of-doom" => panic!("a secret of the authorizer"),
-        _ => Err(Refusal::Invalid),
+        _ => Err(TokenRefusal::Invalid),
     })
 }
 

@@ -161,14 +161,21 @@ impl Tool for GetCard {
         definition(None, &["cards:read"], card_example())
     }
 
-    async fn call(&self, params: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(
+        &self,
+        params: &CardParams,
+        _: &ToolContext,
+    ) -> Result<ToolOutput<Card>, ToolError> {
         if params.card == "missing" {
             let error = ToolError::not_found("card", &params.card, "see which there are");
             return Err(error.suggest(Suggestion::to::<ShowContext>()));
         }
         let front = params.card.clone();
         let next = Suggestion::with::<DeleteCard>(params).described("throw it away");
-        Ok(Answer::new(Card { front }, hints("the card").suggest(next)))
+        Ok(ToolOutput::new(
+            Card { front },
+            hints("the card").suggest(next),
+        ))
     }
 }
 
@@ -182,9 +189,13 @@ impl Tool for DeleteCard {
         definition(Uncached, &["cards:delete"], card_example())
     }
 
-    async fn call(&self, params: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(
+        &self,
+        params: &CardParams,
+        _: &ToolContext,
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let front = params.card.clone();
-        Ok(Answer::new(Card { front }, hints("the card")))
+        Ok(ToolOutput::new(Card { front }, hints("the card")))
     }
 }
 
@@ -202,7 +213,11 @@ impl Tool for ShowContext {
         definition(None, &[], example(json!({}), seen))
     }
 
-    async fn call(&self, _: &Nothing, context: &ToolContext) -> Result<Answer<Seen>, ToolError> {
+    async fn call(
+        &self,
+        _: &Nothing,
+        context: &ToolContext,
+    ) -> Result<ToolOutput<Seen>, ToolError> {
         let seen = Seen {
             agent: context.agent_id.clone(),
             version: context.agent_version.clone(),
@@ -212,7 +227,7 @@ impl Tool for ShowContext {
             correlation: context.correlation_id.to_string(),
             metadata: context.metadata.clone(),
         };
-        Ok(Answer::new(seen, hints("the context")))
+        Ok(ToolOutput::new(seen, hints("the context")))
     }
 }
 
@@ -226,7 +241,7 @@ impl Tool for BreakDown {
         definition(None, &[], example(json!({}), json!({ "front": "" })))
     }
 
-    async fn call(&self, _: &Nothing, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, _: &Nothing, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         panic!("a secret of the handler")
     }
 }
@@ -245,9 +260,9 @@ impl Tool for BreakRule {
         )
     }
 
-    async fn call(&self, params: &Fragile, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, params: &Fragile, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         let front = params.value.clone();
-        Ok(Answer::new(Card { front }, hints("the card")))
+        Ok(ToolOutput::new(Card { front }, hints("the card")))
     }
 }
 
@@ -261,11 +276,11 @@ impl Tool for WaitLong {
         definition(None, &[], example(json!({}), json!({ "front": "" })))
     }
 
-    async fn call(&self, _: &Nothing, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
+    async fn call(&self, _: &Nothing, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
         let _tells = TellsOnDrop(self.0.events.clone());
         let _ = self.0.events.send(Event::Began);
         self.0.release.notified().await;
         let front = "released".to_owned();
-        Ok(Answer::new(Card { front }, hints("the card")))
+        Ok(ToolOutput::new(Card { front }, hints("the card")))
     }
 }

@@ -9,5 +9,5 @@ tool! {
     output: Card,
     cache: Some(Ttl::minutes::<5>()),
     rate_limit: Some(RateLimit::calls::<10, 1_000>()),
-    call: |params| Ok(Answer::new(card(), hints()))
+    call: |params| Ok(ToolOutput::new(card(), hints()))
 }

@@ -10,5 +10,5 @@ tool! {
     output: Card,
     cache: Some(Ttl::seconds::<0>()),
     rate_limit: None,
-    call: |params| Ok(Answer::new(card(), hints()))
+    call: |params| Ok(ToolOutput::new(card(), hints()))
 }

@@ -2,7 +2,7 @@
 //~ sealed::Sealed` is not satisfied
 #[path = "shared.rs"]
 mod shared;
-use mcpproxy_contract::{Category, CategoryName, Effect};
+use mcpproxy_contract::{Category, CategoryName, CategoryEffect};
 use shared::*;
 
 enum Guess {}
@@ -10,7 +10,7 @@ enum Guess {}
 impl Category for Guess {
     type Cache = Option<Ttl>;
     const NAME: CategoryName = CategoryName::Mutation;
-    const EFFECT: Effect = Effect::Reads;
+    const EFFECT: CategoryEffect = CategoryEffect::Reads;
 }
 
 fn main() {}

@@ -10,5 +10,5 @@ tool! {
     output: (),
     cache: None,
     rate_limit: None,
-    call: |params| Ok(Answer::new((), hints()))
+    call: |params| Ok(ToolOutput::new((), hints()))
 }

@@ -10,5 +10,5 @@ tool! {
     output: Option<Card>,
     cache: None,
     rate_limit: None,
-    call: |params| Ok(Answer::new(None, hints()))
+    call: |params| Ok(ToolOutput::new(None, hints()))
 }

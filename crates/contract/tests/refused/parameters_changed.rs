@@ -12,6 +12,6 @@ tool! {
     rate_limit: None,
     call: |params| {
         params.text.clear();
-        Ok(Answer::new(card(), hints()))
+        Ok(ToolOutput::new(card(), hints()))
     }
 }

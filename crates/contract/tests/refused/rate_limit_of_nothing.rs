@@ -10,5 +10,5 @@ tool! {
     output: Card,
     cache: None,
     rate_limit: Some(RateLimit::calls::<0, 1_000>()),
-    call: |params| Ok(Answer::new(card(), hints()))
+    call: |params| Ok(ToolOutput::new(card(), hints()))
 }

@@ -2,11 +2,11 @@
 //~ with struct literal syntax due to private fields
 #[path = "shared.rs"]
 mod shared;
-use mcpproxy_contract::{Outcome, ToolResult};
+use mcpproxy_contract::{ResultOutcome, ToolResult};
 use shared::*;
 
 fn main() {
     let _ = ToolResult {
-        outcome: Outcome::Data(json!({})),
+        outcome: ResultOutcome::Data(json!({})),
     };
 }

@@ -80,7 +80,7 @@ macro_rules! tool {
                 &self,
                 $params: &CardParams,
                 _: &ToolContext,
-            ) -> Result<Answer<$output>, ToolError> {
+            ) -> Result<ToolOutput<$output>, ToolError> {
                 let _ = $params;
                 $call
             }

@@ -15,8 +15,8 @@ impl Tool for GetCard {
         unimplemented!()
     }
 
-    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<Answer<Card>, ToolError> {
-        Ok(Answer::new(card(), hints()))
+    async fn call(&self, _: &CardParams, _: &ToolContext) -> Result<ToolOutput<Card>, ToolError> {
+        Ok(ToolOutput::new(card(), hints()))
     }
 }
 

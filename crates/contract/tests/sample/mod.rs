@@ -84,10 +84,10 @@ pub(crate) fn definition<T: Tool>(
 }
 
 /// A card with hints that rest on something.
-pub(crate) fn answer(run: u32) -> Answer<Card> {
+pub(crate) fn answer(run: u32) -> ToolOutput<Card> {
     let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
     let front = "Question".to_owned();
-    Answer::new(Card { front, run }, found(&evidence, "the card"))
+    ToolOutput::new(Card { front, run }, found(&evidence, "the card"))
 }
 
 /// Declares a tool whose handler counts its run and then does what `work` says.
@@ -109,7 +109,7 @@ macro_rules! tool {
                 &self,
                 _: &CardParams,
                 _: &ToolContext,
-            ) -> Result<Answer<Card>, ToolError> {
+            ) -> Result<ToolOutput<Card>, ToolError> {
                 let run = self.runs.next();
                 (self.work)(run)?;
                 Ok(answer(run))

@@ -119,7 +119,7 @@ impl Tool for CheckServers {
         &self,
         params: &CheckServersParams,
         context: &ToolContext,
-    ) -> Result<Answer<CheckedServers>, ToolError> {
+    ) -> Result<ToolOutput<CheckedServers>, ToolError> {
         let gateway = self.0.gateway()?;
         if let Some(server) = &params.server {
             gateway
@@ -160,7 +160,7 @@ impl Tool for CheckServers {
             calls: counted,
             servers,
         };
-        Ok(Answer::new(checked, hints))
+        Ok(ToolOutput::new(checked, hints))
     }
 }
 

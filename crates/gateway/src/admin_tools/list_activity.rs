@@ -141,7 +141,7 @@ impl Tool for ListActivity {
         &self,
         params: &ListActivityParams,
         _: &ToolContext,
-    ) -> Result<Answer<Page<ListedRecord>>, ToolError> {
+    ) -> Result<ToolOutput<Page<ListedRecord>>, ToolError> {
         let gateway = self.0.gateway()?;
         let mut pairs = params.filters.to_pairs();
         pairs.push(("limit".to_owned(), params.limit.to_string()));
@@ -167,7 +167,7 @@ impl Tool for ListActivity {
             Some(next) => Page::continued(items, next),
             None => Page::last(items),
         };
-        Ok(Answer::new(page.out_of(total), hints))
+        Ok(ToolOutput::new(page.out_of(total), hints))
     }
 }
 

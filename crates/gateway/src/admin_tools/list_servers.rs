@@ -107,7 +107,7 @@ impl Tool for ListServers {
         &self,
         params: &ListServersParams,
         _: &ToolContext,
-    ) -> Result<Answer<ServerList>, ToolError> {
+    ) -> Result<ToolOutput<ServerList>, ToolError> {
         let gateway = self.0.gateway()?;
         let all = gateway.servers_status();
         let matching = all
@@ -141,7 +141,7 @@ impl Tool for ListServers {
             servers,
             total: all.len() as u64,
         };
-        Ok(Answer::new(list, hints))
+        Ok(ToolOutput::new(list, hints))
     }
 }
 

@@ -19,8 +19,10 @@ mod summarize_activity;
 
 use std::sync::{Arc, Weak};
 
-use mcpproxy_contract::hints::{AgentHints, HintWarning, Severity, SourceQuality, WarningType};
-use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version, Violations};
+use mcpproxy_contract::agent_hints::{
+    AgentHints, HintWarning, Severity, SourceQuality, WarningType,
+};
+use mcpproxy_contract::{ContractViolations, Grants, Registry, ToolContext, ToolError, Version};
 use mcpproxy_upstream::Origin;
 
 use crate::failure::{Category, Code, Failure};
@@ -47,7 +49,7 @@ pub(crate) fn server(gateway: Weak<Gateway>) -> ContractServer {
     ContractServer::new(service, grants).with_remedy(REMEDY)
 }
 
-fn registry(own: &Own) -> Result<Registry, Violations> {
+fn registry(own: &Own) -> Result<Registry, ContractViolations> {
     let mut registry = Registry::new(NAME, Version::new(1, 0, 0));
     registry.register(list_activity::ListActivity(own.clone()))?;
     registry.register(list_servers::ListServers(own.clone()))?;
@@ -134,7 +136,7 @@ fn failed(failure: Failure) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcpproxy_contract::{CategoryName, Effect};
+    use mcpproxy_contract::{CategoryEffect, CategoryName};
 
     #[test]
     fn every_tool_keeps_the_contract_and_all_categories_are_there() {
@@ -160,7 +162,7 @@ mod tests {
         for tool in registry(&Own(Weak::new())).unwrap().get_all() {
             let definition = tool.definition();
             let missing = agent.missing(&definition.permissions);
-            let reads = definition.effect == Effect::Reads;
+            let reads = definition.effect == CategoryEffect::Reads;
             assert_eq!(missing.is_empty(), reads, "{}", definition.name);
             assert!(!definition.permissions.is_empty(), "{}", definition.name);
             assert!(administrator.missing(&definition.permissions).is_empty());

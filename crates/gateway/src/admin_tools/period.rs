@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use mcpproxy_contract::ToolError;
-use mcpproxy_contract::hints::{Factor, coverage};
+use mcpproxy_contract::agent_hints::{Factor, coverage};
 
 use super::failed;
 use crate::Gateway;

@@ -121,7 +121,7 @@ impl Tool for ProposePermissions {
         &self,
         params: &ProposePermissionsParams,
         _: &ToolContext,
-    ) -> Result<Answer<Proposal>, ToolError> {
+    ) -> Result<ToolOutput<Proposal>, ToolError> {
         let gateway = self.0.gateway()?;
         let filters = Filters {
             agent: params.agent.clone(),
@@ -135,7 +135,7 @@ impl Tool for ProposePermissions {
         let period = Period::of(&gateway, filter.from, filter.to).await?;
         let drawn = draw(&tallies, &known(&gateway));
         let hints = gateway.warned_of_log(hints(&gateway, &drawn, &period, &filters));
-        Ok(Answer::new(proposal(params, &period, drawn), hints))
+        Ok(ToolOutput::new(proposal(params, &period, drawn), hints))
     }
 }
 

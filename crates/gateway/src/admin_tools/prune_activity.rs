@@ -74,7 +74,7 @@ impl Tool for PruneActivity {
         &self,
         params: &PruneActivityParams,
         _: &ToolContext,
-    ) -> Result<Answer<Pruned>, ToolError> {
+    ) -> Result<ToolOutput<Pruned>, ToolError> {
         let gateway = self.0.gateway()?;
         let moment = past(&params.older_than, Timestamp::now())?;
         let unreadable = |error| failed(records::unreadable(&error));
@@ -87,7 +87,7 @@ impl Tool for PruneActivity {
             older_than: moment.to_string(),
         };
         let hints = gateway.warned_of_log(hints(gateway.log_quality(), &pruned));
-        Ok(Answer::new(pruned, hints))
+        Ok(ToolOutput::new(pruned, hints))
     }
 }
 

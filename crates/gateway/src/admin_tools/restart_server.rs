@@ -80,7 +80,7 @@ impl Tool for RestartServer {
         &self,
         params: &RestartServerParams,
         _: &ToolContext,
-    ) -> Result<Answer<Restarted>, ToolError> {
+    ) -> Result<ToolOutput<Restarted>, ToolError> {
         let gateway = self.0.gateway()?;
         let name = &params.server;
         gateway.restart_server(name).await.map_err(|failure| {
@@ -110,7 +110,7 @@ impl Tool for RestartServer {
                 .map(|why| for_agents(why).to_owned()),
         };
         let hints = hints(&restarted);
-        Ok(Answer::new(restarted, hints))
+        Ok(ToolOutput::new(restarted, hints))
     }
 }
 

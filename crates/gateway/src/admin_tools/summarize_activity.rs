@@ -112,7 +112,7 @@ impl Tool for SummarizeActivity {
         &self,
         params: &Filters,
         _: &ToolContext,
-    ) -> Result<Answer<ActivitySummary>, ToolError> {
+    ) -> Result<ToolOutput<ActivitySummary>, ToolError> {
         let gateway = self.0.gateway()?;
         let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
         let summary = gateway.archive().summary(&filter).await;
@@ -126,7 +126,7 @@ impl Tool for SummarizeActivity {
             .because(format!("Counted {total} records"))
             .assumes("Every call went through this gateway");
         let hints = suggested(gateway.warned_of_log(hints), params, &summary);
-        Ok(Answer::new(summary, hints))
+        Ok(ToolOutput::new(summary, hints))
     }
 }
 

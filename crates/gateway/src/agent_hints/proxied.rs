@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use mcpproxy_catalog::Snapshot;
-use mcpproxy_contract::hints::{
-    ActionCategory, AgentHints, Directory, Evidence, Priority, RiskFactor, RiskType, Severity,
-    Share, SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness, matched,
+use mcpproxy_contract::agent_hints::{
+    ActionCategory, ActionDirectory, AgentHints, Evidence, Priority, RiskFactor, RiskType,
+    Severity, Share, SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness,
+    matched,
 };
 use mcpproxy_policy::Effect;
 
@@ -61,7 +62,7 @@ pub(crate) enum Ended {
 /// Which actions exist: those of a catalog that can be called.
 pub(crate) struct Callable<'a>(pub(crate) &'a Snapshot);
 
-impl Directory for Callable<'_> {
+impl ActionDirectory for Callable<'_> {
     fn knows(&self, action: &str) -> bool {
         vetting::callable(self.0, action).is_some()
     }

@@ -1,6 +1,6 @@
 //! Resources that a call named: in the content of its result, or as its `uri`.
 
-use mcpproxy_contract::hints::{RelatedResource, Share};
+use mcpproxy_contract::agent_hints::{RelatedResource, Share};
 use mcpproxy_wire::CallResult;
 use mcpproxy_wire::json::Fields;
 use serde_json::Value;

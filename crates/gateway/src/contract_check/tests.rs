@@ -64,12 +64,12 @@ fn a_refusal_names_what_is_broken_and_what_may_have_happened() {
 
 #[test]
 fn messages_are_short_and_on_one_line() {
-    let violation = |message: String| Violation {
+    let violation = |message: String| ContractViolation {
         tool: String::new(),
         rule: Rule::HintsForm,
         message,
     };
-    let many: Vec<Violation> = (0..5)
+    let many: Vec<ContractViolation> = (0..5)
         .map(|number| violation(format!("m{number}\n")))
         .collect();
     assert_eq!(named(&many, 3), "m0 ; m1 ; m2 ; and 2 more");

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::Rules;
-use mcpproxy_upstream::ProtocolSetting;
-use mcpproxy_wire::ToolAnnotations;
+use mcpproxy_policy::{Hints, Rules};
+use mcpproxy_upstream::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, Text};
@@ -65,7 +64,7 @@ pub struct ServerSettings {
     /// How it is reached. Not to be used while there is a `problem`.
     pub transport: Transport,
     /// Which revisions of MCP are spoken with it.
-    pub protocol: ProtocolSetting,
+    pub protocol: Protocol,
     /// Whether it is used at all.
     pub enabled: bool,
     /// Whether it is held back.
@@ -113,7 +112,7 @@ pub enum Transport {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSettings {
     /// The hints that win over the server's.
-    pub hints: ToolAnnotations,
+    pub hints: Hints,
     /// The annotations that win over the server's, as MCP writes them; only what was given.
     pub annotations: serde_json::Map<String, serde_json::Value>,
     /// Whether the tool can be found and called.
@@ -229,7 +228,7 @@ impl ServerSettings {
         Self {
             name: Arc::clone(name),
             transport: Transport::BuiltIn,
-            protocol: ProtocolSetting::default(),
+            protocol: Protocol::default(),
             enabled: true,
             quarantined: false,
             trust: DEFAULT_TRUST,

@@ -107,7 +107,7 @@ async fn only_the_very_request_carries_a_call_on() {
         ..Caller::default()
     };
     let administrator = Caller {
-        rights: Rights::Administer,
+        is_administrator: true,
         ..Caller::default()
     };
     let elsewhere = Binding {

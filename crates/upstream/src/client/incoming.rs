@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcpproxy_wire::Method;
 use mcpproxy_wire::item::Kind;
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::meta;
-use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
 use serde_json::value::RawValue;
@@ -103,7 +100,7 @@ impl IncomingMessages {
         params: Option<Json>,
         stream: Option<u64>,
     ) -> IncomingAction {
-        if method == Method::Ping.as_str() {
+        if method == "ping" {
             return IncomingAction::Reply(rpc::response(id, "{}"));
         }
         let refuse = |message: String| {
@@ -130,43 +127,42 @@ impl IncomingMessages {
     /// Takes a notification of the server.
     fn receive_notification(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
         match method {
-            method::TOOLS_CHANGED => self.board.announce_change(),
-            method::PROMPTS_CHANGED => self.board.shelf.announce(&[Kind::Prompt]),
-            method::RESOURCES_CHANGED => {
+            "notifications/tools/list_changed" => self.board.announce_change(),
+            "notifications/prompts/list_changed" => self.board.shelf.announce(&[Kind::Prompt]),
+            "notifications/resources/list_changed" => {
                 let kinds = [Kind::Resource, Kind::Template];
                 self.board.shelf.announce(&kinds);
             }
-            method::RESOURCE_UPDATED => {
+            "notifications/resources/updated" => {
                 let uri = params.as_ref().and_then(|params| member(params, "uri"));
                 let uri = uri.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
                 if let Some(uri) = uri {
                     self.board.shelf.watched.update(&uri);
                 }
             }
-            method::SUBSCRIPTION_ACKNOWLEDGED => {
+            "notifications/subscriptions/acknowledged" => {
                 if let Some(params) = params {
                     self.acknowledged(&params);
                 }
             }
-            method::PROGRESS => {
+            "notifications/progress" => {
                 let Some(params) = params else { return };
-                let token =
-                    member(&params, meta::PROGRESS_TOKEN).and_then(|raw| raw.get().parse().ok());
+                let token = member(&params, "progressToken").and_then(|raw| raw.get().parse().ok());
                 if let Some(client) = token.and_then(|id| self.routes.client_of(id)) {
                     client.report_progress(&params);
                 }
             }
-            method::LOG_MESSAGE => {
+            "notifications/message" => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
                     client.log(&params);
                 }
             }
-            method::ELICITATION_COMPLETE => {
+            "notifications/elicitation/complete" => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
-                    client.notify(method::ELICITATION_COMPLETE, params);
+                    client.notify("notifications/elicitation/complete", params);
                 }
             }
-            method::CANCELLED => {
+            "notifications/cancelled" => {
                 let id = params
                     .as_ref()
                     .and_then(|params| member(params, "requestId"));

@@ -1,7 +1,6 @@
 //! Messages of a server to the client behind a request.
 
 use mcpproxy_wire::Json;
-use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::RpcError;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -108,9 +107,9 @@ impl ClientRequestKind {
     /// Method of the request.
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Elicitation => method::ELICITATION,
-            Self::Sampling => method::SAMPLING,
-            Self::Roots => method::ROOTS,
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
         }
     }
 

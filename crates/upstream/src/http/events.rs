@@ -1,6 +1,5 @@
 //! The stream on which a server tells what nobody asked for.
 
-use mcpproxy_wire::header as wire_header;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use super::pool::Lease;
 use super::{Wire, is_absent};
 use crate::backoff;
 
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static(wire_header::LAST_EVENT_ID);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A stream that held this long was well.

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::{Decision, Declared, Intent, Mode, Operation, Rules, Subject, decide};
+use mcpproxy_policy::{Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_upstream::{
-    Observer, Origin, ProtocolSetting, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    Observer, Origin, Protocol, Runtime, Spec, State, StdioSpec, Transport, Upstream,
 };
-use mcpproxy_wire::ToolAnnotations;
 use tokio::time::Instant;
 
 /// Starts a guarded server that starts processes, prints who they are, and waits.
@@ -29,7 +28,7 @@ pub(crate) fn run() -> ExitCode {
                 env: Vec::new(),
                 working_dir: None,
             }),
-            protocol: ProtocolSetting::Legacy,
+            protocol: Protocol::Legacy,
             timeout: Duration::from_secs(30),
             max_concurrent: 1,
             idle_stop: None,
@@ -62,7 +61,7 @@ fn permit() -> mcpproxy_policy::Permit {
         server: &"fake".into(),
         tool: &"spawn".into(),
         description: "",
-        annotations: ToolAnnotations::default(),
+        hints: Hints::default(),
     };
     match decide(&intent, &subject, Rules::default()) {
         Decision::Allow(permit, _) => permit,

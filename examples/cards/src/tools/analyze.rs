@@ -120,7 +120,7 @@ impl Tool for AnalyzeDeck {
         &self,
         params: &AnalyzeDeckParams,
         context: &ToolContext,
-    ) -> Result<Answer<DeckAnalysis>, ToolError> {
+    ) -> Result<ToolOutput<DeckAnalysis>, ToolError> {
         let (id, now) = (params.deck_id.clone(), context.timestamp);
         let history = History::of_deck(&id, params.reviewed);
         let (deck, tally, hardest) = read(&self.0, move |store| {
@@ -140,7 +140,7 @@ impl Tool for AnalyzeDeck {
             retention: share(tally.of_learnt_recalled, tally.of_learnt),
             hardest: hardest.into_iter().map(HardCard::of).collect(),
         };
-        Ok(Answer::new(analysis, hints))
+        Ok(ToolOutput::new(analysis, hints))
     }
 }
 

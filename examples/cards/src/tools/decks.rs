@@ -78,12 +78,12 @@ impl Tool for ListDecks {
         &self,
         params: &ListDecksParams,
         context: &ToolContext,
-    ) -> Result<Answer<Page<Deck>>, ToolError> {
+    ) -> Result<ToolOutput<Page<Deck>>, ToolError> {
         let (skip, limit) = (params.pagination.skip()?, params.pagination.limit);
         let now = context.timestamp;
         let (decks, total) = read(&self.0, move |store| store.decks(skip, limit, now)).await?;
         let hints = hints_on(&decks, skip, total);
-        Ok(Answer::new(Page::counted(decks, skip, total)?, hints))
+        Ok(ToolOutput::new(Page::counted(decks, skip, total)?, hints))
     }
 }
 
@@ -162,7 +162,7 @@ impl Tool for CreateDeck {
         &self,
         params: &CreateDeckParams,
         context: &ToolContext,
-    ) -> Result<Answer<Deck>, ToolError> {
+    ) -> Result<ToolOutput<Deck>, ToolError> {
         let new = NewDeck {
             name: params.name.trim().to_owned(),
             description: params.description.clone(),
@@ -185,6 +185,6 @@ impl Tool for CreateDeck {
                     .priority(Priority::High)
                     .described("Write the first card of the deck"),
             );
-        Ok(Answer::new(deck, hints))
+        Ok(ToolOutput::new(deck, hints))
     }
 }

@@ -72,7 +72,7 @@ impl Tool for AdjustDifficulty {
         &self,
         params: &AdjustDifficultyParams,
         context: &ToolContext,
-    ) -> Result<Answer<Card>, ToolError> {
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let (id, now) = (params.card_id.clone(), context.timestamp);
         let changes = CardChanges {
             difficulty: Some(params.difficulty),
@@ -93,7 +93,7 @@ impl Tool for AdjustDifficulty {
         let hints = hints_on(&former, &card, &tally)
             .relate(deck_resource(&deck, Share::percent(50)))
             .suggest(Suggestion::with::<ReviewNextCard>(&go_on).category(ActionCategory::Learning));
-        Ok(Answer::new(card, hints))
+        Ok(ToolOutput::new(card, hints))
     }
 }
 

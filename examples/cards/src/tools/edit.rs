@@ -161,7 +161,7 @@ impl Tool for CreateCard {
         &self,
         params: &CreateCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<Card>, ToolError> {
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let new = NewCard {
             deck_id: params.deck_id.clone(),
             front: params.front.clone(),
@@ -190,7 +190,7 @@ impl Tool for CreateCard {
                     .described("Read the card as it was kept"),
             );
         let hints = warned_of_twins(hints, &twins);
-        Ok(Answer::new(card, hints))
+        Ok(ToolOutput::new(card, hints))
     }
 }
 
@@ -255,7 +255,7 @@ impl Tool for UpdateCard {
         &self,
         params: &UpdateCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<Card>, ToolError> {
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let changes = CardChanges {
             front: params.front.clone(),
             back: params.back.clone(),
@@ -288,7 +288,7 @@ impl Tool for UpdateCard {
                     .described("Read the card as it was kept"),
             );
         let hints = warned_of_twins(hints, &twins);
-        Ok(Answer::new(card, hints))
+        Ok(ToolOutput::new(card, hints))
     }
 }
 
@@ -329,7 +329,7 @@ impl Tool for DeleteCard {
         &self,
         params: &DeleteCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<DeletedCard>, ToolError> {
+    ) -> Result<ToolOutput<DeletedCard>, ToolError> {
         let id = params.card_id.clone();
         let card = write(&self.0, context.timestamp, move |store| {
             store.delete_card(&id)
@@ -337,7 +337,7 @@ impl Tool for DeleteCard {
         .await?;
         let hints = hints_on_deleted(&card);
         let reviews = card.reviews;
-        Ok(Answer::new(DeletedCard { card, reviews }, hints))
+        Ok(ToolOutput::new(DeletedCard { card, reviews }, hints))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use mcpproxy_contract::hints::{
+use mcpproxy_contract::agent_hints::{
     Evidence, Factor, SourceQuality, agreement, completeness, coverage, freshness,
 };
 

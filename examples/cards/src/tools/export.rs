@@ -107,7 +107,7 @@ impl Tool for ExportDeck {
         &self,
         params: &ExportDeckParams,
         context: &ToolContext,
-    ) -> Result<Answer<ExportedDeck>, ToolError> {
+    ) -> Result<ToolOutput<ExportedDeck>, ToolError> {
         let (id, now) = (params.deck_id.clone(), context.timestamp);
         let (skip, format) = (u64::from(params.offset), params.format);
         let (deck, cards, total, written) = read(&self.0, move |store| {
@@ -133,7 +133,7 @@ impl Tool for ExportDeck {
             total,
             content: written,
         };
-        Ok(Answer::new(exported, hints))
+        Ok(ToolOutput::new(exported, hints))
     }
 }
 

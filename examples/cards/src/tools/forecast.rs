@@ -101,7 +101,7 @@ impl Tool for ForecastWorkload {
         &self,
         params: &ForecastWorkloadParams,
         context: &ToolContext,
-    ) -> Result<Answer<Workload>, ToolError> {
+    ) -> Result<ToolOutput<Workload>, ToolError> {
         let (deck_id, now) = (params.deck_id.clone(), context.timestamp);
         let (times, tally) = read(&self.0, move |store| {
             if let Some(deck) = &deck_id {
@@ -116,7 +116,7 @@ impl Tool for ForecastWorkload {
         .await?;
         let workload = workload(&times, now, params.days);
         let hints = hints_on(&workload, times.len() as u64, &tally, now, params);
-        Ok(Answer::new(workload, hints))
+        Ok(ToolOutput::new(workload, hints))
     }
 }
 

@@ -83,7 +83,7 @@ impl Tool for ListReviews {
         &self,
         params: &ListReviewsParams,
         context: &ToolContext,
-    ) -> Result<Answer<Page<Review>>, ToolError> {
+    ) -> Result<ToolOutput<Page<Review>>, ToolError> {
         let history = History {
             card_id: params.card_id.clone(),
             deck_id: params.deck_id.clone(),
@@ -124,7 +124,7 @@ impl Tool for ListReviews {
                     .described("Begin to learn"),
             ),
         };
-        Ok(Answer::new(
+        Ok(ToolOutput::new(
             Page::counted(reviews, skip, tally.reviews)?,
             hints,
         ))

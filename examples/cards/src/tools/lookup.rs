@@ -107,7 +107,7 @@ impl Tool for GetCard {
         &self,
         params: &GetCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<Card>, ToolError> {
+    ) -> Result<ToolOutput<Card>, ToolError> {
         let (id, now) = (params.card_id.clone(), context.timestamp);
         let (card, deck) = read(&self.0, move |store| {
             let card = store.card(&id)?;
@@ -116,7 +116,7 @@ impl Tool for GetCard {
         })
         .await?;
         let hints = hints_on(&card, &deck, now);
-        Ok(Answer::new(card, hints))
+        Ok(ToolOutput::new(card, hints))
     }
 }
 
@@ -201,7 +201,7 @@ impl Tool for ReviewNextCard {
         &self,
         params: &ReviewNextCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<NextCard>, ToolError> {
+    ) -> Result<ToolOutput<NextCard>, ToolError> {
         let (deck_id, now) = (params.deck_id.clone(), context.timestamp);
         let (card, times, tally) = read(&self.0, move |store| {
             if let Some(deck) = &deck_id {
@@ -225,7 +225,7 @@ impl Tool for ReviewNextCard {
             Some(card) => hints_on_due(card, &tally, due, now),
             None => hints_on_nothing_due(&next, times.len() as u64, params),
         };
-        Ok(Answer::new(next, hints))
+        Ok(ToolOutput::new(next, hints))
     }
 }
 

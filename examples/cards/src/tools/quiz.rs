@@ -111,7 +111,7 @@ impl Tool for GenerateQuiz {
         &self,
         params: &GenerateQuizParams,
         context: &ToolContext,
-    ) -> Result<Answer<Quiz>, ToolError> {
+    ) -> Result<ToolOutput<Quiz>, ToolError> {
         let (id, now) = (params.deck_id.clone(), context.timestamp);
         let (deck, cards) = read(&self.0, move |store| {
             let deck = store.deck(&id, now)?;
@@ -141,7 +141,7 @@ impl Tool for GenerateQuiz {
             questions,
         };
         let hints = hints_on(&quiz, &deck, u64::from(params.questions));
-        Ok(Answer::new(quiz, hints))
+        Ok(ToolOutput::new(quiz, hints))
     }
 }
 

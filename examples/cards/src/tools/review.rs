@@ -119,7 +119,7 @@ impl Tool for ReviewCard {
         &self,
         params: &ReviewCardParams,
         context: &ToolContext,
-    ) -> Result<Answer<ReviewedCard>, ToolError> {
+    ) -> Result<ToolOutput<ReviewedCard>, ToolError> {
         let grading = Grading {
             card_id: params.card_id.clone(),
             grade: params.grade,
@@ -146,7 +146,7 @@ impl Tool for ReviewCard {
             review: reviewed.review,
             due_in_deck: deck.due,
         };
-        Ok(Answer::new(data, hints))
+        Ok(ToolOutput::new(data, hints))
     }
 }
 

@@ -96,7 +96,7 @@ impl Tool for SearchCards {
         &self,
         params: &SearchCardsParams,
         context: &ToolContext,
-    ) -> Result<Answer<Page<Card>>, ToolError> {
+    ) -> Result<ToolOutput<Page<Card>>, ToolError> {
         let search = Search {
             words: words(params.text.as_deref().unwrap_or_default()),
             deck_id: params.deck_id.clone(),
@@ -131,7 +131,7 @@ impl Tool for SearchCards {
             }
             None => hints,
         };
-        Ok(Answer::new(page, hints))
+        Ok(ToolOutput::new(page, hints))
     }
 }
 
@@ -221,7 +221,7 @@ impl Tool for FindCards {
         &self,
         params: &FindCardsParams,
         _context: &ToolContext,
-    ) -> Result<Answer<Vec<Card>>, ToolError> {
+    ) -> Result<ToolOutput<Vec<Card>>, ToolError> {
         let search = Search {
             words: words(&params.text),
             limit: MOST_FOUND,
@@ -238,6 +238,6 @@ impl Tool for FindCards {
                 .category(ActionCategory::Correction)
                 .described("The same search with the tool that stays"),
         );
-        Ok(Answer::new(cards, hints))
+        Ok(ToolOutput::new(cards, hints))
     }
 }

@@ -10,7 +10,7 @@ mod writing;
 
 use jiff::Timestamp;
 use mcpproxy_cards::Store;
-use mcpproxy_contract::hints::Suggestion;
+use mcpproxy_contract::agent_hints::Suggestion;
 use mcpproxy_contract::{Grants, Service, ToolContext, ToolResult};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The report as people read it.
 
-use mcpproxy_contract::check::checklist::{LineReport, Report, ToolReport, Verdict};
+use mcpproxy_contract::check::checklist::{LineReport, LineVerdict, Report, ToolReport};
 
 use crate::output::{printable, table};
 
@@ -28,19 +28,19 @@ pub(super) fn of(report: &Report) -> String {
 }
 
 fn row(tool: &ToolReport) -> Vec<String> {
-    let count = |matches: fn(&Verdict) -> bool| {
+    let count = |matches: fn(&LineVerdict) -> bool| {
         tool.lines
             .iter()
             .filter(|line| matches(&line.verdict))
             .count()
     };
-    let violated = count(|verdict| matches!(verdict, Verdict::Violated { .. }));
+    let violated = count(|verdict| matches!(verdict, LineVerdict::Violated { .. }));
     vec![
         tool.tool.clone(),
         if tool.announces { "announced" } else { "-" }.to_owned(),
-        count(|verdict| matches!(verdict, Verdict::Holds)).to_string(),
+        count(|verdict| matches!(verdict, LineVerdict::Holds)).to_string(),
         (violated + tool.besides.len()).to_string(),
-        count(|verdict| matches!(verdict, Verdict::NotChecked { .. })).to_string(),
+        count(|verdict| matches!(verdict, LineVerdict::NotChecked { .. })).to_string(),
         tool.results.to_string(),
     ]
 }
@@ -70,7 +70,7 @@ fn violations(tool: &ToolReport) -> String {
 
 fn violated(line: &LineReport) -> Option<(&LineReport, &[String])> {
     match &line.verdict {
-        Verdict::Violated { messages } => Some((line, messages)),
+        LineVerdict::Violated { messages } => Some((line, messages)),
         _ => None,
     }
 }

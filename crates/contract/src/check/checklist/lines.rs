@@ -3,7 +3,7 @@
 use crate::violation::Rule;
 
 /// One line.
-pub(super) struct Line {
+pub(super) struct ChecklistLine {
     pub(super) text: &'static str,
     pub(super) rules: &'static [Rule],
     pub(super) decided: Decided,
@@ -30,8 +30,8 @@ pub(super) enum Decided {
 
 use Decided::{ByConfidence, ByDefinition, ByErrors, ByReasoning, ByResults, ByTool, Inside};
 
-const fn line(decided: Decided, rules: &'static [Rule], text: &'static str) -> Line {
-    Line {
+const fn line(decided: Decided, rules: &'static [Rule], text: &'static str) -> ChecklistLine {
+    ChecklistLine {
         text,
         rules,
         decided,
@@ -39,7 +39,7 @@ const fn line(decided: Decided, rules: &'static [Rule], text: &'static str) -> L
 }
 
 /// The checklist. Where hints are missing altogether, every line about hints is violated.
-pub(super) const LINES: [Line; 29] = [
+pub(super) const LINES: [ChecklistLine; 29] = [
     line(
         ByTool,
         &[Rule::NameForm, Rule::NameUnique],

@@ -1,17 +1,17 @@
 use serde_json::{Value, json};
 
 use super::{good_result, good_tool, with};
-use crate::check::checklist::{Report, Verdict, report, report_with, texts};
-use crate::violation::{Rule, Violation};
+use crate::check::checklist::{LineVerdict, Report, report, report_with, texts};
+use crate::violation::{ContractViolation, Rule};
 
 /// The numbers of the lines that hold, are violated, and were not checked, of the first tool.
 fn lines(report: &Report) -> [Vec<usize>; 3] {
     let mut sorted = [Vec::new(), Vec::new(), Vec::new()];
     for line in &report.tools[0].lines {
         let kind = match line.verdict {
-            Verdict::Holds => 0,
-            Verdict::Violated { .. } => 1,
-            Verdict::NotChecked { .. } => 2,
+            LineVerdict::Holds => 0,
+            LineVerdict::Violated { .. } => 1,
+            LineVerdict::NotChecked { .. } => 2,
         };
         sorted[kind].push(line.line);
     }
@@ -52,7 +52,7 @@ fn a_good_result_decides_the_lines_that_only_a_call_shows() {
     assert_eq!(lines(&report), [range(1, 24), vec![], range(25, 29)]);
     assert_eq!(report.tools[0].results, 1);
     for line in &report.tools[0].lines[25..] {
-        let Verdict::NotChecked { reason } = &line.verdict else {
+        let LineVerdict::NotChecked { reason } = &line.verdict else {
             panic!("{line:?}");
         };
         assert_eq!(reason, "not visible from outside");
@@ -135,10 +135,13 @@ fn a_confidence_is_calculated_if_it_moves_or_is_explained() {
     let named = |result: &Value| ("get-card".to_owned(), result.clone());
     assert!(matches!(
         verdict(&[named(&silent), named(&silent)]),
-        Verdict::NotChecked { .. }
+        LineVerdict::NotChecked { .. }
     ));
-    assert_eq!(verdict(&[named(&silent), named(&other)]), Verdict::Holds);
-    assert_eq!(verdict(&[named(&good_result())]), Verdict::Holds);
+    assert_eq!(
+        verdict(&[named(&silent), named(&other)]),
+        LineVerdict::Holds
+    );
+    assert_eq!(verdict(&[named(&good_result())]), LineVerdict::Holds);
 }
 
 #[test]
@@ -148,7 +151,7 @@ fn a_missing_reasoning_is_no_violation() {
     assert!(report.conforms());
     assert!(matches!(
         report.tools[0].lines[22].verdict,
-        Verdict::NotChecked { .. }
+        LineVerdict::NotChecked { .. }
     ));
 }
 
@@ -172,7 +175,7 @@ fn rules_that_no_line_speaks_of_are_told_besides() {
 
 #[test]
 fn violations_in_a_result_that_was_withheld_count() {
-    let told = Violation {
+    let told = ContractViolation {
         tool: "get-card".to_owned(),
         rule: Rule::HintsConfidence,
         message: "out of range".to_owned(),

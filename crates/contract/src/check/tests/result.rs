@@ -2,8 +2,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{expect_rule, good_result, with};
+use crate::agent_hints::{AgentHints, Evidence, SourceQuality, ValidityPeriod, completeness};
 use crate::check::result;
-use crate::hints::{AgentHints, Evidence, SourceQuality, ValidityPeriod, completeness};
 use crate::violation::Rule;
 
 #[test]

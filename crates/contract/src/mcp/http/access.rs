@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use http::{HeaderMap, header};
 
-use crate::mcp::Caller;
+use crate::mcp::ServiceCaller;
 
 /// How long an authorizer may take. It stands before every call, so it has to be quick.
 const DECISION_TIME: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const DECISION_TIME: Duration = Duration::from_secs(10);
 /// Why a token opens nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum TokenRefusal {
     /// It is not known, expired or withdrawn: 401.
     Invalid,
     /// Nobody can tell now, because what knows the tokens does not answer: 503.
@@ -25,18 +25,19 @@ pub enum Refusal {
 
 /// From a token to whom it belongs.
 #[derive(Clone)]
-pub(super) struct Authorizer(Arc<Ask>);
+pub(super) struct Authorizer(Arc<AuthorizeFunction>);
 
-type Ask =
-    dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<Caller, Refusal>> + Send>> + Send + Sync;
+type AuthorizeFunction = dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<ServiceCaller, TokenRefusal>> + Send>>
+    + Send
+    + Sync;
 
 /// Why a request does not come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turned {
+pub(super) enum AccessError {
     /// A token is needed, and none was sent.
     Missing,
     /// A token was sent, and it opens nothing.
-    Refused(Refusal),
+    Refused(TokenRefusal),
 }
 
 /// Who sent the request. Without an authorizer no token can be valid, and what is sent and not
@@ -44,14 +45,14 @@ pub(super) enum Turned {
 pub(super) async fn caller(
     authorizer: Option<&Authorizer>,
     headers: &HeaderMap,
-) -> Result<Caller, Turned> {
+) -> Result<ServiceCaller, AccessError> {
     match (authorizer, headers.contains_key(header::AUTHORIZATION)) {
-        (None, false) => Ok(Caller::owner()),
-        (Some(_), false) => Err(Turned::Missing),
-        (None, true) => Err(Turned::Refused(Refusal::Invalid)),
+        (None, false) => Ok(ServiceCaller::owner()),
+        (Some(_), false) => Err(AccessError::Missing),
+        (None, true) => Err(AccessError::Refused(TokenRefusal::Invalid)),
         (Some(authorizer), true) => {
-            let token = bearer(headers).ok_or(Turned::Refused(Refusal::Invalid))?;
-            authorizer.ask(token).await.map_err(Turned::Refused)
+            let token = bearer(headers).ok_or(AccessError::Refused(TokenRefusal::Invalid))?;
+            authorizer.ask(token).await.map_err(AccessError::Refused)
         }
     }
 }
@@ -73,23 +74,23 @@ impl Authorizer {
     pub(super) fn new<A, F>(authorize: A) -> Self
     where
         A: Fn(String) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<Caller, Refusal>> + Send + 'static,
+        F: Future<Output = Result<ServiceCaller, TokenRefusal>> + Send + 'static,
     {
         Self(Arc::new(move |token| Box::pin(authorize(token))))
     }
 
     /// An authorizer that breaks or takes too long lets nobody in.
-    async fn ask(&self, token: String) -> Result<Caller, Refusal> {
+    async fn ask(&self, token: String) -> Result<ServiceCaller, TokenRefusal> {
         let asking = AssertUnwindSafe(async { (self.0)(token).await }).catch_unwind();
         match tokio::time::timeout(DECISION_TIME, asking).await {
             Ok(Ok(decision)) => decision,
             Ok(Err(_)) => {
                 tracing::error!("the authorizer panicked");
-                Err(Refusal::Unavailable)
+                Err(TokenRefusal::Unavailable)
             }
             Err(_) => {
                 tracing::error!(after = ?DECISION_TIME, "the authorizer did not decide");
-                Err(Refusal::Unavailable)
+                Err(TokenRefusal::Unavailable)
             }
         }
     }

@@ -16,10 +16,10 @@ const WITHOUT_SESSIONS: &str = "2026-07-28";
 
 /// The session of a request, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::mcp) struct Session(Option<Known>);
+pub(in crate::mcp) struct ServedSession(Option<SessionIdentity>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct SessionIdentity {
     id: String,
     agent: Agent,
 }
@@ -28,7 +28,7 @@ struct Known {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownSession;
 
-impl Session {
+impl ServedSession {
     /// The id of a new session of this agent: a random part, and the agent in hexadecimal digits,
     /// because a header can hold few letters.
     pub(super) fn begin(agent: &Agent) -> String {
@@ -45,7 +45,7 @@ impl Session {
         let Some(id) = headers.get(HEADER) else {
             return Ok(Self(None));
         };
-        let known = id.to_str().ok().and_then(Known::read);
+        let known = id.to_str().ok().and_then(SessionIdentity::read);
         known.map(|known| Self(Some(known))).ok_or(UnknownSession)
     }
 
@@ -60,7 +60,7 @@ impl Session {
     }
 }
 
-impl Known {
+impl SessionIdentity {
     fn read(id: &str) -> Option<Self> {
         let mut parts = id.split('.');
         let (random, name, version) = (parts.next()?, parts.next()?, parts.next()?);
@@ -104,8 +104,8 @@ mod tests {
     fn a_session_gives_back_the_agent_that_began_it() {
         for (name, version) in [("claude-ai", "1.2.3"), ("Агент ✓", "0.1-β"), ("", "")] {
             let agent = Agent::new(name, version);
-            let id = Session::begin(&agent);
-            let session = Session::of(&headers(&id, "2025-11-25")).expect("known");
+            let id = ServedSession::begin(&agent);
+            let session = ServedSession::of(&headers(&id, "2025-11-25")).expect("known");
             assert_eq!(session.agent(), Some(agent));
             assert_eq!(session.id(), Some(id));
         }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_session_of_another_server_is_unknown_and_a_new_client_has_none() {
-        let id = Session::begin(&Agent::unknown());
+        let id = ServedSession::begin(&Agent::unknown());
         let long = format!("{id}.00");
         for other in [
             "",
@@ -123,13 +123,13 @@ mod tests {
             "0af7651916cd43dd8448eb211c80319c.0g.00",
         ] {
             assert_eq!(
-                Session::of(&headers(other, "2025-06-18")),
+                ServedSession::of(&headers(other, "2025-06-18")),
                 Err(UnknownSession),
                 "{other}"
             );
             assert_eq!(
-                Session::of(&headers(other, "2026-07-28")),
-                Ok(Session(None))
+                ServedSession::of(&headers(other, "2026-07-28")),
+                Ok(ServedSession(None))
             );
         }
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
-use mcpproxy_contract::hints::REQUIRED_KEYS;
+use mcpproxy_contract::agent_hints::REQUIRED_KEYS;
 use mcpproxy_wire::{Json, Tool};
 use serde_json::{Value, json};
 

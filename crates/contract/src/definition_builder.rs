@@ -38,7 +38,7 @@ use crate::{
 
 /// A definition that is not complete yet; `Next` is what has to be said next.
 #[must_use]
-pub struct Sketch<T: Tool, Next> {
+pub struct DefinitionBuilder<T: Tool, Next> {
     definition: Definition<T>,
     next: PhantomData<Next>,
 }
@@ -47,19 +47,19 @@ pub struct Sketch<T: Tool, Next> {
 pub mod next {
     /// What the tool does.
     #[derive(Debug)]
-    pub enum What {}
+    pub enum NeedsWhat {}
     /// When to use it.
     #[derive(Debug)]
-    pub enum When {}
+    pub enum NeedsWhen {}
     /// What it returns.
     #[derive(Debug)]
-    pub enum Returns {}
+    pub enum NeedsReturns {}
     /// A call as it is meant to be made.
     #[derive(Debug)]
-    pub enum Example {}
+    pub enum NeedsExample {}
     /// More such calls, or the tags, and the definition is complete.
     #[derive(Debug)]
-    pub enum Tags {}
+    pub enum NeedsTags {}
 }
 
 // === impl Definition ===
@@ -74,8 +74,8 @@ impl<T: Tool> Definition<T> {
         version: Version,
         response_time: ResponseTime,
         permissions: &'static [&'static str],
-    ) -> Sketch<T, next::What> {
-        Sketch {
+    ) -> DefinitionBuilder<T, next::NeedsWhat> {
+        DefinitionBuilder {
             definition: Self {
                 version,
                 description: Description {
@@ -101,33 +101,33 @@ impl<T: Tool> Definition<T> {
     }
 }
 
-// === impl Sketch ===
+// === impl DefinitionBuilder ===
 
-impl<T: Tool> Sketch<T, next::What> {
+impl<T: Tool> DefinitionBuilder<T, next::NeedsWhat> {
     /// What the tool does: "Reads one card".
-    pub fn what(mut self, text: &'static str) -> Sketch<T, next::When> {
+    pub fn what(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsWhen> {
         self.definition.description.what = text;
         self.then()
     }
 }
 
-impl<T: Tool> Sketch<T, next::When> {
+impl<T: Tool> DefinitionBuilder<T, next::NeedsWhen> {
     /// When to use it, going on from "Use when": "you know its id and need its text".
-    pub fn when(mut self, text: &'static str) -> Sketch<T, next::Returns> {
+    pub fn when(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsReturns> {
         self.definition.description.when = text;
         self.then()
     }
 }
 
-impl<T: Tool> Sketch<T, next::Returns> {
+impl<T: Tool> DefinitionBuilder<T, next::NeedsReturns> {
     /// What it returns, going on from "Returns": "both sides of the card".
-    pub fn returns(mut self, text: &'static str) -> Sketch<T, next::Example> {
+    pub fn returns(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsExample> {
         self.definition.description.returns = text;
         self.then()
     }
 }
 
-impl<T: Tool> Sketch<T, next::Example> {
+impl<T: Tool> DefinitionBuilder<T, next::NeedsExample> {
     /// A call as it is meant to be made: what it is good for, what the tool is given, and the data
     /// it answers with.
     pub fn example(
@@ -135,13 +135,13 @@ impl<T: Tool> Sketch<T, next::Example> {
         description: &'static str,
         params: Value,
         expected_result: Value,
-    ) -> Sketch<T, next::Tags> {
-        self.then::<next::Tags>()
+    ) -> DefinitionBuilder<T, next::NeedsTags> {
+        self.then::<next::NeedsTags>()
             .example(description, params, expected_result)
     }
 }
 
-impl<T: Tool> Sketch<T, next::Tags> {
+impl<T: Tool> DefinitionBuilder<T, next::NeedsTags> {
     /// Another such call.
     pub fn example(
         mut self,
@@ -164,9 +164,9 @@ impl<T: Tool> Sketch<T, next::Tags> {
     }
 }
 
-impl<T: Tool, Next> Sketch<T, Next> {
-    fn then<After>(self) -> Sketch<T, After> {
-        Sketch {
+impl<T: Tool, Next> DefinitionBuilder<T, Next> {
+    fn then<After>(self) -> DefinitionBuilder<T, After> {
+        DefinitionBuilder {
             definition: self.definition,
             next: PhantomData,
         }

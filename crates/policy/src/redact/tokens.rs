@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::shapes::Place;
+use super::shapes::Place;
 
 /// A token that begins with a fixed prefix.
 pub(super) struct Prefixed {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use crate::hints::AgentHints;
+use crate::agent_hints::AgentHints;
 use crate::{PublishedDefinition, Tool, ToolContext, ToolError, params};
 
 /// A boxed future of a call.
@@ -19,15 +19,15 @@ pub struct Registered {
     pub(crate) input_schema: Value,
     /// The schema of the data.
     pub(crate) data_schema: Value,
-    pub(crate) tool: Box<dyn Erased>,
+    pub(crate) tool: Box<dyn DynTool>,
 }
 
 /// What the pipeline asks of a tool.
-pub(crate) trait Erased: Send + Sync {
+pub(crate) trait DynTool: Send + Sync {
     /// Arguments → parameters of the tool's own type.
     fn parse(&self, arguments: Value, schema: &Value) -> Result<Parsed, ToolError>;
 
-    /// Does the work with parameters that [`Erased::parse`] made.
+    /// Does the work with parameters that [`DynTool::parse`] made.
     fn call<'a>(&'a self, params: &'a Parsed, context: &'a ToolContext) -> Calling<'a>;
 
     /// Why an example's data is not of the output's type.
@@ -41,7 +41,7 @@ pub(crate) struct Parsed {
     pub(crate) canonical: String,
 }
 
-impl<T: Tool> Erased for T {
+impl<T: Tool> DynTool for T {
     fn parse(&self, arguments: Value, schema: &Value) -> Result<Parsed, ToolError> {
         let params: T::Params = params::parse(arguments, schema)?;
         let canonical = serde_json::to_string(&params).map_err(ToolError::internal)?;

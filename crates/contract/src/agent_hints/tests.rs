@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Answer, Data, Definition, Query, Tool, ToolContext, ToolError};
+use crate::{Data, Definition, Query, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Makes a tool that exists by its name only; hints never call one.
 macro_rules! tool {
@@ -25,7 +25,7 @@ macro_rules! tool {
                 &self,
                 _: &Nothing,
                 _: &ToolContext,
-            ) -> Result<Answer<Nothing>, ToolError> {
+            ) -> Result<ToolOutput<Nothing>, ToolError> {
                 unreachable!("hints read the name only")
             }
         }

@@ -1,6 +1,6 @@
 //! What an agent may do next.
 //!
-//! A suggestion names a tool that exists: by its type, or by a name that a [`Directory`] knows.
+//! A suggestion names a tool that exists: by its type, or by a name that a [`ActionDirectory`] knows.
 //! There is no way to make one from a text alone.
 
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ pub struct Suggestion {
 }
 
 /// Knows which actions exist, where that is only known at run time.
-pub trait Directory {
+pub trait ActionDirectory {
     /// Whether there is an action of this name.
     fn knows(&self, action: &str) -> bool;
 }
@@ -81,7 +81,7 @@ impl Suggestion {
     }
 
     /// To call an action that is only known at run time; none if the directory does not know it.
-    pub fn found_in(directory: &dyn Directory, name: &str) -> Option<Self> {
+    pub fn found_in(directory: &dyn ActionDirectory, name: &str) -> Option<Self> {
         (!name.is_empty() && directory.knows(name)).then(|| Self::new(Cow::Owned(name.to_owned())))
     }
 

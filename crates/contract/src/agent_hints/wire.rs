@@ -43,7 +43,7 @@ pub const REQUIRED_KEYS: [&str; 11] = [
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AgentHints", transform = tidy)]
-struct Wire<'a> {
+struct AgentHintsJson<'a> {
     /// What to do next. Every action is a tool that exists.
     suggested_next_actions: &'a [Suggestion],
     /// What the result has to do with.
@@ -106,23 +106,23 @@ struct HintsMetadata<'a> {
 
 impl Serialize for AgentHints {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Wire::from(self).serialize(serializer)
+        AgentHintsJson::from(self).serialize(serializer)
     }
 }
 
 impl JsonSchema for AgentHints {
     fn schema_name() -> Cow<'static, str> {
-        Wire::schema_name()
+        AgentHintsJson::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Wire::json_schema(generator)
+        AgentHintsJson::json_schema(generator)
     }
 }
 
-// === impl Wire ===
+// === impl AgentHintsJson ===
 
-impl<'a> From<&'a AgentHints> for Wire<'a> {
+impl<'a> From<&'a AgentHints> for AgentHintsJson<'a> {
     fn from(hints: &'a AgentHints) -> Self {
         Self {
             suggested_next_actions: &hints.suggestions,

@@ -11,47 +11,47 @@ use tokio_util::sync::CancellationToken;
 
 /// The calls in flight; no more than there are connections.
 #[derive(Debug, Default)]
-pub(super) struct Running {
-    calls: Mutex<Vec<Entry>>,
+pub(super) struct RunningCalls {
+    calls: Mutex<Vec<CancellableCall>>,
     next: AtomicU64,
 }
 
 /// Which call: whose, in which session, under which id.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Key {
+pub(super) struct CallKey {
     pub(super) user: Option<String>,
     pub(super) session: String,
     pub(super) request: Value,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CancellableCall {
     number: u64,
-    key: Key,
+    key: CallKey,
     token: CancellationToken,
 }
 
 /// A call that is listed as long as this lives.
 #[derive(Debug)]
-pub(super) struct Listed {
-    running: Arc<Running>,
+pub(super) struct CallGuard {
+    running: Arc<RunningCalls>,
     number: u64,
     token: CancellationToken,
 }
 
-impl Running {
+impl RunningCalls {
     /// Lists a call.
-    pub(super) fn list(self: &Arc<Self>, key: Key) -> Listed {
+    pub(super) fn list(self: &Arc<Self>, key: CallKey) -> CallGuard {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let token = CancellationToken::new();
         self.change(|calls| {
-            calls.push(Entry {
+            calls.push(CancellableCall {
                 number,
                 key,
                 token: token.clone(),
             });
         });
-        Listed {
+        CallGuard {
             running: Arc::clone(self),
             number,
             token,
@@ -59,7 +59,7 @@ impl Running {
     }
 
     /// Cancels a call. With two of the same id nobody can tell which is meant, and both go on.
-    pub(super) fn cancel(&self, key: &Key) {
+    pub(super) fn cancel(&self, key: &CallKey) {
         self.change(|calls| {
             let mut meant = calls.iter().filter(|entry| entry.key == *key);
             if let (Some(only), None) = (meant.next(), meant.next()) {
@@ -68,19 +68,19 @@ impl Running {
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) {
+    fn change(&self, change: impl FnOnce(&mut Vec<CancellableCall>)) {
         change(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-impl Listed {
+impl CallGuard {
     /// Over when the call is cancelled.
     pub(super) async fn cancelled(&self) {
         self.token.cancelled().await;
     }
 }
 
-impl Drop for Listed {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         let number = self.number;
         self.running
@@ -92,8 +92,8 @@ impl Drop for Listed {
 mod tests {
     use super::*;
 
-    fn key(user: &str, request: i32) -> Key {
-        Key {
+    fn key(user: &str, request: i32) -> CallKey {
+        CallKey {
             user: Some(user.to_owned()),
             session: "s".to_owned(),
             request: request.into(),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_cancellation_reaches_the_one_call_it_means_and_no_other() {
-        let running = Arc::new(Running::default());
+        let running = Arc::new(RunningCalls::default());
         let meant = running.list(key("ann", 1));
         let others = [running.list(key("ann", 2)), running.list(key("bob", 1))];
         let twins = [running.list(key("ann", 3)), running.list(key("ann", 3))];

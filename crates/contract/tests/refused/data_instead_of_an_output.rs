@@ -1,5 +1,5 @@
 //! MUST ALWAYS: return the ToolResult structure; data alone is not an answer.
-//~ expected `Answer<Card>`, found `Card`
+//~ expected `ToolOutput<Card>`, found `Card`
 #[path = "shared.rs"]
 #[macro_use]
 mod shared;

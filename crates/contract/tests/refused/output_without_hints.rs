@@ -10,5 +10,5 @@ tool! {
     output: Card,
     cache: None,
     rate_limit: None,
-    call: |params| Ok(Answer::new(card()))
+    call: |params| Ok(ToolOutput::new(card()))
 }

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use mcpproxy_contract::hints::*;
+//! use mcpproxy_contract::agent_hints::*;
 //!
 //! let evidence = Evidence::new(SourceQuality::High, completeness(5, 6))
 //!     .and(freshness(Duration::from_secs(60), Duration::from_secs(3600)));
@@ -38,7 +38,7 @@ pub use impact::Impact;
 pub use notes::{Alignment, Alternative, HintWarning};
 pub use parts::{Dependency, Dependent, RelatedResource, RiskFactor};
 pub use share::{Score, Share};
-pub use suggestion::{Directory, Suggestion};
+pub use suggestion::{ActionDirectory, Suggestion};
 pub use wire::{REQUIRED_KEYS, schema};
 pub use words::{
     ActionCategory, AlignmentWord, DependencyType, Priority, RiskType, Severity, SourceQuality,

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::hints::AgentHints;
+use crate::agent_hints::AgentHints;
 use crate::{Data, PublishedError, Version};
 
 /// What a handler returns when it worked: data and hints, never one without the other.
 #[derive(Debug)]
-pub struct Answer<D> {
+pub struct ToolOutput<D> {
     pub(crate) data: D,
     pub(crate) hints: AgentHints,
 }
@@ -22,7 +22,7 @@ pub struct Answer<D> {
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ResultOutcome,
     agent_hints: AgentHints,
     metadata: ResultMetadata,
 }
@@ -30,7 +30,8 @@ pub struct ToolResult {
 /// The data, or why there is none. Exactly one of the two.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+#[schemars(rename = "Outcome")]
+pub enum ResultOutcome {
     /// What the tool gave back; never null.
     Data(Value),
     /// Why there is no data.
@@ -58,9 +59,9 @@ pub struct ResultMetadata {
     pub cached: bool,
 }
 
-// === impl Answer ===
+// === impl ToolOutput ===
 
-impl<D: Data> Answer<D> {
+impl<D: Data> ToolOutput<D> {
     /// Data with the hints on what to do with it.
     pub fn new(data: D, hints: AgentHints) -> Self {
         Self { data, hints }
@@ -71,7 +72,7 @@ impl<D: Data> Answer<D> {
 
 impl ToolResult {
     pub(crate) fn seal(
-        outcome: Outcome,
+        outcome: ResultOutcome,
         agent_hints: AgentHints,
         metadata: ResultMetadata,
     ) -> Self {
@@ -83,23 +84,23 @@ impl ToolResult {
     }
 
     /// The data, or why there is none.
-    pub fn outcome(&self) -> &Outcome {
+    pub fn outcome(&self) -> &ResultOutcome {
         &self.outcome
     }
 
     /// The data, if the call worked.
     pub fn data(&self) -> Option<&Value> {
         match &self.outcome {
-            Outcome::Data(data) => Some(data),
-            Outcome::Error(_) => None,
+            ResultOutcome::Data(data) => Some(data),
+            ResultOutcome::Error(_) => None,
         }
     }
 
     /// Why there is no data, if the call did not work.
     pub fn error(&self) -> Option<&PublishedError> {
         match &self.outcome {
-            Outcome::Data(_) => None,
-            Outcome::Error(error) => Some(error),
+            ResultOutcome::Data(_) => None,
+            ResultOutcome::Error(error) => Some(error),
         }
     }
 

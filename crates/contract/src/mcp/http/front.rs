@@ -17,11 +17,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::HttpOptions;
-use super::access::{self, Authorizer, Refusal, Turned};
-use super::running::{Key, Running};
-use super::session::{self, Session, UnknownSession};
+use super::access::{self, AccessError, Authorizer, TokenRefusal};
+use super::running_calls::{CallKey, RunningCalls};
+use super::session::{self, ServedSession, UnknownSession};
 use crate::mcp::context::Agent;
-use crate::mcp::{Caller, Handler};
+use crate::mcp::{Handler, ServiceCaller};
 
 /// Where the service is.
 pub(super) const PATH: &str = "/mcp";
@@ -43,29 +43,29 @@ const OWN_ORIGINS: [&str; 6] = [
 ];
 
 /// What a client gets.
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// The door: who comes in, with what, and what becomes of it.
 pub(super) struct Front {
     authorizer: Option<Authorizer>,
-    running: Arc<Running>,
+    running: Arc<RunningCalls>,
     rmcp: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
 /// What of a message matters here; rmcp reads the rest.
 #[derive(Default, Deserialize)]
-struct Message {
+struct MessageHead {
     #[serde(default)]
     id: Value,
     #[serde(default)]
     method: String,
     #[serde(default)]
-    params: Params,
+    params: MessageHeadParams,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params {
+struct MessageHeadParams {
     #[serde(default)]
     request_id: Value,
     #[serde(default)]
@@ -94,7 +94,7 @@ impl Front {
     }
 
     /// Whatever comes, there is an answer, and the server goes on.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Answer {
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
         let answering = AssertUnwindSafe(self.admit(request)).catch_unwind();
         if let Ok(Ok(answer) | Err(answer)) = answering.await {
             return answer;
@@ -107,7 +107,7 @@ impl Front {
     }
 
     /// Path, caller, session, message; then rmcp.
-    async fn admit(&self, request: Request<Incoming>) -> Result<Answer, Answer> {
+    async fn admit(&self, request: Request<Incoming>) -> Result<HttpResponse, HttpResponse> {
         let (mut head, body) = request.into_parts();
         if head.uri.path() != PATH {
             let text = format!("There is nothing here; MCP is served under {PATH}");
@@ -115,13 +115,13 @@ impl Front {
         }
         let caller = access::caller(self.authorizer.as_ref(), &head.headers);
         let caller = caller.await.map_err(turned_away)?;
-        let session = Session::of(&head.headers).map_err(|UnknownSession| {
+        let session = ServedSession::of(&head.headers).map_err(|UnknownSession| {
             let text = "This session did not begin here; send `initialize` to begin one";
             plain(StatusCode::NOT_FOUND, text)
         })?;
         let body = read(body).await?;
         // What cannot be read has no session or cancellation; rmcp says what is wrong with it.
-        let message: Message = serde_json::from_slice(&body).unwrap_or_default();
+        let message: MessageHead = serde_json::from_slice(&body).unwrap_or_default();
         let key = |request: &Value| key(&caller, &session, request);
         let (own, meant) = (key(&message.id), key(&message.params.request_id));
         head.extensions.insert(caller);
@@ -143,7 +143,7 @@ impl Front {
     }
 
     /// rmcp's answer, unless the call is cancelled before. Dropping the request ends the call.
-    async fn run(&self, key: Option<Key>, request: Request<Full<Bytes>>) -> Answer {
+    async fn run(&self, key: Option<CallKey>, request: Request<Full<Bytes>>) -> HttpResponse {
         let Some(key) = key else {
             return self.rmcp.handle(request).await;
         };
@@ -157,10 +157,10 @@ impl Front {
 }
 
 /// Where a call can be found by a cancellation; only within a session, whose ids are its own.
-fn key(caller: &Caller, session: &Session, request: &Value) -> Option<Key> {
+fn key(caller: &ServiceCaller, session: &ServedSession, request: &Value) -> Option<CallKey> {
     let is_id = request.is_string() || request.is_number();
     let session = session.id().filter(|_| is_id)?;
-    Some(Key {
+    Some(CallKey {
         user: caller.user_id.clone(),
         session,
         request: request.clone(),
@@ -168,9 +168,9 @@ fn key(caller: &Caller, session: &Session, request: &Value) -> Option<Key> {
 }
 
 /// Names the session in the answer to `initialize`.
-fn begin_session(answer: &mut Answer, client: &Value) {
+fn begin_session(answer: &mut HttpResponse, client: &Value) {
     let said = |name: &str| client[name].as_str().unwrap_or_default();
-    let id = Session::begin(&Agent::new(said("name"), said("version")));
+    let id = ServedSession::begin(&Agent::new(said("name"), said("version")));
     if let Ok(id) = HeaderValue::from_str(&id) {
         let name = HeaderName::from_static(session::HEADER);
         answer.headers_mut().insert(name, id);
@@ -178,7 +178,7 @@ fn begin_session(answer: &mut Answer, client: &Value) {
 }
 
 /// The whole message, within bounds of size and time.
-async fn read(body: Incoming) -> Result<Bytes, Answer> {
+async fn read(body: Incoming) -> Result<Bytes, HttpResponse> {
     let reading = Limited::new(body, LARGEST_MESSAGE).collect();
     match tokio::time::timeout(BODY_TIME, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
@@ -194,19 +194,19 @@ async fn read(body: Incoming) -> Result<Bytes, Answer> {
     }
 }
 
-fn turned_away(turned: Turned) -> Answer {
+fn turned_away(turned: AccessError) -> HttpResponse {
     let (status, challenge, text) = match turned {
-        Turned::Missing => (
+        AccessError::Missing => (
             StatusCode::UNAUTHORIZED,
             Some("Bearer"),
             "A token is required: send it as `Authorization: Bearer`",
         ),
-        Turned::Refused(Refusal::Invalid) => (
+        AccessError::Refused(TokenRefusal::Invalid) => (
             StatusCode::UNAUTHORIZED,
             Some("Bearer error=\"invalid_token\""),
             "The credential is not valid here; send a valid token as `Authorization: Bearer`, or none where none is required",
         ),
-        Turned::Refused(Refusal::Unavailable) => (
+        AccessError::Refused(TokenRefusal::Unavailable) => (
             StatusCode::SERVICE_UNAVAILABLE,
             None,
             "Tokens cannot be checked now, try again later",
@@ -222,7 +222,7 @@ fn turned_away(turned: Turned) -> Answer {
     answer
 }
 
-fn plain(status: StatusCode, text: &str) -> Answer {
+fn plain(status: StatusCode, text: &str) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     if !text.is_empty() {
