@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_policy::{
-    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 /// Enough batches that their median is steady.
@@ -26,8 +27,8 @@ struct Case {
     variant: Operation,
     declared: Declared,
     mode: Mode,
-    hints: Hints,
-    operator: Hints,
+    annotations: ToolAnnotations,
+    operator: ToolAnnotations,
     tool: Arc<str>,
     description: String,
     allowed: bool,
@@ -54,14 +55,14 @@ fn main() -> io::Result<()> {
 }
 
 fn cases() -> Vec<Case> {
-    let read_only = Hints {
+    let read_only = ToolAnnotations {
         read_only: Some(true),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
-    let destructive = Hints {
+    let destructive = ToolAnnotations {
         read_only: Some(false),
         destructive: Some(true),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
     let long: String = "Answers with rows of the table. "
         .chars()
@@ -100,21 +101,21 @@ fn cases() -> Vec<Case> {
             ..case(
                 "read warned about: no annotations, risky name",
                 Operation::Read,
-                Hints::default(),
+                ToolAnnotations::default(),
             )
         },
     ]
 }
 
 /// A two-key call with a nested declaration that fits its variant.
-fn case(name: &'static str, variant: Operation, hints: Hints) -> Case {
+fn case(name: &'static str, variant: Operation, annotations: ToolAnnotations) -> Case {
     Case {
         name,
         variant,
         declared: nested(json!({"operation_type": variant.as_str()})),
         mode: Mode::TwoKey,
-        hints,
-        operator: Hints::default(),
+        annotations,
+        operator: ToolAnnotations::default(),
         tool: Arc::from("query_rows"),
         description: "Answers with rows of the table.".to_owned(),
         allowed: true,
@@ -142,7 +143,7 @@ fn once(case: &Case, server: &Arc<str>) -> bool {
         server,
         tool: &case.tool,
         description: &case.description,
-        hints: case.hints.overridden_by(case.operator),
+        annotations: case.annotations.overridden_by(case.operator),
     };
     let decision = black_box(decide(&intent, &subject, rules));
     matches!(decision, Decision::Allow(..))

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_wire::Revision;
-use mcpproxy_wire::headers::{decode_value, encode_value};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::header::{decode_value, encode_value};
+use mcpproxy_wire::Protocol;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -41,13 +41,13 @@ fn check_value(value: &str) {
     }
 }
 
-/// The header with the revision: it is known by its own name only, belongs to its own era, and a session never gets
+/// The header with the revision: it is known by its own name only, belongs to its own protocol, and a session never gets
 /// one without sessions.
 fn check_revision(date: &str) {
-    let era = Revision::era_of(date);
+    let protocol = Revision::protocol_of(date);
     if let Some(revision) = Revision::parse(date) {
         assert_eq!(revision.as_str(), date);
-        assert_eq!(Some(revision.era()), era);
+        assert_eq!(Some(revision.protocol()), protocol);
     }
-    assert_eq!(Revision::negotiate(date).era(), Era::Session);
+    assert_eq!(Revision::negotiate(date).protocol(), Protocol::Session);
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcpproxy_policy::{OwnSecrets, Redactor};
+use mcpproxy_redact::{OwnSecrets, Redactor};
 
 const SECRET: &str = "xyzzy-plugh-4711";
 

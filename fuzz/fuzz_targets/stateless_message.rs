@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::json::{Fields, on_one_line};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{Id, error_response, response};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness, Introduction, Params};
 use mcpproxy_wire::{Json, Message, Revision, RpcError, batch};
@@ -155,8 +155,8 @@ fn check_introduction(params: &Params<'_>, introduction: &Introduction) {
     assert!(params.names_revision());
     let revision = params.revision().expect("the revision is a text");
     assert_eq!(
-        Revision::parse(&revision).map(Revision::era),
-        Some(Era::Stateless)
+        Revision::parse(&revision).map(Revision::protocol),
+        Some(Protocol::Stateless)
     );
     let Introduction {
         name,

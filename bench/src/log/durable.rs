@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use mcpproxy_activity::{Caller, Log, RecordKind, RecordOutcome, Status};
-use mcpproxy_policy::{Operation, Redactor};
+use mcpproxy_activity::{Log, RecordKind, RecordOutcome, Status};
+use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_redact::Redactor;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -125,7 +126,7 @@ async fn write(log: &Log) -> anyhow::Result<[u64; 2]> {
         client_name: Some("mcpproxy-bench".to_owned()),
         client_version: Some("1".to_owned()),
         trace_id: None,
-        is_administrator: false,
+        rights: Rights::UseTools,
     });
     let mut entry = log.open(RecordKind::ToolCall, &caller, Some(Operation::Write));
     entry.set_tool("echo", "store");

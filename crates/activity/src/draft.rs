@@ -4,12 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::mask::MASKED;
-use mcpproxy_policy::{Operation, OwnSecrets, Redactor, Sensitivity, Warning};
+use mcpproxy_policy::{Caller, Operation, Sensitivity, Warning};
+use mcpproxy_redact::mask::MASKED;
+use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::record::{Caller, RecordKind, Status};
+use crate::record::{RecordKind, Status};
 use crate::row::Cell;
 use crate::search_terms::{self, SearchTerms, prefix};
 

@@ -33,7 +33,7 @@ pub use chain_files::Role;
 pub use filter::{Filter, FilterError};
 pub use log::{Counts, Log, LogEvent, LogHealth, LogOptions, RecordingPolicy};
 pub use open_record::{OpenRecord, RecordOutcome};
-pub use record::{Caller, Record, RecordKind, Status};
+pub use record::{Record, RecordKind, Status};
 pub use store::{RecordPage, StoreError};
 pub use summary::RecordSummary;
 pub use tail::{Followed, LogPosition, LogTail};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use mcpproxy_policy::{Operation, OwnSecrets, Redactor};
+use mcpproxy_policy::{Caller, Operation};
+use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
@@ -16,7 +17,7 @@ use crate::chain_files::{ChainFiles, Role};
 use crate::draft::{Draft, Ending, Redaction};
 use crate::open_record::OpenRecord;
 use crate::queue::{Ack, Room, Work, WriteQueue, too_slow};
-use crate::record::{Caller, RecordKind, Status};
+use crate::record::{RecordKind, Status};
 use crate::store::{OpenStore, StoreError};
 use crate::writer::Writer;
 use crate::{postgres, sqlite};

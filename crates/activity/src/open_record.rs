@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcpproxy_policy::{Intent, Operation, OwnSecrets, Sensitivity, Warning};
+use mcpproxy_policy::{Intent, Operation, Sensitivity, Warning};
+use mcpproxy_redact::OwnSecrets;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;

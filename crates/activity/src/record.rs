@@ -74,22 +74,6 @@ words! {
     }
 }
 
-/// Who asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Caller {
-    /// The session the request came in, where there is one.
-    pub session_id: Option<String>,
-    /// The client's own name.
-    pub client_name: Option<String>,
-    /// The client's own version.
-    pub client_version: Option<String>,
-    /// The W3C trace id of the request, where it came with one.
-    pub trace_id: Option<String>,
-    /// Whether the caller may administer the gateway: a person at the terminal, or whoever shows
-    /// the key. It decides what a call may do and is not part of the record.
-    pub is_administrator: bool,
-}
-
 /// What was sent or came back, as far as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {

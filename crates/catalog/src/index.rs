@@ -317,7 +317,7 @@ fn title(tool: &Tool) -> String {
         serde_json::from_str(fields.given("title")?.get()).ok()
     };
     text(Some(&tool.raw))
-        .or_else(|| text(tool.annotations.as_ref()))
+        .or_else(|| text(tool.raw_annotations.as_ref()))
         .unwrap_or_default()
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use mcpproxy_policy::Hints;
-use mcpproxy_wire::Json;
+use mcpproxy_wire::{Json, ToolAnnotations};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -51,15 +50,15 @@ impl Default for ToolOverride {
 }
 
 impl ToolOverride {
-    /// The hints among the operator's annotations. They are read from the very annotations
+    /// Those of the operator's annotations that decisions rest on. They are read from the very annotations
     /// that agents are shown, so what is shown and what is decided on cannot differ.
-    pub fn hints(&self) -> Hints {
-        let hint = |name: &str| self.annotations.get(name).and_then(Value::as_bool);
-        Hints {
-            read_only: hint("readOnlyHint"),
-            destructive: hint("destructiveHint"),
-            idempotent: hint("idempotentHint"),
-            open_world: hint("openWorldHint"),
+    pub fn decisive_annotations(&self) -> ToolAnnotations {
+        let given = |name: &str| self.annotations.get(name).and_then(Value::as_bool);
+        ToolAnnotations {
+            read_only: given("readOnlyHint"),
+            destructive: given("destructiveHint"),
+            idempotent: given("idempotentHint"),
+            open_world: given("openWorldHint"),
         }
     }
 
@@ -153,10 +152,10 @@ mod tests {
             enabled: true,
         };
         assert_eq!(
-            tool.hints(),
-            Hints {
+            tool.decisive_annotations(),
+            ToolAnnotations {
                 read_only: Some(false),
-                ..Hints::default()
+                ..ToolAnnotations::default()
             }
         );
     }

@@ -58,7 +58,7 @@ pub fn full(entry: &CatalogTool, score: f64) -> Full<'_> {
         input_schema: &entry.tool().input_schema,
         output_schema: None,
         score: Some(rounded(score)),
-        annotations: entry.annotations(),
+        annotations: entry.shown_annotations(),
         call_with: entry.call_with().variant(),
         meta: None,
     }

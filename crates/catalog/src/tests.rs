@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcpproxy_policy::{Effect, Hints, Operation};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_policy::{Effect, Operation};
+use mcpproxy_wire::{Json, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use crate::{Availability, Catalog, Operator, SearchQuery, ServerListing, Snapshot, ToolOverride};
@@ -252,7 +252,7 @@ fn operator_hints_win_hint_by_hint() {
         let entry = snapshot.find("s", "t").unwrap();
         assert_eq!(entry.effect(), effect, "{own} {operator}");
         assert_eq!(entry.call_with(), effect.call_with());
-        let shown = entry.annotations().map(Json::to_value);
+        let shown = entry.shown_annotations().map(Json::to_value);
         for (name, value) in operator.as_object().unwrap() {
             assert_eq!(shown.as_ref().unwrap()[name], *value, "{own} {operator}");
         }
@@ -265,12 +265,12 @@ fn settings_that_come_before_the_listing_hold_for_it() {
     catalog.configure("s", overrides(&json!({"readOnlyHint": true}), true));
     catalog.replace("s", listing(vec![named("t", "", &Value::Null)]));
     let snapshot = catalog.snapshot();
-    let hints = snapshot.find("s", "t").unwrap().hints();
+    let annotations = snapshot.find("s", "t").unwrap().annotations();
     assert_eq!(
-        hints,
-        Hints {
+        annotations,
+        ToolAnnotations {
             read_only: Some(true),
-            ..Hints::default()
+            ..ToolAnnotations::default()
         }
     );
 }

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcpproxy_policy::{Effect, Hints, Operation, SecretFields};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_policy::{Effect, Operation};
+use mcpproxy_redact::SecretFields;
+use mcpproxy_wire::meta::CONTRACT_DEFINITION;
+use mcpproxy_wire::{Json, Tool, ToolAnnotations};
 
 use crate::arguments::ArgumentSchema;
 use crate::operator::Operator;
-
-/// Where a tool that keeps the tool contract carries its definition, in its `_meta`.
-const CONTRACT_DEFINITION: &str = "dev.mcpproxy/definition";
 
 /// A tool of a server, with what the operator settles about it.
 #[derive(Debug)]
@@ -17,8 +16,8 @@ pub struct CatalogTool {
     server: Arc<str>,
     qualified: String,
     definition: Arc<ListedTool>,
-    hints: Hints,
-    annotations: Option<Json>,
+    annotations: ToolAnnotations,
+    shown_annotations: Option<Json>,
     availability: Availability,
 }
 
@@ -52,13 +51,14 @@ impl CatalogTool {
     pub(crate) fn new(server: &Arc<str>, definition: Arc<ListedTool>, operator: &Operator) -> Self {
         let tool = &definition.tool;
         let settings = operator.tools.get(&*tool.name);
-        let own = tool.annotations.as_ref();
+        let own = tool.raw_annotations.as_ref();
         Self {
             qualified: format!("{server}:{}", tool.name),
-            hints: settings.map_or(tool.hints, |tool_override| {
-                tool.hints.overridden_by(tool_override.hints())
+            annotations: settings.map_or(tool.annotations, |tool_override| {
+                tool.annotations
+                    .overridden_by(tool_override.decisive_annotations())
             }),
-            annotations: settings
+            shown_annotations: settings
                 .map_or_else(|| own.cloned(), |tool_override| tool_override.over(own)),
             availability: Availability::of_server(operator).unwrap_or(
                 if settings.is_none_or(|tool_override| tool_override.enabled) {
@@ -92,19 +92,19 @@ impl CatalogTool {
         &self.definition.tool
     }
 
-    /// The hints that decisions rest on: the server's, with the operator's over them.
-    pub fn hints(&self) -> Hints {
-        self.hints
+    /// The annotations that decisions rest on: the server's, with the operator's over them.
+    pub fn annotations(&self) -> ToolAnnotations {
+        self.annotations
     }
 
     /// The annotations that agents are shown: the server's, with the operator's over them.
-    pub fn annotations(&self) -> Option<&Json> {
-        self.annotations.as_ref()
+    pub fn shown_annotations(&self) -> Option<&Json> {
+        self.shown_annotations.as_ref()
     }
 
-    /// What the tool does, by its hints.
+    /// What the tool does, by its annotations.
     pub fn effect(&self) -> Effect {
-        self.hints.effect()
+        Effect::of(self.annotations)
     }
 
     /// The variant to call it with.

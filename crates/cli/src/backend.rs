@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{
-    CallRequest, Caller, Failure, Gateway, GatewayOptions, LogRole, ServersToStart,
-};
+use mcpproxy_gateway::{CallRequest, Failure, Gateway, GatewayOptions, LogRole, ServersToStart};
 use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -67,7 +66,7 @@ impl Backend {
                     session_id: None,
                     trace_id: None,
                     // The person at the terminal owns this gateway.
-                    is_administrator: true,
+                    rights: Rights::Administer,
                 });
                 let request = CallRequest::parse(variant, &request.to_string());
                 let outcome = match request {

@@ -1,5 +1,6 @@
 //! Talking to the running gateway through the socket in its data directory.
 
+use mcpproxy_wire::header as wire_header;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ const ANSWER_TIME: Duration = Duration::from_mins(65);
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Names an MCP session.
-pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static(wire_header::SESSION_ID);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(wire_header::LAST_EVENT_ID);
 
 /// The running gateway.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mcpproxy_gateway::redaction;
-use mcpproxy_policy::OwnSecrets;
+use mcpproxy_redact::OwnSecrets;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::arguments::Command;

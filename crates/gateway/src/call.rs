@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use mcpproxy_activity::{Caller, OpenRecord, RecordKind};
+use mcpproxy_activity::{OpenRecord, RecordKind};
 use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
+    Caller, Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
 };
 use mcpproxy_upstream::Origin;
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_wire::CallResult;
+use mcpproxy_wire::{CallResult, meta};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Gateway;
-use crate::agent_hints::{self, Made, Placed};
+use crate::agent_hints::{Made, Placed};
 use crate::call_record::{close, not_recorded, note_arguments, note_result, record_if_slow};
 use crate::failure::{Code, Failure, Violation};
 use crate::request::{Arguments, CallRequest};
@@ -256,7 +256,7 @@ fn subject(entry: &CatalogTool) -> Subject<'_> {
         server: entry.server(),
         tool: entry.name(),
         description: &entry.tool().description,
-        hints: entry.hints(),
+        annotations: entry.annotations(),
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn origin<'a>(
         session_id: caller.session_id.as_deref(),
         trace_id: caller.trace_id.as_deref(),
         request_id: Some(record.request_id()),
-        is_administrator: caller.is_administrator,
+        is_administrator: caller.is_administrator(),
         client,
     }
 }
@@ -323,18 +323,18 @@ impl Outcome {
                 let activity_id = quoted(self.activity_id);
                 let request_id = quoted(self.request_id);
                 let mut additions = vec![
-                    ("dev.mcpproxy/activity_id", activity_id.as_str()),
-                    ("dev.mcpproxy/request_id", request_id.as_str()),
+                    (meta::ACTIVITY_ID, activity_id.as_str()),
+                    (meta::REQUEST_ID, request_id.as_str()),
                 ];
                 let warnings = json!(self.warnings).to_string();
                 if !self.warnings.is_empty() {
-                    additions.push(("dev.mcpproxy/warnings", &warnings));
+                    additions.push((meta::WARNINGS, &warnings));
                 }
                 match &self.hints {
                     Some(Placed::Content(text)) => {
                         return result.with_text(text).with_meta(&additions);
                     }
-                    Some(Placed::Meta(json)) => additions.push((agent_hints::KEY, json)),
+                    Some(Placed::Meta(json)) => additions.push((meta::AGENT_HINTS, json)),
                     None => {}
                 }
                 result.with_meta(&additions)
@@ -357,8 +357,8 @@ pub(crate) fn failure_result(failure: &Failure, request_id: Uuid, activity_id: U
         "structuredContent": { "error": failure.to_json(request_id) },
         "isError": true,
         "_meta": {
-            "dev.mcpproxy/activity_id": activity_id,
-            "dev.mcpproxy/request_id": request_id,
+            meta::ACTIVITY_ID: activity_id,
+            meta::REQUEST_ID: request_id,
         },
     })
 }

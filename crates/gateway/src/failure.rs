@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use mcpproxy_policy::{Denial, IntentError, Mask, Mode, Operation};
+use mcpproxy_policy::{Denial, IntentError, Mode, Operation};
+use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::RpcError;
 use serde::Serialize;

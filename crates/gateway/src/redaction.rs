@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use mcpproxy_policy::Redactor;
+use mcpproxy_redact::Redactor;
 
 use crate::settings::{Settings, secrets_of_key_file};
 
@@ -38,7 +38,7 @@ pub fn set(secrets: impl IntoIterator<Item = String>) {
 
 #[cfg(test)]
 mod tests {
-    use mcpproxy_policy::OwnSecrets;
+    use mcpproxy_redact::OwnSecrets;
 
     use super::*;
 

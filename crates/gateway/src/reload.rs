@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use mcpproxy_policy::{Mask, OwnSecrets};
+use mcpproxy_redact::{Mask, OwnSecrets};
 
 use crate::settings::{Settings, SettingsError};
 use crate::{Gateway, change_records, redaction};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use mcpproxy_activity::{Caller, RecordKind, RecordOutcome, Status};
+use mcpproxy_activity::{RecordKind, RecordOutcome, Status};
 use mcpproxy_catalog::{SearchQuery, present};
+use mcpproxy_policy::Caller;
 use mcpproxy_wire::json::Fields;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

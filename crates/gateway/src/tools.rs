@@ -54,10 +54,11 @@ impl Gateway {
             _ => self.known_tool(&name.server, &name.tool)?,
         };
         let mut tool = json!(present::described(&entry));
-        if entry.annotations().map(Json::text) != entry.tool().annotations.as_ref().map(Json::text)
+        if entry.shown_annotations().map(Json::text)
+            != entry.tool().raw_annotations.as_ref().map(Json::text)
         {
             // The operator has the last word on calls; what the server itself says is still to be seen.
-            let own = entry.tool().annotations.as_ref();
+            let own = entry.tool().raw_annotations.as_ref();
             tool["server_annotations"] = own.map_or_else(|| json!({}), Json::to_value);
         }
         tool["class"] = json!(entry.effect().as_str());

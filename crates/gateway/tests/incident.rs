@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{Environment, Sources, load};
-use mcpproxy_gateway::{CallRequest, Caller, Code, Gateway, GatewayOptions};
-use mcpproxy_policy::Operation;
+use mcpproxy_gateway::{CallRequest, Code, Gateway, GatewayOptions};
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_upstream::{BuiltIn, Origin};
 use mcpproxy_wire::{Json, RpcError};
 

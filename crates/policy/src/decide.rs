@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::risk;
-use crate::{Effect, Hints, Intent, Mode, Operation};
+use crate::{Effect, Intent, Mode, Operation, effect, risk};
+use mcpproxy_wire::ToolAnnotations;
 
 /// What the operator configured about declared intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Subject<'a> {
     /// Its description, read for words of risk when it has no annotations.
     pub description: &'a str,
     /// What server and operator say of it now.
-    pub hints: Hints,
+    pub annotations: ToolAnnotations,
 }
 
 /// The outcome.
@@ -109,12 +109,12 @@ pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision 
                 operation: variant,
                 server: Arc::clone(subject.server),
                 tool: Arc::clone(subject.tool),
-                may_repeat: subject.hints.may_repeat(),
+                may_repeat: effect::may_repeat(subject.annotations),
             },
             warnings,
         )
     };
-    match subject.hints.effect() {
+    match Effect::of(subject.annotations) {
         _ if variant == Operation::Destructive => allow(Vec::new()),
         Effect::Destructive => contradiction(
             Denial::MarkedDestructive {

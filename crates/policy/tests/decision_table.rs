@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 const TOOL: &str = "db:run";
@@ -75,7 +76,7 @@ const UNKNOWN: [(Unannotated, bool, [&str; 3]); 6] = [
 
 #[test]
 fn every_cell_of_the_decision_table() {
-    let hints = [None, Some(true), Some(false)];
+    let annotations = [None, Some(true), Some(false)];
     let mut cells = 0;
     for variant in Operation::ALL {
         for given in GIVEN {
@@ -87,23 +88,25 @@ fn every_cell_of_the_decision_table() {
                             Unannotated::AtLeastWrite,
                             Unannotated::RequireDestructive,
                         ] {
-                            for read_only in hints {
-                                for destructive in hints {
+                            for read_only in annotations {
+                                for destructive in annotations {
                                     let rules = Rules {
                                         mode,
                                         strict_server_validation: strict,
                                         unannotated,
                                     };
-                                    let hints = Hints {
+                                    let annotations = ToolAnnotations {
                                         read_only,
                                         destructive,
-                                        ..Hints::default()
+                                        ..ToolAnnotations::default()
                                     };
-                                    let found = found(variant, &declare(given, form), hints, rules);
-                                    let expected = expected(variant, given, form, hints, rules);
+                                    let found =
+                                        found(variant, &declare(given, form), annotations, rules);
+                                    let expected =
+                                        expected(variant, given, form, annotations, rules);
                                     assert_eq!(
                                         found, expected,
-                                        "{variant:?} {given:?} {form:?} {rules:?} {hints:?}"
+                                        "{variant:?} {given:?} {form:?} {rules:?} {annotations:?}"
                                     );
                                     cells += 1;
                                 }
@@ -118,11 +121,17 @@ fn every_cell_of_the_decision_table() {
 }
 
 /// What the specification says.
-fn expected(variant: Operation, given: Given, form: Form, hints: Hints, rules: Rules) -> Verdict {
+fn expected(
+    variant: Operation,
+    given: Given,
+    form: Form,
+    annotations: ToolAnnotations,
+    rules: Rules,
+) -> Verdict {
     if let Some(refused) = expected_of_intent(variant, given, form, rules.mode) {
         return refused;
     }
-    let column = match (hints.destructive, hints.read_only) {
+    let column = match (annotations.destructive, annotations.read_only) {
         (Some(true), _) => 2,
         (_, Some(true)) => 0,
         (_, Some(false)) => 1,
@@ -192,7 +201,12 @@ fn expected_of_unknown(variant: Operation, not_destructive: bool, setting: Unann
 }
 
 /// What the product does.
-fn found(variant: Operation, declared: &Declared, hints: Hints, rules: Rules) -> Verdict {
+fn found(
+    variant: Operation,
+    declared: &Declared,
+    annotations: ToolAnnotations,
+    rules: Rules,
+) -> Verdict {
     let intent = match Intent::parse(variant, declared, rules.mode) {
         Ok(intent) => intent,
         Err(error) => return format!("{} {error}", error.code()),
@@ -202,7 +216,7 @@ fn found(variant: Operation, declared: &Declared, hints: Hints, rules: Rules) ->
         server: &server,
         tool: &tool,
         description: "",
-        hints,
+        annotations,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(permit, warnings) => {

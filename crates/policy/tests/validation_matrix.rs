@@ -4,37 +4,38 @@
 
 use std::sync::Arc;
 
-use mcpproxy_policy::{Decision, Declared, Hints, Intent, Operation, Rules, Subject, decide};
+use mcpproxy_policy::{Decision, Declared, Effect, Intent, Operation, Rules, Subject, decide};
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::json;
 
-const READ_ONLY: Hints = Hints {
+const READ_ONLY: ToolAnnotations = ToolAnnotations {
     read_only: Some(true),
     destructive: None,
     idempotent: None,
     open_world: None,
 };
-const DESTRUCTIVE: Hints = Hints {
+const DESTRUCTIVE: ToolAnnotations = ToolAnnotations {
     read_only: None,
     destructive: Some(true),
     idempotent: None,
     open_world: None,
 };
-const BOTH: Hints = Hints {
+const BOTH: ToolAnnotations = ToolAnnotations {
     read_only: Some(true),
     destructive: Some(true),
     idempotent: None,
     open_world: None,
 };
-const NONE: Hints = Hints {
+const NONE: ToolAnnotations = ToolAnnotations {
     read_only: None,
     destructive: None,
     idempotent: None,
     open_world: None,
 };
-const ANY: [Hints; 4] = [READ_ONLY, DESTRUCTIVE, BOTH, NONE];
+const ANY: [ToolAnnotations; 4] = [READ_ONLY, DESTRUCTIVE, BOTH, NONE];
 
 /// `ALLOW`, `WARN`, or the code of the refusal.
-fn result(variant: &str, declared: Option<&str>, hints: Hints) -> &'static str {
+fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'static str {
     let variant = Operation::of_variant(variant).unwrap();
     let declared = Declared {
         intent: declared.map(|operation| json!({ "operation_type": operation })),
@@ -50,7 +51,7 @@ fn result(variant: &str, declared: Option<&str>, hints: Hints) -> &'static str {
         server: &server,
         tool: &tool,
         description: "",
-        hints,
+        annotations: hints,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(_, warnings) if warnings.is_empty() => "ALLOW",
@@ -61,7 +62,7 @@ fn result(variant: &str, declared: Option<&str>, hints: Hints) -> &'static str {
 
 #[test]
 fn every_row_of_the_validation_matrix() {
-    let rows: [(&str, Option<&str>, &[Hints], &str); 12] = [
+    let rows: [(&str, Option<&str>, &[ToolAnnotations], &str); 12] = [
         ("call_tool_read", Some("read"), &[READ_ONLY], "ALLOW"),
         (
             "call_tool_read",
@@ -113,10 +114,10 @@ fn both_hints_count_as_destructive() {
         result("call_tool_write", Some("write"), BOTH),
         "SERVER_MISMATCH"
     );
-    assert_eq!(BOTH.effect().call_with(), Operation::Destructive);
+    assert_eq!(Effect::of(BOTH).call_with(), Operation::Destructive);
 }
 
 #[test]
 fn a_tool_without_annotations_is_recommended_for_writing() {
-    assert_eq!(NONE.effect().call_with(), Operation::Write);
+    assert_eq!(Effect::of(NONE).call_with(), Operation::Write);
 }

@@ -5,10 +5,16 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
+use mcpproxy_wire::ToolAnnotations;
 
-fn warnings(variant: Operation, tool: &str, hints: Hints, unannotated: Unannotated) -> Vec<String> {
+fn warnings(
+    variant: Operation,
+    tool: &str,
+    annotations: ToolAnnotations,
+    unannotated: Unannotated,
+) -> Vec<String> {
     let rules = Rules {
         mode: Mode::Inferred,
         unannotated,
@@ -20,7 +26,7 @@ fn warnings(variant: Operation, tool: &str, hints: Hints, unannotated: Unannotat
         server: &server,
         tool: &tool,
         description: "",
-        hints,
+        annotations,
     };
     match decide(&intent, &subject, rules) {
         Decision::Allow(_, warnings) => warnings.into_iter().map(|one| one.message).collect(),
@@ -30,8 +36,14 @@ fn warnings(variant: Operation, tool: &str, hints: Hints, unannotated: Unannotat
 
 #[test]
 fn an_unannotated_tool_that_sounds_worse_than_its_variant_is_warned_about() {
-    let trusting =
-        |variant, tool: &str| warnings(variant, tool, Hints::default(), Unannotated::TrustAgent);
+    let trusting = |variant, tool: &str| {
+        warnings(
+            variant,
+            tool,
+            ToolAnnotations::default(),
+            Unannotated::TrustAgent,
+        )
+    };
     assert_eq!(
         trusting(Operation::Read, "delete_repo"),
         [
@@ -52,37 +64,50 @@ fn an_unannotated_tool_that_sounds_worse_than_its_variant_is_warned_about() {
 
 #[test]
 fn a_tool_known_as_not_destructive_is_not_called_so() {
-    let hints = Hints {
+    let annotations = ToolAnnotations {
         destructive: Some(false),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
-    let trusting = |variant| warnings(variant, "remove_label", hints, Unannotated::TrustAgent);
+    let trusting = |variant| {
+        warnings(
+            variant,
+            "remove_label",
+            annotations,
+            Unannotated::TrustAgent,
+        )
+    };
     assert!(trusting(Operation::Read)[0].ends_with("consider call_tool_write"));
     assert!(trusting(Operation::Write).is_empty());
 }
 
 #[test]
 fn an_operator_who_drew_the_line_gets_no_guesses() {
-    let careful = |variant, setting| warnings(variant, "drop_table", Hints::default(), setting);
+    let careful =
+        |variant, setting| warnings(variant, "drop_table", ToolAnnotations::default(), setting);
     assert!(careful(Operation::Write, Unannotated::AtLeastWrite).is_empty());
     assert!(careful(Operation::Destructive, Unannotated::RequireDestructive).is_empty());
 }
 
 #[test]
 fn too_much_care_is_pointed_out() {
-    let hints = Hints {
+    let annotations = ToolAnnotations {
         read_only: Some(true),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
     assert_eq!(
-        warnings(Operation::Write, "get", hints, Unannotated::TrustAgent),
+        warnings(
+            Operation::Write,
+            "get",
+            annotations,
+            Unannotated::TrustAgent
+        ),
         ["Tool 's:get' is marked read-only by server, call_tool_read is enough"]
     );
     assert!(
         warnings(
             Operation::Destructive,
             "get",
-            hints,
+            annotations,
             Unannotated::TrustAgent
         )
         .is_empty()
@@ -91,14 +116,14 @@ fn too_much_care_is_pointed_out() {
 
 #[test]
 fn operator_hints_win_one_by_one() {
-    let server = Hints {
+    let server = ToolAnnotations {
         read_only: Some(true),
         destructive: Some(false),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
-    let operator = Hints {
+    let operator = ToolAnnotations {
         destructive: Some(true),
-        ..Hints::default()
+        ..ToolAnnotations::default()
     };
     let merged = server.overridden_by(operator);
     assert_eq!(

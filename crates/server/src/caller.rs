@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use mcpproxy_gateway::Caller;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::stateless::Introduction;
 
 use crate::access::Standing;
@@ -22,7 +22,7 @@ pub(crate) fn of_request(
     }
     Arc::new(Caller {
         trace_id,
-        is_administrator: standing == Standing::Administrator,
+        rights: rights_of(standing),
         ..Caller::clone(caller)
     })
 }
@@ -39,8 +39,15 @@ pub(crate) fn introduced(
         client_name: introduction.name,
         client_version: introduction.version,
         trace_id: trace_id(headers).or_else(|| told.and_then(trace_id_of)),
-        is_administrator: standing == Standing::Administrator,
+        rights: rights_of(standing),
     })
+}
+
+fn rights_of(standing: Standing) -> Rights {
+    match standing {
+        Standing::Agent => Rights::UseTools,
+        Standing::Administrator => Rights::Administer,
+    }
 }
 
 /// The trace id of the W3C `traceparent` header; nothing if there is none, or it is not one.

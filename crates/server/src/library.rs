@@ -7,7 +7,7 @@ use mcpproxy_gateway::Failure;
 use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::prompts_resources::{FetchError, Kind};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness, Params};
 use serde_json::value::RawValue;
@@ -51,7 +51,7 @@ impl Context<'_> {
     /// The work of `prompts/get` and `resources/read`.
     pub(crate) fn fetch(
         self,
-        era: Era,
+        protocol: Protocol,
         method: &str,
         params: &Params<'_>,
         client: Arc<ClientLink>,
@@ -81,11 +81,13 @@ impl Context<'_> {
             } else {
                 gateway.read_resource(&scope, &named, &caller, client).await
             };
-            let result = result.map_err(|refusal| refusal.to_rpc(era))?;
-            Ok(match era {
-                Era::Session => stateless::without_result_type(result.text()).into_owned(),
-                Era::Stateless if is_prompt => state::marked(stateless::complete(result.text())),
-                Era::Stateless => state::marked(stateless::complete_and_cacheable(
+            let result = result.map_err(|refusal| refusal.to_rpc(protocol))?;
+            Ok(match protocol {
+                Protocol::Session => stateless::without_result_type(result.text()).into_owned(),
+                Protocol::Stateless if is_prompt => {
+                    state::marked(stateless::complete(result.text()))
+                }
+                Protocol::Stateless => state::marked(stateless::complete_and_cacheable(
                     result.text(),
                     UNTIL_READ_AGAIN,
                 )),
@@ -94,7 +96,11 @@ impl Context<'_> {
     }
 
     /// The result of `completion/complete`.
-    pub(crate) async fn complete(self, era: Era, params: &Params<'_>) -> Result<String, RpcError> {
+    pub(crate) async fn complete(
+        self,
+        protocol: Protocol,
+        params: &Params<'_>,
+    ) -> Result<String, RpcError> {
         let object = |name: &str| {
             let given = params.fields.given(name).and_then(kept);
             given.filter(Json::is_object).ok_or_else(|| {
@@ -112,10 +118,10 @@ impl Context<'_> {
         let completed = self.gateway.complete(&scope, asked);
         let result = completed
             .await
-            .map_err(|refusal: FetchError| refusal.to_rpc(era))?;
-        Ok(match era {
-            Era::Session => stateless::without_result_type(result.text()).into_owned(),
-            Era::Stateless => stateless::complete(result.text()),
+            .map_err(|refusal: FetchError| refusal.to_rpc(protocol))?;
+        Ok(match protocol {
+            Protocol::Session => stateless::without_result_type(result.text()).into_owned(),
+            Protocol::Stateless => stateless::complete(result.text()),
         })
     }
 }
@@ -127,7 +133,7 @@ pub(crate) async fn subscribe(
 ) -> Result<String, RpcError> {
     let uri = text(params, "resources/subscribe", "uri")?;
     let added = listener.subscriptions.add(&uri).await;
-    added.map_err(|refusal| refusal.to_rpc(Era::Session))?;
+    added.map_err(|refusal| refusal.to_rpc(Protocol::Session))?;
     Ok("{}".to_owned())
 }
 

@@ -11,8 +11,8 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
-use mcpproxy_gateway::Caller;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_policy::Caller;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, Message, error_response};
 use mcpproxy_wire::stateless::Params;
 use mcpproxy_wire::{Revision, RpcError, batch, sse};
@@ -118,12 +118,12 @@ impl Side<'_> {
             return self.hear(message).await;
         };
         let read = Params::read(params);
-        match self.era_of(&method, &read) {
+        match self.protocol_of(&method, &read) {
             Err(Refused(status, message)) => {
                 let error = RpcError::new(INVALID_REQUEST, message);
                 json_response(status, error_response(Some(id), &error))
             }
-            Ok(Era::Stateless) => {
+            Ok(Protocol::Stateless) => {
                 let asked = Asked {
                     headers: self.headers,
                     standing: self.standing,
@@ -134,8 +134,8 @@ impl Side<'_> {
                 };
                 stateless::answer(self.app, self.endpoint, asked).await
             }
-            Ok(Era::Session) if method == "initialize" => self.open_session(id, params).await,
-            Ok(Era::Session) => {
+            Ok(Protocol::Session) if method == "initialize" => self.open_session(id, params).await,
+            Ok(Protocol::Session) => {
                 let session = match find_session(self.app, self.endpoint, self.headers) {
                     Ok(session) => session,
                     Err(refused) => return refused.response(),
@@ -156,9 +156,9 @@ impl Side<'_> {
     /// What wants no answer. Nothing of it matters outside a session: who needs none calls a
     /// request off by closing its connection.
     async fn hear(&self, message: Message<'_>) -> Response {
-        match self.era_of("", &Params::default()) {
-            Ok(Era::Stateless) => return empty(StatusCode::ACCEPTED),
-            Ok(Era::Session) => {}
+        match self.protocol_of("", &Params::default()) {
+            Ok(Protocol::Stateless) => return empty(StatusCode::ACCEPTED),
+            Ok(Protocol::Session) => {}
             Err(refused) => return refused.response(),
         }
         let session = match find_session(self.app, self.endpoint, self.headers) {
@@ -171,22 +171,22 @@ impl Side<'_> {
     }
 
     /// Which protocol a request belongs to: what it says itself, then what its headers say.
-    fn era_of(&self, method: &str, params: &Params<'_>) -> Result<Era, Refused> {
-        if let Some(era) = message::era_of(method, params) {
-            return Ok(era);
+    fn protocol_of(&self, method: &str, params: &Params<'_>) -> Result<Protocol, Refused> {
+        if let Some(protocol) = message::protocol_of(method, params) {
+            return Ok(protocol);
         }
         if let Some(version) = self.headers.get(PROTOCOL_VERSION) {
-            let era = version.to_str().ok().and_then(Revision::era_of);
-            return era.ok_or(Refused(
+            let protocol = version.to_str().ok().and_then(Revision::protocol_of);
+            return protocol.ok_or(Refused(
                 StatusCode::BAD_REQUEST,
                 "The MCP-Protocol-Version header names a revision that is not offered here; initialize negotiates one, and server/discover tells which ones need none",
             ));
         }
         let is_known_by_method = [DISCOVER, LISTEN].contains(&method);
         if is_known_by_method && session_id(self.headers).is_none() {
-            return Ok(Era::Stateless);
+            return Ok(Protocol::Stateless);
         }
-        Ok(Era::Session)
+        Ok(Protocol::Session)
     }
 
     /// A list of messages, in a session whose revision has such.

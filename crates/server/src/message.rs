@@ -2,15 +2,16 @@
 //!
 //! There are two protocols. In the older one `initialize` opens a session that later messages
 //! belong to; in the newer one every request stands for itself. Each message is decided by itself,
-//! see [`era_of`], so both are served at the same time in the same place.
+//! see [`protocol_of`], so both are served at the same time in the same place.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::{Caller, Gateway};
+use mcpproxy_policy::Caller;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::initialize::{self, ClientHello};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{
     self, INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
 };
@@ -57,11 +58,11 @@ pub(crate) fn is_work(method: &str) -> bool {
 }
 
 /// Which protocol a request belongs to, as far as the request itself tells.
-pub fn era_of(method: &str, params: &Params<'_>) -> Option<Era> {
+pub fn protocol_of(method: &str, params: &Params<'_>) -> Option<Protocol> {
     if params.names_revision() {
-        return Some(Era::Stateless);
+        return Some(Protocol::Stateless);
     }
-    (method == "initialize").then_some(Era::Session)
+    (method == "initialize").then_some(Protocol::Session)
 }
 
 /// Reads an `initialize`: who the client is, and what to answer.
@@ -171,14 +172,14 @@ impl Context<'_> {
         match method {
             _ if is_work(method) => {
                 let (client, _) = peer.unreachable().open();
-                self.work(Era::Session, method, params, client).await
+                self.work(Protocol::Session, method, params, client).await
             }
             "logging/setLevel" => peer.set_level(params),
             "tools/list" => {
                 let listed = self.endpoint.tools_list(self.gateway, params).await?;
                 Ok(downgrade::tools(&listed).into_owned())
             }
-            "completion/complete" => self.complete(Era::Session, params).await,
+            "completion/complete" => self.complete(Protocol::Session, params).await,
             "resources/subscribe" => library::subscribe(&peer.listener, params).await,
             "resources/unsubscribe" => library::unsubscribe(&peer.listener, params),
             "ping" => Ok("{}".to_owned()),
@@ -206,7 +207,7 @@ impl Context<'_> {
                 self.endpoint.announces(),
                 self.endpoint.freshness(),
             )),
-            "completion/complete" => self.complete(Era::Stateless, params).await,
+            "completion/complete" => self.complete(Protocol::Stateless, params).await,
             _ => match library::listed_by(method) {
                 Some(kind) => {
                     let listed = self.list(kind, params).await?;
@@ -220,19 +221,19 @@ impl Context<'_> {
     /// The work of a request, for which its server may speak to the client meanwhile.
     pub(crate) fn work(
         self,
-        era: Era,
+        protocol: Protocol,
         method: &str,
         params: &Params<'_>,
         client: Arc<ClientLink>,
     ) -> Work {
         match method {
-            "tools/call" => self.call(era, params, client),
-            _ if library::is_fetch(method) => self.fetch(era, method, params, client),
+            "tools/call" => self.call(protocol, params, client),
+            _ if library::is_fetch(method) => self.fetch(protocol, method, params, client),
             _ => Box::pin(std::future::ready(Err(unknown_method(method)))),
         }
     }
 
-    fn call(self, era: Era, params: &Params<'_>, client: Arc<ClientLink>) -> Work {
+    fn call(self, protocol: Protocol, params: &Params<'_>, client: Arc<ClientLink>) -> Work {
         let Some(name) = params.text("name").map(Cow::into_owned) else {
             let message = "tools/call needs the name of a tool, as a string";
             let error = RpcError::new(INVALID_PARAMS, message);
@@ -245,16 +246,16 @@ impl Context<'_> {
         Box::pin(async move {
             let called = endpoint.call(&gateway, &caller, &client, &name, &arguments);
             let result = called.await?;
-            Ok(shaped(era, &result))
+            Ok(shaped(protocol, &result))
         })
     }
 }
 
 /// A result as a protocol has it.
-fn shaped(era: Era, result: &str) -> String {
-    match era {
-        Era::Session => downgrade::result(result).into_owned(),
-        Era::Stateless => state::marked(stateless::complete(result)),
+fn shaped(protocol: Protocol, result: &str) -> String {
+    match protocol {
+        Protocol::Session => downgrade::result(result).into_owned(),
+        Protocol::Stateless => state::marked(stateless::complete(result)),
     }
 }
 

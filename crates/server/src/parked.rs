@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_gateway::Caller;
 use mcpproxy_gateway::client::ClientMessage;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::{Fields, decode_for_display};
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
@@ -55,7 +55,7 @@ struct Resume {
 /// What a request has in common with the one it repeats.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Binding {
-    is_administrator: bool,
+    rights: Rights,
     client: (Option<String>, Option<String>),
     endpoint: Endpoint,
     method: String,
@@ -185,7 +185,7 @@ impl Binding {
             .map(|(name, raw)| (name.to_owned(), decode_for_display(raw.get())))
             .collect();
         Self {
-            is_administrator: caller.is_administrator,
+            rights: caller.rights,
             client: (caller.client_name.clone(), caller.client_version.clone()),
             endpoint: endpoint.clone(),
             method: method.to_owned(),

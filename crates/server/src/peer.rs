@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use mcpproxy_gateway::client::{ClientInput, ClientLink, LogLevel};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use mcpproxy_wire::stateless::Params;
 use serde_json::value::RawValue;
@@ -64,7 +64,7 @@ impl Peer {
 
     /// Link to the client where there is no way to reach it during the request.
     pub(crate) fn unreachable(&self) -> ClientLink {
-        ClientLink::new(Era::Session, Arc::clone(&self.who))
+        ClientLink::new(Protocol::Session, Arc::clone(&self.who))
     }
 
     /// Does what `logging/setLevel` asks for.
@@ -86,7 +86,7 @@ pub(crate) fn link_of(params: &Params<'_>, has_stream: bool) -> ClientLink {
     // Two windows of the same program say the same of themselves. As nothing tells them apart, each
     // request counts as one of a client of its own.
     let number = NEXT_CLIENT.fetch_add(1, Ordering::Relaxed);
-    let mut link = ClientLink::new(Era::Stateless, format!("request {number}"));
+    let mut link = ClientLink::new(Protocol::Stateless, format!("request {number}"));
     if let Some(capabilities) = params.capabilities().and_then(kept) {
         link.capabilities = capabilities;
     }
@@ -123,7 +123,10 @@ mod tests {
         assert_eq!(declared.capabilities.text(), r#"{"roots":{}}"#);
         assert_eq!(declared.progress_token.unwrap().text(), "7");
         assert_eq!(declared.log_level, Some(LogLevel::Info));
-        assert_eq!((&*declared.key, declared.protocol), ("s", Era::Session));
+        assert_eq!(
+            (&*declared.key, declared.protocol),
+            ("s", Protocol::Session)
+        );
 
         assert_eq!(peer.set_level(&read(r#"{"level":"error"}"#)).unwrap(), "{}");
         for wrong in ["{}", r#"{"level":"loud"}"#, r#"{"level":3}"#, "[]"] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::client::{ClientLink, ClientMessages, ClientRequestKind};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::RpcError;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -56,7 +56,7 @@ impl Server {
 
 fn client() -> (Arc<ClientLink>, ClientMessages) {
     let everything = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
-    let mut link = ClientLink::new(Era::Session, "tests");
+    let mut link = ClientLink::new(Protocol::Session, "tests");
     link.capabilities = Json::of(&everything);
     link.open()
 }

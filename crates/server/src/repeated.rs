@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::direct::Scope;
 use mcpproxy_wire::RpcError;
-use mcpproxy_wire::headers::decode_value;
+use mcpproxy_wire::header::decode_value;
 use mcpproxy_wire::param_headers::ParamHeader;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::StatusCode;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{Id, KeptId, RpcError};
 use mcpproxy_wire::sse;
 use mcpproxy_wire::stateless::Params;
@@ -119,7 +119,7 @@ impl Context<'_> {
             peer.unreachable()
         };
         let (client, events) = link.open();
-        Running::new(self.work(Era::Session, method, params, client), events)
+        Running::new(self.work(Protocol::Session, method, params, client), events)
     }
 
     /// Works on a request that stands for itself, until it is done or there is something for its
@@ -140,7 +140,7 @@ impl Context<'_> {
         }
         let link = link_of(params, has_stream);
         let (client, events) = link.open();
-        let work = self.work(Era::Stateless, method, params, client);
+        let work = self.work(Protocol::Stateless, method, params, client);
         let mut running = Running::new(work, events);
         match running.next(true).await {
             Step::Done(result) => Progress::Done(result),

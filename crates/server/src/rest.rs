@@ -6,8 +6,9 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode, header};
-use mcpproxy_gateway::{CallRequest, Caller, Code, Failure, settings};
+use mcpproxy_gateway::{CallRequest, Code, Failure, settings};
 use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::json::Fields;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -197,7 +198,7 @@ fn caller(headers: &HeaderMap) -> Arc<Caller> {
         client_version: version.map(|version| version.chars().take(100).collect()),
         trace_id: None,
         // Nobody comes this far without the key or the local socket.
-        is_administrator: true,
+        rights: Rights::Administer,
     })
 }
 

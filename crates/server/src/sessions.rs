@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use mcpproxy_gateway::Caller;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::Revision;
 use mcpproxy_wire::initialize::ClientHello;
 use tokio_util::sync::CancellationToken;
@@ -78,7 +78,7 @@ impl Sessions {
                 client_name: hello.name,
                 client_version: hello.version,
                 trace_id: None,
-                is_administrator: false,
+                rights: Rights::UseTools,
             }),
             ended,
             last_used: AtomicU64::new(self.now()),

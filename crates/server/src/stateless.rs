@@ -12,12 +12,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderName, StatusCode};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{Id, KeptId, METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::{
     HEADER_MISMATCH, Introduction, Params, told_on_stream, unsupported_version,
 };
-use mcpproxy_wire::{Revision, headers, sse};
+use mcpproxy_wire::{Revision, header, sse};
 
 use crate::App;
 use crate::access::Standing;
@@ -61,8 +61,8 @@ pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
     let named = headers.get(PROTOCOL_VERSION);
     named
         .and_then(|value| value.to_str().ok())
-        .and_then(Revision::era_of)
-        == Some(Era::Stateless)
+        .and_then(Revision::protocol_of)
+        == Some(Protocol::Stateless)
 }
 
 /// Answers a request.
@@ -228,7 +228,7 @@ fn check_name(asked: &Asked<'_>) -> Result<(), RpcError> {
         return Ok(());
     };
     let named = single(asked.headers, &NAME)?.ok_or_else(|| mismatch(&NAME, "is missing"))?;
-    match headers::decode_value(named) {
+    match header::decode_value(named) {
         Some(named) if named == told => Ok(()),
         Some(_) => Err(mismatch(&NAME, "is not what the message names")),
         None => Err(mismatch(&NAME, "is not valid Base64 of a text")),

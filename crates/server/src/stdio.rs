@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use http::HeaderMap;
-use mcpproxy_gateway::{Caller, Gateway};
+use mcpproxy_gateway::Gateway;
+use mcpproxy_policy::{Caller, Rights};
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::on_one_line;
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, Id, RpcError, error_response};
 use mcpproxy_wire::stateless::Params;
 use mcpproxy_wire::{Message, Revision, batch};
@@ -137,10 +138,10 @@ impl Connection {
         match Message::parse(line) {
             Ok(Message::Request { id, method, params }) => {
                 let read = Params::read(params);
-                match message::era_of(&method, &read) {
-                    Some(Era::Session) => self.greet(params),
+                match message::protocol_of(&method, &read) {
+                    Some(Protocol::Session) => self.greet(params),
                     // Asking who is there chooses nothing.
-                    Some(Era::Stateless) if method != DISCOVER => {
+                    Some(Protocol::Stateless) if method != DISCOVER => {
                         self.spoken.get_or_insert(Spoken::Stateless);
                     }
                     _ => {}
@@ -182,7 +183,7 @@ impl Connection {
             client_name: hello.name,
             client_version: hello.version,
             trace_id: None,
-            is_administrator: false,
+            rights: Rights::UseTools,
         });
     }
 
@@ -223,16 +224,18 @@ impl Connection {
 
     async fn answer_request(&self, id: Id<'_>, method: &str, params: Option<&RawValue>) {
         let read = Params::read(params);
-        let result = match self.era_of(method, &read) {
-            Era::Session if method == "initialize" => {
+        let result = match self.protocol_of(method, &read) {
+            Protocol::Session if method == "initialize" => {
                 message::hello(&Endpoint::Menu, params).map(|(_, result)| result)
             }
-            Era::Session if message::is_work(method) => return self.work(id, method, &read).await,
-            Era::Session => {
+            Protocol::Session if message::is_work(method) => {
+                return self.work(id, method, &read).await;
+            }
+            Protocol::Session => {
                 let context = self.context(&self.caller);
                 context.result_in_session(&self.peer, method, &read).await
             }
-            Era::Stateless => match read.introduce() {
+            Protocol::Stateless => match read.introduce() {
                 Ok(_) if method == LISTEN => return self.listen(id, &read).await,
                 Ok(introduction) => {
                     let caller = introduced(introduction, &HeaderMap::new(), Standing::Agent);
@@ -284,12 +287,12 @@ impl Connection {
         }
     }
 
-    fn era_of(&self, method: &str, params: &Params<'_>) -> Era {
-        let told = message::era_of(method, params);
+    fn protocol_of(&self, method: &str, params: &Params<'_>) -> Protocol {
+        let told = message::protocol_of(method, params);
         told.unwrap_or(match self.spoken {
-            Some(Spoken::Stateless) => Era::Stateless,
-            None if [DISCOVER, LISTEN].contains(&method) => Era::Stateless,
-            Some(Spoken::Session(_)) | None => Era::Session,
+            Some(Spoken::Stateless) => Protocol::Stateless,
+            None if [DISCOVER, LISTEN].contains(&method) => Protocol::Stateless,
+            Some(Spoken::Session(_)) | None => Protocol::Session,
         })
     }
 

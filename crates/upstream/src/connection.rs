@@ -5,9 +5,11 @@ mod errand;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::{Capabilities, Changes};
 use mcpproxy_wire::initialize::{self, ServerHello};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::method;
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Revision};
 use tokio::task::AbortHandle;
@@ -74,7 +76,7 @@ pub(crate) struct Greeting {
 pub(crate) fn read_hello(answer: &Json) -> Result<(ServerHello, Revision), CallError> {
     let hello = ServerHello::parse(answer).map_err(CallError::malformed)?;
     let revision = Revision::parse(&hello.protocol_version)
-        .filter(|revision| revision.era() == Era::Session)
+        .filter(|revision| revision.protocol() == Protocol::Session)
         .ok_or_else(|| {
             let named: String = hello.protocol_version.chars().take(40).collect();
             CallError::unavailable(format!(
@@ -107,7 +109,7 @@ impl Greeting {
 
 impl Connection {
     /// Starts what the connection needs, without waiting; the error is for people.
-    pub(crate) fn new(shared: &Shared, era: Era) -> Result<Self, String> {
+    pub(crate) fn new(shared: &Shared, protocol: Protocol) -> Result<Self, String> {
         let Shared {
             spec, board, tail, ..
         } = shared;
@@ -125,11 +127,14 @@ impl Connection {
             }
             Transport::Http(http) => {
                 let connector = shared.runtime.connector();
-                Link::Http(http_link::Connection::new(http, era, connector, board)?)
+                Link::Http(http_link::Connection::new(
+                    http, protocol, connector, board,
+                )?)
             }
             Transport::BuiltIn(built_in) => Link::BuiltIn(Arc::clone(built_in)),
         };
-        let modern = (era == Era::Stateless).then(|| Modern::new(&shared.runtime.version).into());
+        let modern =
+            (protocol == Protocol::Stateless).then(|| Modern::new(&shared.runtime.version).into());
         Ok(Self::over(Arc::new(link), modern))
     }
 
@@ -154,10 +159,10 @@ impl Connection {
     }
 
     /// The wire protocol spoken on it.
-    pub(crate) fn era(&self) -> Era {
+    pub(crate) fn protocol(&self) -> Protocol {
         match self.modern {
-            Some(_) => Era::Stateless,
-            None => Era::Session,
+            Some(_) => Protocol::Stateless,
+            None => Protocol::Session,
         }
     }
 
@@ -174,12 +179,11 @@ impl Connection {
         let (hello, revision, announces) = match &*self.link {
             Link::Stdio(stdio) => {
                 let params = params();
-                let initialize = OutgoingRequest::own("initialize", &params, deadline);
+                let initialize =
+                    OutgoingRequest::own(Method::Initialize.as_str(), &params, deadline);
                 let answer = stdio.request(initialize).await?;
                 let (hello, revision) = read_hello(&answer)?;
-                stdio
-                    .notify("notifications/initialized", "{}", deadline)
-                    .await?;
+                stdio.notify(method::INITIALIZED, "{}", deadline).await?;
                 let announces = hello.announces_tool_changes;
                 (hello, revision, announces)
             }
@@ -214,7 +218,8 @@ impl Connection {
 
     /// Asks in the way without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Answer {
-        self.request("server/discover", "{}", deadline).await
+        self.request(Method::ServerDiscover.as_str(), "{}", deadline)
+            .await
     }
 
     /// Keeps hearing of changes of these lists until the connection is stopped.
@@ -233,7 +238,9 @@ impl Connection {
                 time_to_live: None,
             });
         }
-        let answer = self.request("tools/list", params, deadline).await?;
+        let answer = self
+            .request(Method::ToolsList.as_str(), params, deadline)
+            .await?;
         let mut page = Page {
             tools: ToolPage::parse(&answer).map_err(CallError::malformed)?,
             time_to_live: None,
@@ -265,7 +272,7 @@ impl Connection {
         params.push_str(arguments);
         params.push('}');
         let errand = Errand {
-            method: "tools/call",
+            method: Method::ToolsCall.as_str(),
             params: &params,
             name: tool,
             arguments,
@@ -313,7 +320,7 @@ impl Connection {
         }
     }
 
-    /// Makes a request of our own as the era wants it. `params` is the text of a JSON object.
+    /// Makes a request of our own as the protocol wants it. `params` is the text of a JSON object.
     pub(crate) async fn request(
         &self,
         method: &'static str,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -26,7 +26,7 @@ const SERVERS_LIMIT: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Eras {
     file: Option<PathBuf>,
-    known: Mutex<BTreeMap<Key, Era>>,
+    known: Mutex<BTreeMap<Key, Protocol>>,
     /// Held while the file is written, so that the newest state is the last one written.
     writing: Mutex<()>,
 }
@@ -49,7 +49,7 @@ impl Eras {
     }
 
     /// What the server spoke last.
-    pub(crate) fn recall(&self, key: &Key) -> Option<Era> {
+    pub(crate) fn recall(&self, key: &Key) -> Option<Protocol> {
         self.lock().get(key).copied()
     }
 
@@ -59,8 +59,8 @@ impl Eras {
     }
 
     /// Remembers what a connection was opened with. Writes in the background where it is news.
-    pub(crate) fn learn(self: &Arc<Self>, key: &Key, era: Era) {
-        if self.lock().insert(key.clone(), era) == Some(era) || self.file.is_none() {
+    pub(crate) fn learn(self: &Arc<Self>, key: &Key, protocol: Protocol) {
+        if self.lock().insert(key.clone(), protocol) == Some(protocol) || self.file.is_none() {
             return;
         }
         let eras = Arc::clone(self);
@@ -78,14 +78,14 @@ impl Eras {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = self.lock().clone();
         // Another process may have learned more meanwhile.
-        for (key, era) in read(file).unwrap_or_default() {
+        for (key, protocol) in read(file).unwrap_or_default() {
             if all.len() < SERVERS_LIMIT {
-                all.entry(key).or_insert(era);
+                all.entry(key).or_insert(protocol);
             }
         }
         let servers: serde_json::Map<String, Value> = all
             .into_iter()
-            .map(|(Key(key), era)| (key, word(era).into()))
+            .map(|(Key(key), protocol)| (key, word(protocol).into()))
             .collect();
         let text = json!({ "format": FORMAT, "servers": servers }).to_string();
         // Under a name of its own first: whoever reads sees the old file or the new one.
@@ -97,7 +97,7 @@ impl Eras {
         written
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Era>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Protocol>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,15 +142,15 @@ impl Key {
     }
 }
 
-fn word(era: Era) -> &'static str {
-    match era {
-        Era::Session => "legacy",
-        Era::Stateless => "modern",
+fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Session => "legacy",
+        Protocol::Stateless => "modern",
     }
 }
 
 /// What the file says; nothing if it is not one of ours.
-fn read(file: &Path) -> Option<BTreeMap<Key, Era>> {
+fn read(file: &Path) -> Option<BTreeMap<Key, Protocol>> {
     let is_small = fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= FILE_LIMIT);
     if !is_small {
         return None;
@@ -161,11 +161,11 @@ fn read(file: &Path) -> Option<BTreeMap<Key, Era>> {
     }
     let servers = content.get("servers")?.as_object()?;
     let known = servers.iter().filter_map(|(key, said)| {
-        let era = [Era::Session, Era::Stateless]
+        let protocol = [Protocol::Session, Protocol::Stateless]
             .into_iter()
-            .find(|era| said.as_str() == Some(word(*era)))?;
+            .find(|protocol| said.as_str() == Some(word(*protocol)))?;
         let is_ours = key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_ours.then(|| (Key(key.clone()), era))
+        is_ours.then(|| (Key(key.clone()), protocol))
     });
     Some(known.collect())
 }
@@ -175,7 +175,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{HttpSpec, Protocol};
+    use crate::{HttpSpec, ProtocolSetting};
 
     fn key(url: &str, secret: &str) -> Key {
         let spec = Spec {
@@ -184,7 +184,7 @@ mod tests {
                 url: url.into(),
                 headers: vec![("Authorization".into(), secret.into())],
             }),
-            protocol: Protocol::Auto,
+            protocol: ProtocolSetting::Auto,
             timeout: Duration::ZERO,
             max_concurrent: 1,
             idle_stop: None,
@@ -206,13 +206,13 @@ mod tests {
         let (first, second) = (key("http://a/", ""), key("http://b/", ""));
         let one = Arc::new(Eras::in_file(file.clone()));
         let other = Arc::new(Eras::in_file(file.clone()));
-        one.lock().insert(first.clone(), Era::Session);
+        one.lock().insert(first.clone(), Protocol::Session);
         one.write().expect("it is written");
-        other.lock().insert(second.clone(), Era::Stateless);
+        other.lock().insert(second.clone(), Protocol::Stateless);
         other.write().expect("it is written");
         let later = Eras::in_file(file);
-        assert_eq!(later.recall(&first), Some(Era::Session));
-        assert_eq!(later.recall(&second), Some(Era::Stateless));
+        assert_eq!(later.recall(&first), Some(Protocol::Session));
+        assert_eq!(later.recall(&second), Some(Protocol::Stateless));
         later.forget(&first);
         assert_eq!(later.recall(&first), None);
         let left: Vec<_> = fs::read_dir(folder.path()).expect("it is there").collect();

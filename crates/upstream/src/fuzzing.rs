@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::INVALID_PARAMS;
 use mcpproxy_wire::{Json, RpcError, sse};
 use serde_json::json;
@@ -168,7 +168,7 @@ pub(crate) async fn answered(inlet: &IncomingMessages) {
 /// A client that can be asked everything, and wants to be told everything.
 fn talkative() -> ClientLink {
     let everything = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {} });
-    let mut client = ClientLink::new(Era::Session, "one");
+    let mut client = ClientLink::new(Protocol::Session, "one");
     client.capabilities = Json::of(&everything);
     client.progress_token = Some(Json::of(&json!("theirs")));
     client.log_level = Some(LogLevel::Debug);

@@ -22,7 +22,9 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
+use mcpproxy_wire::header as wire_header;
+use mcpproxy_wire::method;
 use mcpproxy_wire::rpc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -48,8 +50,8 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most messages on their way that nobody waits for; further ones are dropped.
 const ASIDE_LIMIT: usize = 16;
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION_ID: HeaderName = HeaderName::from_static(wire_header::SESSION_ID);
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(wire_header::PROTOCOL_VERSION);
 
 /// A session with a server.
 pub(crate) struct Connection {
@@ -66,7 +68,7 @@ struct Wire {
     uri: Uri,
     /// The headers of every request, before there is a session.
     headers: HeaderMap,
-    era: Era,
+    protocol: Protocol,
     session: OnceLock<Session>,
     /// Where answers come from a server that has them on one stream.
     streamed: OnceLock<Streamed>,
@@ -96,13 +98,13 @@ impl Connection {
     /// Prepares what every request needs; the error is for people and holds no secret.
     pub(crate) fn new(
         spec: &HttpSpec,
-        era: Era,
+        protocol: Protocol,
         connector: Connector,
         board: &Arc<Board>,
     ) -> Result<Self, String> {
         let url = address::read_url(&spec.url)?;
         let mut headers = address::read_headers(&url, &spec.headers)?;
-        if era == Era::Stateless {
+        if protocol == Protocol::Stateless {
             let revision = HeaderValue::from_static(modern::REVISION.as_str());
             headers.insert(PROTOCOL_VERSION, revision);
         }
@@ -112,7 +114,7 @@ impl Connection {
                 pool: Pool::new(connector, url.clone()),
                 url,
                 headers,
-                era,
+                protocol,
                 session: OnceLock::new(),
                 streamed: OnceLock::new(),
                 inlet: IncomingMessages::new(board),
@@ -226,7 +228,7 @@ impl Drop for InFlight<'_> {
         }
         // Closing the connection is how a server without sessions hears of it. To one with
         // sessions it means nothing, so it is told.
-        if self.wire.era == Era::Stateless {
+        if self.wire.protocol == Protocol::Stateless {
             return;
         }
         self.wire.cancel(self.id);
@@ -270,7 +272,7 @@ impl Wire {
     /// Tells a server with sessions that nobody waits for an answer any more.
     fn cancel(self: &Arc<Self>, id: u64) {
         let params = format!(r#"{{"requestId":{id},"reason":"no longer awaited"}}"#);
-        self.send_aside(rpc::notification("notifications/cancelled", &params));
+        self.send_aside(rpc::notification(method::CANCELLED, &params));
     }
 
     /// Sends a message nobody waits for, unless too many are on their way.

@@ -46,7 +46,7 @@ pub use mcpproxy_policy::Permit;
 pub use read_request::ReadRequest;
 pub use runtime::{Observer, Runtime};
 pub use shelf::Stock;
-pub use spec::{BuiltIn, HttpSpec, Origin, Protocol, Spec, StdioSpec, Transport};
+pub use spec::{BuiltIn, HttpSpec, Origin, ProtocolSetting, Spec, StdioSpec, Transport};
 pub use state::{CallError, State};
 pub use subscription::{Ended, Subscription};
 pub use upstream::{CallSlot, Upstream};

@@ -12,10 +12,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderMap;
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::meta;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::tool::{Rejected, ToolPage};
 use mcpproxy_wire::{Json, Revision, RpcError};
 use serde_json::json;
@@ -31,14 +33,10 @@ use crate::pending::Answer;
 /// The revision that is spoken.
 pub(crate) const REVISION: Revision = Revision::V2026_07_28;
 
-/// The codes that only servers of this era answer with: wrong headers, a missing capability,
+/// The codes that only servers of the stateless protocol answer with: wrong headers, a missing capability,
 /// an unknown revision.
 const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
 const UNSUPPORTED_REVISION: i64 = -32022;
-
-const CLIENT_CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities""#;
-const LOG_LEVEL: &str = r#""io.modelcontextprotocol/logLevel""#;
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// What travels with every request of a connection.
 #[derive(Debug)]
@@ -49,7 +47,7 @@ pub(crate) struct Modern {
     params: RwLock<HashMap<Arc<str>, Arc<[ParamHeader]>>>,
 }
 
-/// What an answer to `server/discover` says of a server's era.
+/// What an answer to `server/discover` says of a server's protocol.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// It has no sessions; here is what it said of itself, if it did.
@@ -63,8 +61,8 @@ pub(crate) enum Verdict {
 impl Modern {
     pub(crate) fn new(version: &str) -> Self {
         let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION.as_str(),
-            "io.modelcontextprotocol/clientInfo": { "name": "mcpproxy", "version": version },
+            meta::PROTOCOL_VERSION: REVISION.as_str(),
+            meta::CLIENT_INFO: { "name": "mcpproxy", "version": version },
         });
         let meta = meta.to_string();
         Self {
@@ -76,7 +74,7 @@ impl Modern {
     /// The members of the `_meta` of a request. What a server may ask, and which log messages it
     /// may send, is what the client behind the request declared.
     pub(crate) fn meta(&self, client: Option<&ClientLink>) -> String {
-        let mut meta = [&self.meta, ",", CLIENT_CAPABILITIES, ":{"].concat();
+        let mut meta = [&self.meta, ",\"", meta::CLIENT_CAPABILITIES, "\":{"].concat();
         let Some(client) = client else {
             meta.push('}');
             return meta;
@@ -96,7 +94,7 @@ impl Modern {
         }
         meta.push('}');
         if let Some(level) = client.log_level {
-            meta.push_str(&[",", LOG_LEVEL, ":\"", level.as_str(), "\""].concat());
+            meta.push_str(&[",\"", meta::LOG_LEVEL, "\":\"", level.as_str(), "\""].concat());
         }
         meta
     }
@@ -108,7 +106,7 @@ impl Modern {
         tool: Option<&str>,
         arguments: &str,
     ) -> HeaderMap {
-        let called = tool.filter(|_| method == "tools/call");
+        let called = tool.filter(|_| method == Method::ToolsCall.as_str());
         let params = called.and_then(|tool| {
             let all = self.params.read().unwrap_or_else(PoisonError::into_inner);
             all.get(tool).cloned()
@@ -161,7 +159,7 @@ pub(crate) fn time_to_live(page: &Json) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
-/// What the answer to `server/discover` says of the server's era.
+/// What the answer to `server/discover` says of the server's protocol.
 pub(crate) fn judge(answer: &Answer) -> Verdict {
     match answer {
         Ok(result) => match read_discovery(result) {
@@ -199,7 +197,7 @@ pub(crate) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
         let tools = capabilities.given("tools")?;
         Some(serde_json::from_str::<Fields<'_>>(tools.get()).unwrap_or_default())
     });
-    let info = object(&fields, "_meta").and_then(|meta| meta.given(SERVER_INFO));
+    let info = object(&fields, meta::META).and_then(|meta| meta.given(meta::SERVER_INFO));
     Ok(Greeting {
         server_info: info
             .or_else(|| fields.given("serverInfo"))
@@ -223,7 +221,10 @@ fn names_sessions_only(error: &RpcError) -> bool {
         .flatten()
         .filter_map(|one| Revision::parse(one.as_str()?))
         .collect();
-    !revisions.is_empty() && revisions.iter().all(|one| one.era() == Era::Session)
+    !revisions.is_empty()
+        && revisions
+            .iter()
+            .all(|one| one.protocol() == Protocol::Session)
 }
 
 fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(own[format!("{prefix}clientInfo")]["version"], "1.2");
         assert_eq!(own[format!("{prefix}clientCapabilities")], json!({}));
         let capabilities = json!({ "tasks": {}, "sampling": {}, "elicitation": { "form": {} } });
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&capabilities);
         client.log_level = Some(LogLevel::Warning);
         let (client, _messages) = client.open();

@@ -40,7 +40,7 @@ pub(crate) async fn within<T>(
 #[cfg(test)]
 mod tests {
     use mcpproxy_wire::Json;
-    use mcpproxy_wire::revision::Era;
+    use mcpproxy_wire::Protocol;
     use std::pin::pin;
 
     use serde_json::json;
@@ -50,7 +50,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_time_a_client_takes_to_answer_does_not_count() {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&json!({ "elicitation": {} }));
         let (client, mut messages) = client.open();
         let params = Json::of(&json!({}));

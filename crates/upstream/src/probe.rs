@@ -7,7 +7,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::CallError;
@@ -23,7 +23,7 @@ pub(crate) enum Outcome {
     /// The server has sessions, and one was opened on this connection.
     Session(Greeting),
     /// The server speaks this, on another connection: this one is of no more use.
-    Elsewhere(Era),
+    Elsewhere(Protocol),
     /// The server was not there to be asked.
     Unreachable(CallError),
 }
@@ -52,10 +52,10 @@ pub(crate) async fn ask(connection: &Connection, question: Question<'_>) -> Outc
         Ok(Err(error @ CallError::Disconnected { sent: false, .. })) => Outcome::Unreachable(error),
         Ok(answer) => match judge(&answer) {
             Verdict::Stateless(Some(greeting)) => Outcome::Stateless(greeting),
-            Verdict::Stateless(None) => Outcome::Elsewhere(Era::Stateless),
-            Verdict::Session => Outcome::Elsewhere(Era::Session),
+            Verdict::Stateless(None) => Outcome::Elsewhere(Protocol::Stateless),
+            Verdict::Session => Outcome::Elsewhere(Protocol::Session),
         },
-        Err(_) => Outcome::Elsewhere(Era::Session),
+        Err(_) => Outcome::Elsewhere(Protocol::Session),
     }
 }
 
@@ -70,11 +70,11 @@ async fn ask_program(connection: &Connection, question: Question<'_>) -> Outcome
     if let Ok(answer) = timeout(patience, &mut discovery).await {
         return match judge(&answer) {
             Verdict::Stateless(Some(greeting)) => Outcome::Stateless(greeting),
-            Verdict::Stateless(None) => Outcome::Elsewhere(Era::Stateless),
+            Verdict::Stateless(None) => Outcome::Elsewhere(Protocol::Stateless),
             Verdict::Session if is_refusal(&answer) => {
                 settled(session.greet(version, deadline).await)
             }
-            Verdict::Session => Outcome::Elsewhere(Era::Session),
+            Verdict::Session => Outcome::Elsewhere(Protocol::Session),
         };
     }
     // It is still starting, or ignores what it does not know. The old greeting goes out as
@@ -84,14 +84,14 @@ async fn ask_program(connection: &Connection, question: Question<'_>) -> Outcome
         biased;
         answer = &mut discovery => match judge(&answer) {
             // Both were read by now, so it may have opened a session here.
-            Verdict::Stateless(_) => Outcome::Elsewhere(Era::Stateless),
+            Verdict::Stateless(_) => Outcome::Elsewhere(Protocol::Stateless),
             Verdict::Session => settled(greeting.await),
         },
         greeted = &mut greeting => match greeted {
             Ok(greeting) => Outcome::Session(greeting),
             Err(_) => match judge(&discovery.await) {
-                Verdict::Stateless(_) => Outcome::Elsewhere(Era::Stateless),
-                Verdict::Session => Outcome::Elsewhere(Era::Session),
+                Verdict::Stateless(_) => Outcome::Elsewhere(Protocol::Stateless),
+                Verdict::Session => Outcome::Elsewhere(Protocol::Session),
             },
         },
     }
@@ -107,6 +107,6 @@ fn is_refusal(answer: &Answer) -> bool {
 fn settled(greeted: Result<Greeting, CallError>) -> Outcome {
     match greeted {
         Ok(greeting) => Outcome::Session(greeting),
-        Err(_) => Outcome::Elsewhere(Era::Session),
+        Err(_) => Outcome::Elsewhere(Protocol::Session),
     }
 }

@@ -1,6 +1,7 @@
 //! What may be asked of a server without a decision: reads by the protocol's own word.
 
 use mcpproxy_wire::Json;
+use mcpproxy_wire::Method;
 use serde_json::Value;
 
 /// Request that reads and nothing else. No other method can be sent without a permit.
@@ -33,9 +34,9 @@ impl ReadRequest<'_> {
     /// The method that asks it.
     pub const fn method(&self) -> &'static str {
         match self {
-            Self::Prompt { .. } => "prompts/get",
-            Self::Resource { .. } => "resources/read",
-            Self::Completion { .. } => "completion/complete",
+            Self::Prompt { .. } => Method::PromptsGet.as_str(),
+            Self::Resource { .. } => Method::ResourcesRead.as_str(),
+            Self::Completion { .. } => Method::CompletionComplete.as_str(),
         }
     }
 

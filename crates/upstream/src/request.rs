@@ -62,14 +62,14 @@ impl<'a> OutgoingRequest<'a> {
 #[cfg(test)]
 mod tests {
     use mcpproxy_wire::Json;
-    use mcpproxy_wire::revision::Era;
+    use mcpproxy_wire::Protocol;
     use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn what_a_request_needs_of_meta_is_added() {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.progress_token = Some(Json::of(&json!("theirs")));
         let (client, _messages) = client.open();
         let message = |params: &str, meta: &str, client: Option<&Arc<ClientLink>>| -> Value {

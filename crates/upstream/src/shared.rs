@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 

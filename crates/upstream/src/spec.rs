@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, RpcError};
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ pub struct Spec {
     /// How it is reached.
     pub transport: Transport,
     /// Which wire protocol is spoken with it.
-    pub protocol: Protocol,
+    pub protocol: ProtocolSetting,
     /// The longest the upstream may take to list its tools again.
     pub timeout: Duration,
     /// The most calls it gets at the same time; zero counts as one.
@@ -32,7 +32,7 @@ pub struct Spec {
 
 /// Which wire protocol is spoken with an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Protocol {
+pub enum ProtocolSetting {
     /// The newest one it speaks, which it is asked for.
     #[default]
     Auto,
@@ -197,7 +197,7 @@ mod tests {
                 url: "http://host".into(),
                 headers: vec![("Authorization".into(), "Bearer topsecret".into())],
             }),
-            protocol: Protocol::Auto,
+            protocol: ProtocolSetting::Auto,
             timeout: Duration::from_secs(1),
             max_concurrent: 1,
             idle_stop: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, Revision, RpcError};
 use serde_json::Value;
 

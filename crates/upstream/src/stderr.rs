@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The most lines kept.

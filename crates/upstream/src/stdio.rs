@@ -11,7 +11,8 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_policy::Mask;
+use mcpproxy_redact::Mask;
+use mcpproxy_wire::method;
 use mcpproxy_wire::{json, rpc};
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::process::ChildStdin;
@@ -225,7 +226,7 @@ impl Drop for InFlight<'_> {
             r#"{{"requestId":{},"reason":"no longer awaited"}}"#,
             self.id
         );
-        let cancelled = rpc::notification("notifications/cancelled", &params);
+        let cancelled = rpc::notification(method::CANCELLED, &params);
         let _ = self.connection.queue.try_send(Outgoing::of(&cancelled));
     }
 }

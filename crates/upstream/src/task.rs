@@ -4,6 +4,7 @@
 
 mod opening;
 
+use mcpproxy_wire::Method;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -331,7 +332,7 @@ impl Task {
                 progress.set_refused(mark, CallError::Timeout { after, sent: false });
             }
             Err(error) => {
-                let reason = explain("tools/list", &error);
+                let reason = explain(Method::ToolsList.as_str(), &error);
                 let reason = self.shared.mask.apply(&reason);
                 progress.set_refused(mark, CallError::unavailable(reason));
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::json::{Fields, Json};
+use crate::method::Method;
 
 /// The longest name of a prompt; the same as for tools.
 const NAME_LIMIT: usize = 256;
@@ -52,9 +53,9 @@ impl Kind {
     /// The method that lists them.
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Prompt => "prompts/list",
-            Self::Resource => "resources/list",
-            Self::Template => "resources/templates/list",
+            Self::Prompt => Method::PromptsList.as_str(),
+            Self::Resource => Method::ResourcesList.as_str(),
+            Self::Template => Method::ResourceTemplatesList.as_str(),
         }
     }
 

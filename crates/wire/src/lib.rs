@@ -8,15 +8,18 @@
 //! This crate knows no policy and does no I/O. Start reading at [`rpc`], the envelope;
 //! then [`tool`] and [`result`], what travels in it.
 
+pub mod annotations;
 pub mod batch;
 pub mod capabilities;
 pub mod downgrade;
 mod glance;
-pub mod headers;
+pub mod header;
 pub mod initialize;
 pub mod input;
 pub mod item;
 pub mod json;
+pub mod meta;
+pub mod method;
 pub mod param_headers;
 pub mod result;
 pub mod revision;
@@ -25,9 +28,11 @@ pub mod sse;
 pub mod stateless;
 pub mod tool;
 
+pub use annotations::ToolAnnotations;
 pub use capabilities::Capabilities;
 pub use json::Json;
+pub use method::Method;
 pub use result::CallResult;
-pub use revision::Revision;
+pub use revision::{Protocol, Revision};
 pub use rpc::{Message, RpcError};
 pub use tool::Tool;

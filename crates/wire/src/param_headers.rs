@@ -6,6 +6,7 @@ use std::sync::Arc;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
+use crate::header;
 use crate::json::Json;
 
 /// What a schema says where an argument is to be repeated.
@@ -141,7 +142,7 @@ impl Annotations {
         if !name.bytes().all(is_of_a_name) {
             return Err(format!("the {ANNOTATION} of '{at}' is no name of a header"));
         }
-        let header = format!("mcp-param-{}", name.to_ascii_lowercase());
+        let header = format!("{}{}", header::PARAM_PREFIX, name.to_ascii_lowercase());
         if !self.names.insert(header.clone()) {
             return Err(format!("the {ANNOTATION} of '{at}' is given twice"));
         }

@@ -6,9 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json::{Fields, Json};
-
-/// Keys of `_meta` that start with this are the gateway's own; an upstream cannot set them.
-pub const OWN_META_PREFIX: &str = "dev.mcpproxy/";
+use crate::meta;
 
 /// An upstream's `CallToolResult`: its bytes, and the little we read of them.
 #[derive(Debug, Clone)]
@@ -43,7 +41,7 @@ impl CallResult {
         let kind = fields.get("resultType").map(RawValue::get);
         let asks_for_input = kind == Some(r#""input_required""#);
         let is_empty = fields.iter().next().is_none();
-        let meta = fields.get("_meta").map(|raw| Meta {
+        let meta = fields.get(meta::META).map(|raw| Meta {
             span: span(json.text(), raw),
             shape: MetaShape::of(raw.get()),
         });
@@ -191,7 +189,7 @@ impl MetaShape {
         };
         if fields
             .iter()
-            .any(|(name, _)| name.starts_with(OWN_META_PREFIX))
+            .any(|(name, _)| name.starts_with(meta::OWN_PREFIX))
         {
             return Self::Rewritten;
         }
@@ -207,7 +205,7 @@ fn without_ours(meta: &str, ours: &str) -> String {
     let mut text = String::new();
     for (name, value) in fields
         .iter()
-        .filter(|(name, _)| !name.starts_with(OWN_META_PREFIX))
+        .filter(|(name, _)| !name.starts_with(meta::OWN_PREFIX))
     {
         text.push_str(&Value::from(name).to_string());
         text.push(':');
@@ -222,7 +220,7 @@ fn members(additions: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, value) in additions {
         debug_assert!(
-            name.starts_with(OWN_META_PREFIX),
+            name.starts_with(meta::OWN_PREFIX),
             "{name} is not ours to set"
         );
         if !text.is_empty() {

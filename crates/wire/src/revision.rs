@@ -17,7 +17,7 @@ pub enum Revision {
 
 /// The two wire protocols behind the revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Era {
+pub enum Protocol {
     /// `initialize` opens a session that later messages belong to.
     Session,
     /// Every request stands for itself.
@@ -54,24 +54,26 @@ impl Revision {
     }
 
     /// The wire protocol of the revision.
-    pub const fn era(self) -> Era {
+    pub const fn protocol(self) -> Protocol {
         match self {
-            Self::V2026_07_28 => Era::Stateless,
-            _ => Era::Session,
+            Self::V2026_07_28 => Protocol::Stateless,
+            _ => Protocol::Session,
         }
     }
 
     /// The wire protocol of a revision by its date, known or not: one that is younger than all that
     /// have sessions has none. Nothing if it is no date.
-    pub fn era_of(date: &str) -> Option<Era> {
+    pub fn protocol_of(date: &str) -> Option<Protocol> {
         let is_date = date.len() == 10
             && date.bytes().enumerate().all(|(at, byte)| match at {
                 4 | 7 => byte == b'-',
                 _ => byte.is_ascii_digit(),
             });
         match Self::parse(date) {
-            Some(revision) => Some(revision.era()),
-            None if is_date && date > Self::LATEST_WITH_SESSION.as_str() => Some(Era::Stateless),
+            Some(revision) => Some(revision.protocol()),
+            None if is_date && date > Self::LATEST_WITH_SESSION.as_str() => {
+                Some(Protocol::Stateless)
+            }
             None => None,
         }
     }
@@ -85,7 +87,7 @@ impl Revision {
     /// sessions have it, else the newest that has sessions.
     pub fn negotiate(asked: &str) -> Self {
         Self::parse(asked)
-            .filter(|revision| revision.era() == Era::Session)
+            .filter(|revision| revision.protocol() == Protocol::Session)
             .unwrap_or(Self::LATEST_WITH_SESSION)
     }
 }

@@ -10,11 +10,16 @@ use serde_json::value::RawValue;
 
 pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
 use crate::glance::{Glance, Name};
+use crate::header;
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
+use crate::meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, META, PROGRESS_TOKEN, PROTOCOL_VERSION,
+    SERVER_INFO,
+};
 use crate::result::without_member;
-use crate::revision::{Era, Revision};
+use crate::revision::{Protocol, Revision};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
 static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
@@ -23,12 +28,6 @@ static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The revision is not offered.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
-
-const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The parameters of a request, read once: its fields, and those of its `_meta`.
 #[derive(Debug, Default)]
@@ -95,7 +94,7 @@ pub fn discovery(
         "instructions": instructions,
         "ttlMs": freshness.ttl_ms,
         "cacheScope": freshness.scope.as_str(),
-        "_meta": { SERVER_INFO: initialize::server_info(version) },
+        META: { SERVER_INFO: initialize::server_info(version) },
     })
     .to_string()
 }
@@ -176,7 +175,7 @@ fn with_members(object: &str, members: &str) -> String {
 fn offered() -> Vec<&'static str> {
     Revision::ALL
         .into_iter()
-        .filter(|revision| revision.era() == Era::Stateless)
+        .filter(|revision| revision.protocol() == Protocol::Stateless)
         .map(Revision::as_str)
         .collect()
 }
@@ -187,7 +186,7 @@ impl<'a> Params<'a> {
     /// Reads parameters; those that are no object have no fields.
     pub fn read(params: Option<&'a RawValue>) -> Self {
         let fields: Fields<'a> = params.and_then(object).unwrap_or_default();
-        let meta = fields.given("_meta").and_then(object).unwrap_or_default();
+        let meta = fields.given(META).and_then(object).unwrap_or_default();
         Self { fields, meta }
     }
 
@@ -203,7 +202,7 @@ impl<'a> Params<'a> {
 
     /// What progress is to be reported under: a string or a number.
     pub fn progress_token(&self) -> Option<&'a RawValue> {
-        let token = self.meta.given("progressToken")?;
+        let token = self.meta.given(PROGRESS_TOKEN)?;
         let is_token = |first: &u8| matches!(first, b'"' | b'-' | b'0'..=b'9');
         token
             .get()
@@ -231,8 +230,9 @@ impl<'a> Params<'a> {
     /// Whether the request says all that it has to; the error is the one to answer with.
     pub fn introduce(&self) -> Result<Introduction, RpcError> {
         let revision = self.revision().ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let is_offered =
-            |revision: &str| Revision::parse(revision).map(Revision::era) == Some(Era::Stateless);
+        let is_offered = |revision: &str| {
+            Revision::parse(revision).map(Revision::protocol) == Some(Protocol::Stateless)
+        };
         if !is_offered(&revision) {
             return Err(unsupported_version(&revision));
         }
@@ -252,7 +252,7 @@ impl<'a> Params<'a> {
         Ok(Introduction {
             name: part(&info, "name"),
             version: part(&info, "version"),
-            traceparent: part(&self.meta, "traceparent"),
+            traceparent: part(&self.meta, header::TRACEPARENT),
         })
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use mcpproxy_policy::Hints;
 use serde_json::value::RawValue;
 
+use crate::annotations::ToolAnnotations;
 use crate::json::{Fields, Json};
+use crate::meta::META;
 
 /// The longest name a tool may have; the protocol recommends 128.
 const NAME_LIMIT: usize = 256;
@@ -22,10 +23,10 @@ pub struct Tool {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Json,
-    /// The annotations as sent.
-    pub annotations: Option<Json>,
-    /// The hints among the annotations.
-    pub hints: Hints,
+    /// The annotations that decisions rest on.
+    pub annotations: ToolAnnotations,
+    /// All annotations as sent.
+    pub raw_annotations: Option<Json>,
     /// The tool's own `_meta`.
     pub meta: Option<Json>,
 }
@@ -109,10 +110,10 @@ impl Tool {
         if !input_schema.is_object() {
             return Err("its inputSchema is not an object".to_owned());
         }
-        let annotations = fields.given("annotations").map(|value| raw.part(value));
-        let hints = annotations
+        let raw_annotations = fields.given("annotations").map(|value| raw.part(value));
+        let annotations = raw_annotations
             .as_ref()
-            .map(read_hints)
+            .map(ToolAnnotations::parse)
             .transpose()?
             .unwrap_or_default();
         Ok(Self {
@@ -120,31 +121,11 @@ impl Tool {
             description: string(&fields, "description")?.unwrap_or_default(),
             input_schema,
             annotations,
-            hints,
-            meta: fields.given("_meta").map(|value| raw.part(value)),
+            raw_annotations,
+            meta: fields.given(META).map(|value| raw.part(value)),
             raw: raw.clone(),
         })
     }
-}
-
-/// The hints among annotations. A hint that is not a boolean makes the tool malformed:
-/// guessing what `"destructiveHint": "no"` means is not safe in either direction.
-fn read_hints(annotations: &Json) -> Result<Hints, String> {
-    let fields = annotations
-        .fields()
-        .ok_or("its annotations are not an object")?;
-    let hint = |name: &str| match fields.given(name).map(RawValue::get) {
-        None => Ok(None),
-        Some("true") => Ok(Some(true)),
-        Some("false") => Ok(Some(false)),
-        Some(_) => Err(format!("its annotation {name} is not true or false")),
-    };
-    Ok(Hints {
-        read_only: hint("readOnlyHint")?,
-        destructive: hint("destructiveHint")?,
-        idempotent: hint("idempotentHint")?,
-        open_world: hint("openWorldHint")?,
-    })
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -243,11 +224,11 @@ mod tests {
             r#"{"b":1,"a":{"maximum":18446744073709551616}}"#
         );
         assert_eq!(
-            tool.annotations.as_ref().unwrap().text(),
+            tool.raw_annotations.as_ref().unwrap().text(),
             r#"{"futureHint":[1],"readOnlyHint":true}"#
         );
-        assert_eq!(tool.hints.read_only, Some(true));
-        assert_eq!(tool.hints.destructive, None);
+        assert_eq!(tool.annotations.read_only, Some(true));
+        assert_eq!(tool.annotations.destructive, None);
         assert_eq!(tool.meta.as_ref().unwrap().text(), r#"{"k":1.0}"#);
         assert_eq!(page.next_cursor.as_deref(), Some("c"));
     }

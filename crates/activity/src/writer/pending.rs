@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use mcpproxy_policy::OwnSecrets;
+use mcpproxy_policy::Caller;
+use mcpproxy_redact::OwnSecrets;
 use serde_json::{Map, json};
 use uuid::Uuid;
 
 use crate::chain::Head;
 use crate::draft::{Draft, Ending, Prepared, Redaction};
 use crate::queue::{Ack, Room};
-use crate::record::{Caller, ChainLink, RecordKind, Status};
+use crate::record::{ChainLink, RecordKind, Status};
 use crate::row::{Cell, Row, no_outcome};
 use crate::store::{Change, StoreError, What};
 

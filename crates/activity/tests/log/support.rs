@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{
-    Archive, Caller, Engine, Filter, Log, LogOptions, OpenRecord, Record, RecordKind,
-    RecordOutcome, RecordingPolicy, Role, Status,
+    Archive, Engine, Filter, Log, LogOptions, OpenRecord, Record, RecordKind, RecordOutcome,
+    RecordingPolicy, Role, Status,
 };
-use mcpproxy_policy::{Operation, Redactor};
+use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_redact::Redactor;
 use mcpproxy_tests::{Database, Postgres};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -124,7 +125,7 @@ pub(crate) fn open(log: &Log, operation: Operation) -> OpenRecord {
         client_name: Some("agent".to_owned()),
         client_version: Some("1".to_owned()),
         trace_id: None,
-        is_administrator: false,
+        rights: Rights::UseTools,
     });
     let mut entry = log.open(RecordKind::ToolCall, &caller, Some(operation));
     entry.set_tool("files", "write");

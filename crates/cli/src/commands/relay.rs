@@ -9,13 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_server::in_flight::{Entered, InFlight};
-use mcpproxy_server::message::{self, LISTEN, era_of};
+use mcpproxy_server::message::{self, LISTEN, protocol_of};
 use mcpproxy_server::stdio::{Line, Lines, MOST_IN_FLIGHT};
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::on_one_line;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_REQUEST, RpcError, error_response};
 use mcpproxy_wire::stateless::Params;
-use mcpproxy_wire::{Message, headers, sse};
+use mcpproxy_wire::{Message, header, sse};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -29,9 +31,9 @@ const WAITING_ANSWERS: usize = 64;
 /// The largest message of a stream.
 const EVENT_LIMIT: usize = 64 * 1024 * 1024;
 
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
+const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
 /// Serves the client until its input ends.
 pub(super) async fn run(daemon: Daemon) -> std::io::Result<()> {
@@ -141,9 +143,9 @@ impl Relay {
         match Message::parse(line) {
             Ok(Message::Request { id, method, params }) => {
                 let params = Params::read(params);
-                match era_of(&method, &params) {
-                    Some(Era::Session) => heard.kind = Kind::Initialize,
-                    Some(Era::Stateless) => heard.headers = repeated(&method, &params),
+                match protocol_of(&method, &params) {
+                    Some(Protocol::Session) => heard.kind = Kind::Initialize,
+                    Some(Protocol::Stateless) => heard.headers = repeated(&method, &params),
                     None => {}
                 }
                 if method == LISTEN {
@@ -153,7 +155,7 @@ impl Relay {
             }
             Ok(Message::Notification { method, params }) => {
                 heard.kind = Kind::WantsNothing;
-                if method == "notifications/cancelled" {
+                if method == method::CANCELLED {
                     self.in_flight.call_off(&Params::read(params));
                     heard.kind = Kind::CallsOff;
                 }
@@ -290,11 +292,11 @@ impl Relay {
 /// The headers that repeat what a request says. What cannot be said in a header is left out, and
 /// the gateway says so.
 fn repeated(method: &str, params: &Params<'_>) -> HeaderMap {
-    let name = match method {
-        "resources/read" => params.text("uri"),
+    let name = match Method::parse(method) {
+        Method::ResourcesRead => params.text("uri"),
         _ => params.text("name"),
     };
-    let name = name.map(|name| headers::encode_value(&name).into_owned());
+    let name = name.map(|name| header::encode_value(&name).into_owned());
     let revision = params.revision().map(std::borrow::Cow::into_owned);
     [
         (PROTOCOL_VERSION, revision),

@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use mcpproxy_activity::Caller;
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::AgentHints;
-use mcpproxy_policy::hints::vet;
-use mcpproxy_policy::{Operation, Permit, Warning};
+use mcpproxy_policy::agent_hints::vet;
+use mcpproxy_policy::{Caller, Operation, Permit, Warning};
 use mcpproxy_wire::CallResult;
+use mcpproxy_wire::meta::AGENT_HINTS;
 use serde_json::Value;
 
 use self::observed::{Call, Observed};
@@ -31,9 +31,6 @@ use crate::Gateway;
 use crate::failure::{Code, Failure};
 use crate::request::Arguments;
 use crate::settings::ProxiedHints;
-
-/// Where hints of ours stand in a result.
-pub(crate) const KEY: &str = "dev.mcpproxy/hints";
 
 /// How long a text is good while calls go on, however little they change.
 const KEPT_FOR: Duration = Duration::from_secs(10);
@@ -205,7 +202,7 @@ impl Gateway {
             .after(&call, made.ended, &self.catalog.snapshot())?;
         let json = text.with(&resources::named(result, made.asked_for.as_deref()));
         Some(match place {
-            ProxiedHints::Content => Placed::Content(format!(r#"{{"{KEY}":{json}}}"#)),
+            ProxiedHints::Content => Placed::Content(format!(r#"{{"{AGENT_HINTS}":{json}}}"#)),
             _ => Placed::Meta(json),
         })
     }

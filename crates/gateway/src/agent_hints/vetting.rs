@@ -1,13 +1,13 @@
 //! Hints that an upstream gives, before an agent sees them.
 //!
-//! [`mcpproxy_policy::hints`] decides; here the names are looked up in the catalog, and the
+//! [`mcpproxy_policy::agent_hints`] decides; here the names are looked up in the catalog, and the
 //! decision is put into the result without touching any other byte of it.
 
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
 use mcpproxy_policy::Warning;
-use mcpproxy_policy::hints::{Resolution, Vetted, vet};
+use mcpproxy_policy::agent_hints::{Resolution, Vetted, vet};
 use mcpproxy_wire::json::{Fields, decode_for_display, parse_strict};
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::{CallResult, Json};

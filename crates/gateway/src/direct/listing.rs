@@ -124,8 +124,8 @@ fn definition(entry: &CatalogTool, name: Option<String>) -> Json {
     if let Some(name) = name {
         shown = with_member(&shown, "name", &Json::of(&Value::from(name)));
     }
-    let own = entry.tool().annotations.as_ref();
-    if let Some(annotations) = entry.annotations()
+    let own = entry.tool().raw_annotations.as_ref();
+    if let Some(annotations) = entry.shown_annotations()
         && own.map(Json::text) != Some(annotations.text())
     {
         shown = with_annotations(&shown, annotations);

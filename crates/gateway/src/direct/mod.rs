@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use mcpproxy_activity::{Caller, RecordKind};
+use mcpproxy_activity::RecordKind;
 use mcpproxy_catalog::{ServerState, Snapshot};
-use mcpproxy_policy::{Declared, Operation};
+use mcpproxy_policy::{Caller, Declared, Operation};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::RpcError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcpproxy_activity::{RecordOutcome, Status};
-use mcpproxy_policy::{Mask, Operation};
+use mcpproxy_policy::Operation;
+use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::Json;
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -108,14 +109,14 @@ impl FetchError {
 
     /// The error of the protocol. What a server said is passed on; that there is no such resource is
     /// said as the caller's protocol says it.
-    pub fn to_rpc(&self, era: Era) -> RpcError {
+    pub fn to_rpc(&self, protocol: Protocol) -> RpcError {
         match &self.own {
-            Some(own) => self.passed_on(own, era),
-            None => self.made(era),
+            Some(own) => self.passed_on(own, protocol),
+            None => self.made(protocol),
         }
     }
 
-    fn passed_on(&self, own: &RpcError, era: Era) -> RpcError {
+    fn passed_on(&self, own: &RpcError, protocol: Protocol) -> RpcError {
         let mut error = own.clone();
         let Some(uri) = &self.uri else {
             return error;
@@ -126,7 +127,7 @@ impl FetchError {
             .is_some_and(|data| data.get("uri").is_some());
         let is_absence = own.code == RESOURCE_NOT_FOUND || own.code == INVALID_PARAMS && names_it;
         if is_absence {
-            error.code = absent(era);
+            error.code = absent(protocol);
             let data = error.data.get_or_insert_with(|| json!({}));
             if let Some(members) = data.as_object_mut() {
                 // The address as the caller knows it, which can differ from the server's own.
@@ -136,9 +137,9 @@ impl FetchError {
         error
     }
 
-    fn made(&self, era: Era) -> RpcError {
+    fn made(&self, protocol: Protocol) -> RpcError {
         let code = match self.failure.code {
-            Code::NotFound if self.uri.is_some() => absent(era),
+            Code::NotFound if self.uri.is_some() => absent(protocol),
             Code::NotFound
             | Code::InvalidArguments
             | Code::UnknownServer
@@ -180,10 +181,10 @@ pub(crate) fn referred(reference: &Json) -> Result<(&'static str, String), Failu
     Ok((member, named.into_owned()))
 }
 
-const fn absent(era: Era) -> i64 {
-    match era {
-        Era::Session => RESOURCE_NOT_FOUND,
-        Era::Stateless => INVALID_PARAMS,
+const fn absent(protocol: Protocol) -> i64 {
+    match protocol {
+        Protocol::Session => RESOURCE_NOT_FOUND,
+        Protocol::Stateless => INVALID_PARAMS,
     }
 }
 
@@ -207,10 +208,13 @@ mod tests {
             (of_server(-32602, None), -32602, -32602),
             (of_server(-32603, None), -32603, -32603),
         ] {
-            for (era, code) in [(Era::Session, in_session), (Era::Stateless, by_itself)] {
-                let error = fetch_error.to_rpc(era);
+            for (protocol, code) in [
+                (Protocol::Session, in_session),
+                (Protocol::Stateless, by_itself),
+            ] {
+                let error = fetch_error.to_rpc(protocol);
                 assert_eq!(error.code, code, "{fetch_error:?}");
-                if code == absent(era) && in_session != by_itself {
+                if code == absent(protocol) && in_session != by_itself {
                     assert_eq!(error.data.expect("it has data")["uri"], "test:x");
                 }
             }
@@ -222,7 +226,8 @@ mod tests {
         let mask = Mask::new(["topsecret".to_owned()]);
         let mut error = RpcError::new(7, "no topsecret");
         error.data = Some(json!({ "key": "topsecret" }));
-        let error = FetchError::of_upstream("s", CallError::Rpc(error), &mask).to_rpc(Era::Session);
+        let error =
+            FetchError::of_upstream("s", CallError::Rpc(error), &mask).to_rpc(Protocol::Session);
         assert_eq!((error.code, error.message.as_str()), (7, "no ***"));
         assert_eq!(error.data, Some(json!({ "key": "***" })));
     }

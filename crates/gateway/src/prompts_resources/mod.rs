@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
-use mcpproxy_activity::{Caller, OpenRecord, RecordKind, RecordOutcome, Status};
+use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
+use mcpproxy_policy::Caller;
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{Origin, ReadRequest, State};

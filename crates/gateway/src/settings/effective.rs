@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcpproxy_policy::mask::MASKED;
-use mcpproxy_policy::{OwnSecrets, Redactor};
+use mcpproxy_redact::mask::MASKED;
+use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::{Map, Value, json};
 
 use super::resolved::{ServerSettings, Settings, Store, ToolSettings, Transport};

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::{Hints, Rules};
+use mcpproxy_policy::Rules;
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::json;
 
 use super::content::{Address, ApiKey, Content, StoreAddress, parse_address};
@@ -240,7 +241,7 @@ impl Strings<'_> {
 
 fn tool(written: written::Tool) -> ToolSettings {
     let given = written.annotations;
-    let hints = Hints {
+    let hints = ToolAnnotations {
         read_only: given.read_only,
         destructive: given.destructive,
         idempotent: given.idempotent,

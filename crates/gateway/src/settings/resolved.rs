@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::{Hints, Rules};
-use mcpproxy_upstream::Protocol;
+use mcpproxy_policy::Rules;
+use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_wire::ToolAnnotations;
 use serde::{Deserialize, Serialize};
 
 use super::secret::{Secret, Text};
@@ -64,7 +65,7 @@ pub struct ServerSettings {
     /// How it is reached. Not to be used while there is a `problem`.
     pub transport: Transport,
     /// Which revisions of MCP are spoken with it.
-    pub protocol: Protocol,
+    pub protocol: ProtocolSetting,
     /// Whether it is used at all.
     pub enabled: bool,
     /// Whether it is held back.
@@ -112,7 +113,7 @@ pub enum Transport {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSettings {
     /// The hints that win over the server's.
-    pub hints: Hints,
+    pub hints: ToolAnnotations,
     /// The annotations that win over the server's, as MCP writes them; only what was given.
     pub annotations: serde_json::Map<String, serde_json::Value>,
     /// Whether the tool can be found and called.
@@ -228,7 +229,7 @@ impl ServerSettings {
         Self {
             name: Arc::clone(name),
             transport: Transport::BuiltIn,
-            protocol: Protocol::default(),
+            protocol: ProtocolSetting::default(),
             enabled: true,
             quarantined: false,
             trust: DEFAULT_TRUST,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcpproxy_policy::mask::MASKED;
+use mcpproxy_redact::mask::MASKED;
 
 /// A value that prints as `***`.
 #[derive(Clone, PartialEq, Eq)]

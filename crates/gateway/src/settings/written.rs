@@ -1,7 +1,7 @@
 //! The keys of the configuration file: the one place that lists them.
 
 use mcpproxy_policy::{Mode, Unannotated};
-use mcpproxy_upstream::Protocol;
+use mcpproxy_upstream::ProtocolSetting;
 
 use super::content::{
     Address, ApiKey, HeaderName, HeaderValue, NotEmpty, StoreAddress, Url, VariableName,
@@ -72,7 +72,7 @@ section! {
         "headers" headers: Map<RawText<HeaderValue>, HeaderName> = Value(Map::default());
         /// Which revisions of MCP are spoken with the server: those up to 2025-11-25 (`legacy`), 2026-07-28 (`modern`),
         /// or the newest one it answers to (`auto`). The server is asked once and the answer is kept in the data folder.
-        "protocol" protocol: Choice<Protocol> = Value(Choice(Protocol::Auto));
+        "protocol" protocol: Choice<ProtocolSetting> = Value(Choice(ProtocolSetting::Auto));
         /// Whether the server is used at all.
         "enabled" enabled: bool = Value(true);
         /// Whether the server is held back: its tools are neither shown nor callable.
@@ -211,7 +211,7 @@ impl Words for Trust {
         &[("auto", Self::Auto), ("manual", Self::Manual)];
 }
 
-impl Words for Protocol {
+impl Words for ProtocolSetting {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("auto", Self::Auto),
         ("legacy", Self::Legacy),

@@ -1,12 +1,12 @@
 use mcpproxy_gateway::client::{ClientLink, ClientMessage};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 
 use super::*;
 
 #[tokio::test]
 async fn a_client_is_not_asked_without_end() {
     let peer = Arc::new(Peer::new("s", None, CancellationToken::new()));
-    let mut link = ClientLink::new(Era::Session, "s");
+    let mut link = ClientLink::new(Protocol::Session, "s");
     link.capabilities = Json::of(&json!({ "roots": {} }));
     let (client, mut events) = link.open();
     let ask = || client.request(ClientRequestKind::Roots, Json::of(&json!({})));

@@ -107,7 +107,7 @@ async fn only_the_very_request_carries_a_call_on() {
         ..Caller::default()
     };
     let administrator = Caller {
-        is_administrator: true,
+        rights: Rights::Administer,
         ..Caller::default()
     };
     let elsewhere = Binding {

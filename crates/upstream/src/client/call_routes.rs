@@ -165,14 +165,14 @@ impl RelayedRequest {
 
 #[cfg(test)]
 mod tests {
-    use mcpproxy_wire::revision::Era;
+    use mcpproxy_wire::Protocol;
     use serde_json::json;
 
     use super::*;
 
     #[tokio::test]
     async fn a_server_cannot_ask_without_bound_under_one_id() {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&json!({ "sampling": {} }));
         let (client, mut messages) = client.open();
         let routes = Arc::new(CallRoutes::default());

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcpproxy_wire::Method;
 use mcpproxy_wire::item::Kind;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::meta;
+use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
 use mcpproxy_wire::{Json, Message, RpcError, rpc};
 use serde_json::value::RawValue;
@@ -100,7 +103,7 @@ impl IncomingMessages {
         params: Option<Json>,
         stream: Option<u64>,
     ) -> IncomingAction {
-        if method == "ping" {
+        if method == Method::Ping.as_str() {
             return IncomingAction::Reply(rpc::response(id, "{}"));
         }
         let refuse = |message: String| {
@@ -127,42 +130,43 @@ impl IncomingMessages {
     /// Takes a notification of the server.
     fn receive_notification(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
         match method {
-            "notifications/tools/list_changed" => self.board.announce_change(),
-            "notifications/prompts/list_changed" => self.board.shelf.announce(&[Kind::Prompt]),
-            "notifications/resources/list_changed" => {
+            method::TOOLS_CHANGED => self.board.announce_change(),
+            method::PROMPTS_CHANGED => self.board.shelf.announce(&[Kind::Prompt]),
+            method::RESOURCES_CHANGED => {
                 let kinds = [Kind::Resource, Kind::Template];
                 self.board.shelf.announce(&kinds);
             }
-            "notifications/resources/updated" => {
+            method::RESOURCE_UPDATED => {
                 let uri = params.as_ref().and_then(|params| member(params, "uri"));
                 let uri = uri.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
                 if let Some(uri) = uri {
                     self.board.shelf.watched.update(&uri);
                 }
             }
-            "notifications/subscriptions/acknowledged" => {
+            method::SUBSCRIPTION_ACKNOWLEDGED => {
                 if let Some(params) = params {
                     self.acknowledged(&params);
                 }
             }
-            "notifications/progress" => {
+            method::PROGRESS => {
                 let Some(params) = params else { return };
-                let token = member(&params, "progressToken").and_then(|raw| raw.get().parse().ok());
+                let token =
+                    member(&params, meta::PROGRESS_TOKEN).and_then(|raw| raw.get().parse().ok());
                 if let Some(client) = token.and_then(|id| self.routes.client_of(id)) {
                     client.report_progress(&params);
                 }
             }
-            "notifications/message" => {
+            method::LOG_MESSAGE => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
                     client.log(&params);
                 }
             }
-            "notifications/elicitation/complete" => {
+            method::ELICITATION_COMPLETE => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
-                    client.notify("notifications/elicitation/complete", params);
+                    client.notify(method::ELICITATION_COMPLETE, params);
                 }
             }
-            "notifications/cancelled" => {
+            method::CANCELLED => {
                 let id = params
                     .as_ref()
                     .and_then(|params| member(params, "requestId"));

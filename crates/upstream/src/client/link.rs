@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_wire::Json;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::meta;
+use mcpproxy_wire::method;
 use mcpproxy_wire::result::with_member;
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -23,7 +25,7 @@ use super::messages::{
 pub struct ClientLink {
     /// Protocol that the client speaks. One without sessions takes a result that asks for input as
     /// it is; for the others the requests in it are made here.
-    pub protocol: Era,
+    pub protocol: Protocol,
     /// Equal for requests of one client, which may stand in for each other where a server does not
     /// say which one it means.
     pub key: Arc<str>,
@@ -70,7 +72,7 @@ struct OpenClientRequest<'a>(&'a ClientLink);
 
 impl ClientLink {
     /// Client that declares nothing.
-    pub fn new(protocol: Era, key: impl Into<Arc<str>>) -> Self {
+    pub fn new(protocol: Protocol, key: impl Into<Arc<str>>) -> Self {
         Self {
             protocol,
             key: key.into(),
@@ -115,8 +117,8 @@ impl ClientLink {
         let Some(token) = &self.progress_token else {
             return;
         };
-        let params = with_member(params, "progressToken", token);
-        self.notify("notifications/progress", params);
+        let params = with_member(params, meta::PROGRESS_TOKEN, token);
+        self.notify(method::PROGRESS, params);
     }
 
     /// Passes a log message on, if it is severe enough for the client.
@@ -129,7 +131,7 @@ impl ClientLink {
             _ => false,
         };
         if is_wanted {
-            self.notify("notifications/message", params.clone());
+            self.notify(method::LOG_MESSAGE, params.clone());
         }
     }
 
@@ -228,7 +230,7 @@ mod tests {
     use crate::client::message_queue::WAITING_NOTIFICATIONS;
 
     fn client() -> (Arc<ClientLink>, ClientMessages) {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&json!({ "sampling": {} }));
         client.open()
     }

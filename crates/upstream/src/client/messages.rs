@@ -1,6 +1,7 @@
 //! Messages of a server to the client behind a request.
 
 use mcpproxy_wire::Json;
+use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::RpcError;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -107,9 +108,9 @@ impl ClientRequestKind {
     /// Method of the request.
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Elicitation => "elicitation/create",
-            Self::Sampling => "sampling/createMessage",
-            Self::Roots => "roots/list",
+            Self::Elicitation => method::ELICITATION,
+            Self::Sampling => method::SAMPLING,
+            Self::Roots => method::ROOTS,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::PoisonError;
 
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use tokio::time::Instant;
 
 use super::{Connection, Link};
@@ -38,7 +39,7 @@ impl Connection {
             return self.send(errand.params, "", errand, origin, deadline).await;
         };
         let meta = modern.meta(client);
-        let is_stateless = client.is_some_and(|client| client.protocol == Era::Stateless);
+        let is_stateless = client.is_some_and(|client| client.protocol == Protocol::Stateless);
         let mut answers = client.map_or_else(ClientInput::default, |client| client.input.clone());
         for _ in 0..modern::MOST_ROUNDS {
             let params = modern::with_answers(errand.params, &answers);
@@ -90,7 +91,9 @@ impl Connection {
         if is_lower(&mut logging.lock().unwrap_or_else(PoisonError::into_inner)) {
             let params = format!(r#"{{"level":"{}"}}"#, wanted.as_str());
             // A server that refuses sends what it sends.
-            let _ = self.request("logging/setLevel", &params, deadline).await;
+            let _ = self
+                .request(Method::LoggingSetLevel.as_str(), &params, deadline)
+                .await;
         }
     }
 }

@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::sse;
 
 use super::Wire;
@@ -100,7 +100,7 @@ impl Wire {
                 }
             }
             let Some(last_event) = &last_event else { break };
-            if self.era == Era::Stateless {
+            if self.protocol == Protocol::Stateless {
                 // Nothing is kept for a stream that breaks off.
                 break;
             }
@@ -147,10 +147,10 @@ impl Wire {
                         return StreamEnd::Answer(answer);
                     }
                     // Without sessions, a server has nothing to ask on its own.
-                    IncomingAction::Reply(message) if self.era == Era::Session => {
+                    IncomingAction::Reply(message) if self.protocol == Protocol::Session => {
                         self.send_aside(message);
                     }
-                    IncomingAction::Relay(request) if self.era == Era::Session => {
+                    IncomingAction::Relay(request) if self.protocol == Protocol::Session => {
                         self.relay(request)
                     }
                     IncomingAction::Response(..)

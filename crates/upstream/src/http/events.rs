@@ -1,5 +1,6 @@
 //! The stream on which a server tells what nobody asked for.
 
+use mcpproxy_wire::header as wire_header;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::pool::Lease;
 use super::{Wire, is_absent};
 use crate::backoff;
 
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(wire_header::LAST_EVENT_ID);
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A stream that held this long was well.

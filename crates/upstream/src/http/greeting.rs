@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::header::{HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 use mcpproxy_wire::initialize::ServerHello;
+use mcpproxy_wire::method;
 use mcpproxy_wire::{Json, Revision, rpc};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -62,13 +63,14 @@ impl Connection {
                 let Some(streamed) = self.open_stream(deadline).await else {
                     return Err(error);
                 };
-                let greeting = OutgoingRequest::own("initialize", params, deadline);
+                let greeting =
+                    OutgoingRequest::own(method::Method::Initialize.as_str(), params, deadline);
                 let greeted = streamed.request(wire, greeting).await?;
                 let (hello, revision) = wire.begin_session(&greeted, None)?;
                 (hello, revision, true)
             }
         };
-        let initialized = rpc::notification("notifications/initialized", "{}");
+        let initialized = rpc::notification(method::INITIALIZED, "{}");
         let posted = wire.post(initialized, HeaderMap::new(), Arc::default());
         let (response, lease) = posted.await?;
         give_back_if_empty(&response, lease);
@@ -108,7 +110,7 @@ impl Wire {
         params: &str,
     ) -> Result<(ServerHello, Revision), NoSession> {
         let id = self.next_id();
-        let message = rpc::request(id, "initialize", params);
+        let message = rpc::request(id, method::Method::Initialize.as_str(), params);
         let is_sent = Arc::<AtomicBool>::default();
         let mut request = http::Request::new(Body::new(message.into(), Arc::clone(&is_sent)));
         *request.method_mut() = Method::POST;

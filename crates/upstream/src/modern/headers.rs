@@ -1,12 +1,12 @@
 //! What a request over HTTP repeats in its headers, so that others can route it unread.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use mcpproxy_wire::headers::encode_value;
+use mcpproxy_wire::header::{self, encode_value};
 use mcpproxy_wire::param_headers::ParamHeader;
 use serde_json::Value;
 
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
 /// The headers of a request: its method, what it names, and arguments.
 pub(crate) fn of_request(

@@ -1,5 +1,6 @@
 //! Hearing of changes from a server without sessions.
 
+use mcpproxy_wire::Method;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::connection::Link;
 use crate::request::OutgoingRequest;
 use crate::{CallError, backoff};
 
-const METHOD: &str = "subscriptions/listen";
+const METHOD: &str = Method::SubscriptionsListen.as_str();
 /// How long one subscription is kept. A new one now and then finds out that the old one was
 /// dead without anybody having been told.
 const KEPT_FOR: Duration = Duration::from_hours(1);

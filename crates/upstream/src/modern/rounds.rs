@@ -148,7 +148,7 @@ fn object(raw: &RawValue) -> Result<Fields<'_>, CallError> {
 
 #[cfg(test)]
 mod tests {
-    use mcpproxy_wire::revision::Era;
+    use mcpproxy_wire::Protocol;
     use serde_json::json;
 
     use super::*;
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_is_asked_all_there_is_to_ask() {
-        let mut client = ClientLink::new(Era::Session, "one");
+        let mut client = ClientLink::new(Protocol::Session, "one");
         client.capabilities = Json::of(&json!({ "elicitation": {}, "roots": {} }));
         let (client, mut messages) = client.open();
         let answering = tokio::spawn(async move {

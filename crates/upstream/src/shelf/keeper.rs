@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::item::{Item, ItemPage, Kind};
-use mcpproxy_wire::revision::Era;
 use mcpproxy_wire::rpc::METHOD_NOT_FOUND;
 use serde_json::json;
 use tokio::task::AbortHandle;
@@ -144,9 +145,9 @@ async fn keep_subscriptions(shared: &Shared, connection: &Arc<Connection>, has: 
     if !has.has_subscriptions {
         return;
     }
-    match connection.era() {
-        Era::Session => keep_in_session(shared, connection).await,
-        Era::Stateless => streams::keep(&shared.board, connection).await,
+    match connection.protocol() {
+        Protocol::Session => keep_in_session(shared, connection).await,
+        Protocol::Stateless => streams::keep(&shared.board, connection).await,
     }
 }
 
@@ -165,7 +166,7 @@ async fn keep_in_session(shared: &Shared, connection: &Connection) {
         let gone: Vec<_> = subscribed.difference(&wanted).cloned().collect();
         for uri in gone {
             // What it says to it changes nothing: nobody is told of this address any more.
-            let _ = ask("resources/unsubscribe", &uri).await;
+            let _ = ask(Method::ResourcesUnsubscribe.as_str(), &uri).await;
             subscribed.remove(&uri);
         }
         for uri in wanted {
@@ -174,7 +175,7 @@ async fn keep_in_session(shared: &Shared, connection: &Connection) {
                 watched.grant(&uri);
                 continue;
             }
-            match ask("resources/subscribe", &uri).await {
+            match ask(Method::ResourcesSubscribe.as_str(), &uri).await {
                 Ok(_) => {
                     watched.grant(&uri);
                     subscribed.insert(uri);

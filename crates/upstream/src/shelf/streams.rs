@@ -3,6 +3,7 @@
 //! The addresses of a stream are fixed when it is opened. So when others are wanted, another stream is
 //! opened, and the one before ends when the server has acknowledged it: nothing is missed in between.
 
+use mcpproxy_wire::Method;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::board::Board;
 use crate::connection::Connection;
 use crate::{CallError, backoff};
 
-const METHOD: &str = "subscriptions/listen";
+const METHOD: &str = Method::SubscriptionsListen.as_str();
 /// How long one stream is kept; a new one finds out that the old one was dead.
 const KEPT_FOR: Duration = Duration::from_hours(1);
 /// How long a server may take to acknowledge a stream.

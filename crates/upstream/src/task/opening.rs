@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::revision::Era;
+use mcpproxy_wire::Method;
+use mcpproxy_wire::Protocol;
 use tokio::time::Instant;
 
 use super::{Task, explain};
@@ -13,20 +14,20 @@ use crate::eras::Key;
 use crate::listing;
 use crate::probe::{self, Outcome, Question};
 use crate::shelf::keeper::Keeper;
-use crate::spec::{Protocol, Transport};
+use crate::spec::{ProtocolSetting, Transport};
 
 /// Connects to the server, greets it and lists its tools; the error is for people.
 ///
 /// A connection that does not get that far stays in the task, which ends it.
 pub(super) async fn open(task: &mut Task) -> Result<Arc<Connection>, String> {
     let spec = &task.shared.spec;
-    let era = match spec.protocol {
-        _ if matches!(spec.transport, Transport::BuiltIn(_)) => Era::Session,
-        Protocol::Legacy => Era::Session,
-        Protocol::Modern => Era::Stateless,
-        Protocol::Auto => return open_in_any(task).await,
+    let protocol = match spec.protocol {
+        _ if matches!(spec.transport, Transport::BuiltIn(_)) => Protocol::Session,
+        ProtocolSetting::Legacy => Protocol::Session,
+        ProtocolSetting::Modern => Protocol::Stateless,
+        ProtocolSetting::Auto => return open_in_any(task).await,
     };
-    open_in(task, era).await.map_err(Problem::into_text)
+    open_in(task, protocol).await.map_err(Problem::into_text)
 }
 
 /// Why a connection could not be opened.
@@ -42,13 +43,13 @@ async fn open_in_any(task: &mut Task) -> Result<Arc<Connection>, String> {
     let key = Key::of(&task.shared.spec);
     let remembered = key.as_ref().and_then(|key| eras.recall(key));
     let opened = match remembered {
-        Some(era) => open_in(task, era).await,
+        Some(protocol) => open_in(task, protocol).await,
         None => open_asking(task).await,
     };
     match opened {
         Ok(connection) => {
             if let Some(key) = &key {
-                eras.learn(key, connection.era());
+                eras.learn(key, connection.protocol());
             }
             task.is_patient = false;
             Ok(connection)
@@ -63,14 +64,14 @@ async fn open_in_any(task: &mut Task) -> Result<Arc<Connection>, String> {
     }
 }
 
-async fn open_in(task: &mut Task, era: Era) -> Result<Arc<Connection>, Problem> {
+async fn open_in(task: &mut Task, protocol: Protocol) -> Result<Arc<Connection>, Problem> {
     let deadline = Instant::now() + task.shared.runtime.start_timeout;
-    let connection = begin(task, era)?;
+    let connection = begin(task, protocol)?;
     let version = task.shared.runtime.version.clone();
     let greeting = connection
         .greet(&version, deadline)
         .await
-        .map_err(|error| Problem::of(greeting_of(era), &error))?;
+        .map_err(|error| Problem::of(greeting_of(protocol), &error))?;
     welcome(task, connection, greeting, deadline).await
 }
 
@@ -82,14 +83,14 @@ async fn open_asking(task: &mut Task) -> Result<Arc<Connection>, Problem> {
     } else {
         runtime.probe_patience
     };
-    let connection = begin(task, Era::Stateless)?;
+    let connection = begin(task, Protocol::Stateless)?;
     let question = Question {
         version: &runtime.version,
         patience,
         deadline,
     };
     // In a place of its own: it is rare, and all that leads here would carry its size along.
-    let era = match Box::pin(probe::ask(&connection, question)).await {
+    let protocol = match Box::pin(probe::ask(&connection, question)).await {
         Outcome::Stateless(greeting) => return welcome(task, connection, greeting, deadline).await,
         Outcome::Session(greeting) => {
             let session = Arc::new(connection.in_session());
@@ -97,19 +98,21 @@ async fn open_asking(task: &mut Task) -> Result<Arc<Connection>, Problem> {
             match welcome(task, session, greeting, deadline).await {
                 Ok(connection) => return Ok(connection),
                 // It may be the question that it did not take well.
-                Err(_) => Era::Session,
+                Err(_) => Protocol::Session,
             }
         }
-        Outcome::Elsewhere(era) => era,
-        Outcome::Unreachable(error) => return Err(Problem::of("server/discover", &error)),
+        Outcome::Elsewhere(protocol) => protocol,
+        Outcome::Unreachable(error) => {
+            return Err(Problem::of(Method::ServerDiscover.as_str(), &error));
+        }
     };
     task.abandon(Duration::ZERO).await;
-    open_in(task, era).await
+    open_in(task, protocol).await
 }
 
 /// Starts what a connection needs.
-fn begin(task: &mut Task, era: Era) -> Result<Arc<Connection>, Problem> {
-    let connection = Connection::new(&task.shared, era).map_err(|text| Problem {
+fn begin(task: &mut Task, protocol: Protocol) -> Result<Arc<Connection>, Problem> {
+    let connection = Connection::new(&task.shared, protocol).map_err(|text| Problem {
         text,
         is_answer: false,
     })?;
@@ -131,7 +134,7 @@ async fn welcome(
         time_to_live = task
             .list(&connection, deadline)
             .await
-            .map_err(|error| Problem::of("tools/list", &error))?;
+            .map_err(|error| Problem::of(Method::ToolsList.as_str(), &error))?;
     } else {
         task.report(listing::Listing::default());
     }
@@ -144,10 +147,10 @@ async fn welcome(
     Ok(connection)
 }
 
-fn greeting_of(era: Era) -> &'static str {
-    match era {
-        Era::Session => "initialize",
-        Era::Stateless => "server/discover",
+fn greeting_of(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Session => Method::Initialize.as_str(),
+        Protocol::Stateless => Method::ServerDiscover.as_str(),
     }
 }
 

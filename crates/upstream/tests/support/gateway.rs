@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::{Decision, Declared, Hints, Intent, Mode, Operation, Rules, Subject, decide};
+use mcpproxy_policy::{Decision, Declared, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_upstream::{
-    Observer, Origin, Protocol, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    Observer, Origin, ProtocolSetting, Runtime, Spec, State, StdioSpec, Transport, Upstream,
 };
+use mcpproxy_wire::ToolAnnotations;
 use tokio::time::Instant;
 
 /// Starts a guarded server that starts processes, prints who they are, and waits.
@@ -28,7 +29,7 @@ pub(crate) fn run() -> ExitCode {
                 env: Vec::new(),
                 working_dir: None,
             }),
-            protocol: Protocol::Legacy,
+            protocol: ProtocolSetting::Legacy,
             timeout: Duration::from_secs(30),
             max_concurrent: 1,
             idle_stop: None,
@@ -61,7 +62,7 @@ fn permit() -> mcpproxy_policy::Permit {
         server: &"fake".into(),
         tool: &"spawn".into(),
         description: "",
-        hints: Hints::default(),
+        annotations: ToolAnnotations::default(),
     };
     match decide(&intent, &subject, Rules::default()) {
         Decision::Allow(permit, _) => permit,

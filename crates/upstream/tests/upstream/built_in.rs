@@ -56,12 +56,12 @@ async fn built_in_tools_are_listed_and_called_like_any() {
     upstream.fresh(soon()).await.expect("it is there");
     assert!(matches!(upstream.state(), State::Ready { pid: None, .. }));
     assert_eq!(memory.listings.lock().expect("no panics")[0].len(), 1);
-    assert_eq!(memory.hints("target").destructive, Some(false));
+    assert_eq!(memory.annotations("target").destructive, Some(false));
     let change = permit("fake", "change", Operation::Write);
     let result = call(&upstream, &change, r#"{"a":1}"#, soon()).await;
     assert_eq!(said(&result.expect("it answers")), json!({ "a": 1 }));
     upstream.fresh(soon()).await.expect("it is there");
-    assert_eq!(memory.hints("target").destructive, Some(true));
+    assert_eq!(memory.annotations("target").destructive, Some(true));
     let refuse = permit("fake", "refuse", Operation::Read);
     let refused = call(&upstream, &refuse, "{}", soon()).await;
     assert_eq!(

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_policy::{
-    Decision, Declared, Hints, Intent, Mode, Operation, Permit, Rules, Subject, decide,
+    Decision, Declared, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_upstream::{
-    CallError, Observer, Origin, Protocol, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    CallError, Observer, Origin, ProtocolSetting, Runtime, Spec, State, StdioSpec, Transport,
+    Upstream,
 };
 use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -90,14 +92,14 @@ impl Memory {
     }
 
     /// What the newest listing says of a tool.
-    pub(crate) fn hints(&self, name: &str) -> Hints {
+    pub(crate) fn annotations(&self, name: &str) -> ToolAnnotations {
         let listings = self.listings.lock().expect("no test panics here");
         let newest = listings.last().expect("a listing came");
         newest
             .iter()
             .find(|tool| &*tool.name == name)
             .expect("it is listed")
-            .hints
+            .annotations
     }
 }
 
@@ -193,7 +195,7 @@ pub(crate) fn spec(mode: &str) -> Spec {
             env: vec![("FAKE_KEY".into(), "topsecret-value".into())],
             working_dir: None,
         }),
-        protocol: Protocol::Legacy,
+        protocol: ProtocolSetting::Legacy,
         timeout: LONG,
         max_concurrent: 16,
         idle_stop: None,
@@ -209,18 +211,23 @@ pub(crate) fn stdio(spec: &mut Spec) -> &mut StdioSpec {
 
 /// A permit, as only a decision gives one.
 pub(crate) fn permit(server: &str, tool: &str, operation: Operation) -> Permit {
-    permit_for(server, tool, operation, Hints::default())
+    permit_for(server, tool, operation, ToolAnnotations::default())
 }
 
 /// Leave to call a tool of which the server says something.
-pub(crate) fn permit_for(server: &str, tool: &str, operation: Operation, hints: Hints) -> Permit {
+pub(crate) fn permit_for(
+    server: &str,
+    tool: &str,
+    operation: Operation,
+    annotations: ToolAnnotations,
+) -> Permit {
     let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)
         .expect("the variant says it all");
     let subject = Subject {
         server: &server.into(),
         tool: &tool.into(),
         description: "",
-        hints,
+        annotations,
     };
     match decide(&intent, &subject, Rules::default()) {
         Decision::Allow(permit, _) => permit,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcpproxy_upstream::{Protocol, Runtime, Spec, State};
+use mcpproxy_upstream::{ProtocolSetting, Runtime, Spec, State};
 use mcpproxy_wire::Revision;
 use serde_json::json;
 use tempfile::TempDir;
@@ -40,7 +40,7 @@ impl Scene {
     fn start(&self, mode: &str, change: impl FnOnce(&mut Spec, &mut Runtime)) -> Fake {
         let starts = self.file("starts").to_string_lossy().into_owned();
         Fake::with(mode, |spec, runtime| {
-            spec.protocol = Protocol::Auto;
+            spec.protocol = ProtocolSetting::Auto;
             stdio(spec).env.push(("FAKE_STARTS".into(), starts));
             change(spec, runtime);
         })
@@ -172,13 +172,16 @@ async fn a_file_that_is_not_ours_is_ignored_and_written_anew() {
 
 #[tokio::test]
 async fn the_operator_settles_what_is_spoken() {
-    for (protocol, revision) in [(Protocol::Legacy, OLD), (Protocol::Modern, NEW)] {
+    for (protocol, revision) in [
+        (ProtocolSetting::Legacy, OLD),
+        (ProtocolSetting::Modern, NEW),
+    ] {
         let scene = Scene::new();
         let fake = scene.start("dual", |spec, _| spec.protocol = protocol);
         assert_eq!(spoken(&fake).await, Some(revision));
     }
     let scene = Scene::new();
-    let fake = scene.start("refuses", |spec, _| spec.protocol = Protocol::Modern);
+    let fake = scene.start("refuses", |spec, _| spec.protocol = ProtocolSetting::Modern);
     let reason = fake.memory.failure().await;
     assert!(reason.contains("server/discover"), "{reason}");
 }

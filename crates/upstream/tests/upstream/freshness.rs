@@ -9,11 +9,11 @@ use crate::common::{Fake, LONG, soon};
 async fn an_announced_change_is_known_before_the_next_caller_goes_on() {
     let fake = Fake::start("announces");
     fake.upstream.fresh(soon()).await.expect("it starts");
-    assert_eq!(fake.memory.hints("target").destructive, None);
+    assert_eq!(fake.memory.annotations("target").destructive, None);
     // Called as reading: only the announcement tells.
     fake.read("change", "{}").await.expect("it changes");
     fake.upstream.fresh(soon()).await.expect("it lists again");
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
 }
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn an_announced_change_is_learnt_without_any_caller() {
     let fake = Fake::start("announces");
     fake.read("change", "{}").await.expect("it changes");
     fake.memory.until_listings(2).await;
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_change_is_learnt_from_a_server_that_tells_without_having_promised_to(
     let fake = Fake::start("tells");
     fake.read("change", "{}").await.expect("it changes");
     fake.memory.until_listings(2).await;
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_silent_change_is_known_after_a_call_that_may_have_made_it() {
         .await
         .expect("it changes");
     fake.upstream.fresh(soon()).await.expect("it lists again");
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_silent_change_is_known_once_the_listing_is_old() {
     let known = async {
         loop {
             fake.upstream.fresh(soon()).await.expect("it is there");
-            if fake.memory.hints("target").destructive == Some(true) {
+            if fake.memory.annotations("target").destructive == Some(true) {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use http::Method;
-use mcpproxy_policy::{Hints, Operation};
+use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{CallError, HttpSpec, Spec, State, Transport, Upstream};
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 use crate::common::{Fake, LONG, call, moment, permit, permit_for, runtime, soon, spec};
@@ -197,7 +198,10 @@ async fn a_call_is_not_repeated_when_the_tools_changed_with_the_session() {
         "{refused:?}"
     );
     assert_eq!(web.server.count("tools/call"), 1);
-    assert_eq!(web.fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(
+        web.fake.memory.annotations("target").destructive,
+        Some(true)
+    );
 }
 
 #[tokio::test]
@@ -211,7 +215,10 @@ async fn an_announced_change_is_learnt_from_the_stream_of_events() {
     web.fake.upstream.fresh(soon()).await.expect("it starts");
     web.server.change().await;
     web.fake.memory.until_listings(2).await;
-    assert_eq!(web.fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(
+        web.fake.memory.annotations("target").destructive,
+        Some(true)
+    );
 }
 
 #[tokio::test]
@@ -226,7 +233,10 @@ async fn what_was_missed_while_the_events_were_away_is_learnt_when_they_are_back
     web.server.hang_up();
     web.server.change().await;
     web.fake.memory.until_listings(2).await;
-    assert_eq!(web.fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(
+        web.fake.memory.annotations("target").destructive,
+        Some(true)
+    );
 }
 
 #[tokio::test]
@@ -235,7 +245,7 @@ async fn a_server_that_declares_changes_and_has_no_events_is_listed_by_age() {
     web.fake.upstream.fresh(soon()).await.expect("it starts");
     web.server.change().await;
     let known = async {
-        while web.fake.memory.hints("target").destructive != Some(true) {
+        while web.fake.memory.annotations("target").destructive != Some(true) {
             web.fake.upstream.fresh(soon()).await.expect("it is there");
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
@@ -412,30 +422,38 @@ async fn many_callers_at_once_all_get_their_own_answer() {
 #[tokio::test]
 async fn a_call_is_made_again_when_its_answer_gets_lost_and_it_can_do_nothing_twice() {
     let web = Web::start(|_| {}).await;
-    let hints = |read_only, destructive, idempotent| Hints {
+    let annotations = |read_only, destructive, idempotent| ToolAnnotations {
         read_only,
         destructive,
         idempotent,
         open_world: None,
     };
-    for (operation, hints, is_repeated) in [
-        (Operation::Read, hints(Some(true), None, None), true),
-        (Operation::Write, hints(Some(false), None, Some(true)), true),
-        (Operation::Write, hints(Some(false), None, None), false),
+    for (operation, annotations, is_repeated) in [
+        (Operation::Read, annotations(Some(true), None, None), true),
         (
-            Operation::Destructive,
-            hints(None, Some(true), Some(true)),
+            Operation::Write,
+            annotations(Some(false), None, Some(true)),
+            true,
+        ),
+        (
+            Operation::Write,
+            annotations(Some(false), None, None),
             false,
         ),
-        (Operation::Read, Hints::default(), false),
+        (
+            Operation::Destructive,
+            annotations(None, Some(true), Some(true)),
+            false,
+        ),
+        (Operation::Read, ToolAnnotations::default(), false),
     ] {
         let next = web.fake.call(Operation::Read, "drop_next", "{}").await;
         assert_eq!(next, Ok(json!("next")));
         let before = web.server.count("tools/call");
-        let permit = permit_for("fake", "echo", operation, hints);
+        let permit = permit_for("fake", "echo", operation, annotations);
         let outcome = call(&web.fake.upstream, &permit, "{}", soon()).await;
-        assert_eq!(outcome.is_ok(), is_repeated, "{hints:?}: {outcome:?}");
+        assert_eq!(outcome.is_ok(), is_repeated, "{annotations:?}: {outcome:?}");
         let calls = web.server.count("tools/call") - before;
-        assert_eq!(calls, if is_repeated { 2 } else { 1 }, "{hints:?}");
+        assert_eq!(calls, if is_repeated { 2 } else { 1 }, "{annotations:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, HttpSpec, Protocol, Spec, State, Transport, Upstream};
+use mcpproxy_upstream::{CallError, HttpSpec, ProtocolSetting, Spec, State, Transport, Upstream};
 use mcpproxy_wire::Revision;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::modern_server::ModernServer;
 
 /// The fake server as a program without sessions.
 fn program(mode: &str) -> Fake {
-    Fake::with(mode, |spec, _| spec.protocol = Protocol::Modern)
+    Fake::with(mode, |spec, _| spec.protocol = ProtocolSetting::Modern)
 }
 
 struct Web {
@@ -24,10 +24,10 @@ struct Web {
 
 impl Web {
     async fn start(prepare: impl FnOnce(&ModernServer)) -> Self {
-        Self::speaking(Protocol::Modern, prepare).await
+        Self::speaking(ProtocolSetting::Modern, prepare).await
     }
 
-    async fn speaking(protocol: Protocol, prepare: impl FnOnce(&ModernServer)) -> Self {
+    async fn speaking(protocol: ProtocolSetting, prepare: impl FnOnce(&ModernServer)) -> Self {
         let server = Arc::new(ModernServer::default());
         prepare(&server);
         let url = Arc::clone(&server).start().await;
@@ -75,7 +75,7 @@ async fn a_program_is_listed_and_called_without_a_session() {
     let arguments = json!({ "a": [1, "ü"] });
     let said = fake.read("echo", &arguments.to_string()).await;
     assert_eq!(said, Ok(arguments));
-    assert_eq!(fake.memory.hints("target").read_only, Some(true));
+    assert_eq!(fake.memory.annotations("target").read_only, Some(true));
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn changes_are_heard_of_on_a_subscription_that_is_opened_again() {
     assert_eq!(changed, Ok(json!("changed")));
     // Nobody asks for a listing here: the announcement alone brings it.
     fake.memory.until_listings(2).await;
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
     let ended = fake.read("end_subscriptions", "{}").await;
     assert_eq!(ended, Ok(json!("ended")));
     until_subscribed(&fake, 2).await;
@@ -113,7 +113,7 @@ async fn a_server_that_promises_announcements_and_has_none_is_listed_instead() {
     let changed = fake.call(Operation::Write, "change", "{}").await;
     assert_eq!(changed, Ok(json!("changed")));
     fake.upstream.fresh(soon()).await.expect("it lists");
-    assert_eq!(fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(fake.memory.annotations("target").destructive, Some(true));
 }
 
 #[tokio::test]
@@ -161,7 +161,10 @@ async fn changes_are_heard_of_over_http() {
     web.fake.memory.until_ready(1).await;
     web.server.change().await;
     web.fake.memory.until_listings(2).await;
-    assert_eq!(web.fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(
+        web.fake.memory.annotations("target").destructive,
+        Some(true)
+    );
     web.server.hang_up();
     web.server.until("subscriptions/listen", 2).await;
 }
@@ -201,12 +204,12 @@ async fn a_stream_that_breaks_off_is_not_taken_up_again() {
 
 #[tokio::test]
 async fn a_server_over_http_is_asked_what_it_speaks() {
-    let web = Web::speaking(Protocol::Auto, |_| {}).await;
+    let web = Web::speaking(ProtocolSetting::Auto, |_| {}).await;
     assert_eq!(revision(&web.fake).await, Some(Revision::V2026_07_28));
     assert_eq!(web.server.methods()[..2], ["server/discover", "tools/list"]);
     for status in [400, 404, 405, 500] {
         let prepare = |server: &ModernServer| server.refuses_with.store(status, Ordering::SeqCst);
-        let web = Web::speaking(Protocol::Auto, prepare).await;
+        let web = Web::speaking(ProtocolSetting::Auto, prepare).await;
         assert_eq!(
             revision(&web.fake).await,
             Some(Revision::V2025_11_25),

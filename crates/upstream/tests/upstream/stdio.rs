@@ -11,7 +11,7 @@ use crate::common::{Fake, LONG, call, moment, permit, soon, spec, stdio};
 async fn a_server_is_greeted_listed_and_called() {
     let fake = Fake::start("normal");
     fake.upstream.fresh(soon()).await.expect("it starts");
-    assert_eq!(fake.memory.hints("target").read_only, Some(true));
+    assert_eq!(fake.memory.annotations("target").read_only, Some(true));
     let State::Ready {
         server_info,
         revision,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, HttpSpec, Protocol, Spec, State, Transport, Upstream};
+use mcpproxy_upstream::{CallError, HttpSpec, ProtocolSetting, Spec, State, Transport, Upstream};
 use mcpproxy_wire::Revision;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ struct Web {
 }
 
 impl Web {
-    async fn start(protocol: Protocol, endpoint: &str) -> Self {
+    async fn start(protocol: ProtocolSetting, endpoint: &str) -> Self {
         let server = Arc::new(SseServer::default());
         endpoint.clone_into(&mut server.endpoint.lock().expect("no panics"));
         let url = Arc::clone(&server).start().await;
@@ -39,7 +39,7 @@ impl Web {
 
 #[tokio::test]
 async fn a_server_that_answers_on_one_stream_is_found_out_and_called() {
-    for protocol in [Protocol::Legacy, Protocol::Auto] {
+    for protocol in [ProtocolSetting::Legacy, ProtocolSetting::Auto] {
         let web = Web::start(protocol, "").await;
         let arguments = json!({ "a": "ü" });
         let said = web.fake.read("echo", &arguments.to_string()).await;
@@ -53,16 +53,19 @@ async fn a_server_that_answers_on_one_stream_is_found_out_and_called() {
 
 #[tokio::test]
 async fn changes_are_heard_of_on_the_stream() {
-    let web = Web::start(Protocol::Legacy, "").await;
+    let web = Web::start(ProtocolSetting::Legacy, "").await;
     web.fake.memory.until_ready(1).await;
     web.server.change().await;
     web.fake.memory.until_listings(2).await;
-    assert_eq!(web.fake.memory.hints("target").destructive, Some(true));
+    assert_eq!(
+        web.fake.memory.annotations("target").destructive,
+        Some(true)
+    );
 }
 
 #[tokio::test]
 async fn a_call_that_is_given_up_is_taken_back() {
-    let web = Web::start(Protocol::Legacy, "").await;
+    let web = Web::start(ProtocolSetting::Legacy, "").await;
     let permit = permit("fake", "hang", Operation::Read);
     let given_up = call(&web.fake.upstream, &permit, "{}", moment()).await;
     assert!(matches!(
@@ -76,7 +79,7 @@ async fn a_call_that_is_given_up_is_taken_back() {
 
 #[tokio::test]
 async fn the_end_of_the_stream_ends_the_calls_on_it_and_is_followed_by_another() {
-    let web = Web::start(Protocol::Legacy, "").await;
+    let web = Web::start(ProtocolSetting::Legacy, "").await;
     web.fake.memory.until_ready(1).await;
     let hanging = web.fake.call(Operation::Write, "hang", "{}");
     let ended = async {
@@ -96,7 +99,7 @@ async fn the_end_of_the_stream_ends_the_calls_on_it_and_is_followed_by_another()
 #[tokio::test]
 async fn messages_go_to_no_other_server_than_the_configured_one() {
     for elsewhere in ["http://127.0.0.1:9/messages", "//127.0.0.1:9/messages"] {
-        let web = Web::start(Protocol::Legacy, elsewhere).await;
+        let web = Web::start(ProtocolSetting::Legacy, elsewhere).await;
         let reason = web.fake.memory.failure().await;
         assert!(reason.contains("no MCP endpoint"), "{reason}");
         assert!(web.server.seen.borrow().is_empty());

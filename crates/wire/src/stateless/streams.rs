@@ -2,16 +2,15 @@
 
 use serde_json::Value;
 
-use super::SERVER_INFO;
 use crate::initialize;
+use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID};
+use crate::method::SUBSCRIPTION_ACKNOWLEDGED;
 use crate::rpc::{Id, notification};
-
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What opens a stream of changes, with what will be told on it.
 pub fn subscription_opened(id: Id<'_>, promised: &Value) -> String {
     notification(
-        "notifications/subscriptions/acknowledged",
+        SUBSCRIPTION_ACKNOWLEDGED,
         &format!(
             r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{promised}}}"#,
             id.text()

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcpproxy_gateway::records::{self, Pair};
 use mcpproxy_gateway::settings;
+use mcpproxy_wire::header;
 use mcpproxy_wire::sse::Reader;
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ async fn follow(
                     note("watching; Ctrl-C ends it");
                 }
                 tries = 0;
-                last_id = stream.header("last-event-id").or(last_id);
+                last_id = stream.header(header::LAST_EVENT_ID).or(last_id);
                 if !read(stream, &mut last_id, &mut show).await {
                     return Ok(());
                 }

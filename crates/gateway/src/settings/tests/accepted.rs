@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mcpproxy_policy::{Hints, Mode, Rules, Unannotated};
-use mcpproxy_upstream::Protocol;
+use mcpproxy_policy::{Mode, Rules, Unannotated};
+use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 use super::Scene;
@@ -122,7 +123,7 @@ fn every_key_of_a_server_is_used() {
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
     let protocols = (github.protocol, files.protocol);
-    assert_eq!(protocols, (Protocol::Modern, Protocol::Auto));
+    assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
 
     let plain = |text: &str| Text::Plain(text.into());
     let transport = Transport::Stdio {
@@ -143,7 +144,7 @@ fn every_key_of_a_tool_is_used() {
     let settings = Scene::with(EVERYTHING).settings();
     let tools = &settings.servers[1].tools;
     let write = &tools["write_file"];
-    let hints = Hints {
+    let hints = ToolAnnotations {
         read_only: Some(false),
         destructive: Some(true),
         idempotent: Some(true),
@@ -160,7 +161,7 @@ fn every_key_of_a_tool_is_used() {
     };
     assert_eq!(write.rate_limit, Some(limit));
     let read = &tools["read_file"];
-    assert_eq!(read.hints, Hints::default());
+    assert_eq!(read.hints, ToolAnnotations::default());
     assert!(read.annotations.is_empty() && read.enabled && read.rate_limit.is_none());
 }
 

@@ -1,29 +1,10 @@
-//! Hiding secrets in what is recorded.
-//!
-//! A [`Redactor`] hides three kinds of secrets: values that are known from the configuration, the
-//! secrets of the call itself ([`OwnSecrets`], found by [`SecretFields`]), and credentials that
-//! show themselves by their looks or by the name they stand under. It must never fail, never
-//! take more than linear time, and never turn valid JSON into something else.
-//!
-//! Start reading at [`Redactor::json`]; `document` goes through the text of a document, `shapes`
-//! knows what credentials look like, `names` how they are called.
-
-mod assignment;
-mod document;
-mod escapes;
-mod fields;
-mod headers;
-mod names;
-mod own;
-mod shapes;
-mod tokens;
+//! Secrets hidden in texts and JSON documents.
 
 use std::borrow::Cow;
 
-pub use fields::SecretFields;
-pub use own::OwnSecrets;
-
 use crate::mask::{MASKED, Mask, hide};
+use crate::own::OwnSecrets;
+use crate::{document, escapes, shapes};
 
 /// How many documents inside the strings of documents are opened.
 const DEEPEST_EMBEDDING: usize = 3;
@@ -41,17 +22,17 @@ const MOST_CUTS: usize = 32;
 /// Hides secrets in texts and JSON documents before they are stored or logged. A clone is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    known: Mask,
+    pub(crate) known: Mask,
 }
 
 /// A text inside a document, or the document itself.
 #[derive(Clone, Copy)]
-struct Layer<'a> {
-    own: &'a OwnSecrets,
+pub(crate) struct Layer<'a> {
+    pub(crate) own: &'a OwnSecrets,
     /// How many documents are around it.
-    depth: usize,
+    pub(crate) depth: usize,
     /// Whether the text may be broken off. What stands inside a whole text is whole.
-    broken_off: bool,
+    pub(crate) broken_off: bool,
 }
 
 impl Redactor {
@@ -100,7 +81,7 @@ impl Redactor {
     }
 
     /// Hides the secrets in the value of a string, or in a plain text.
-    fn string<'a>(&self, text: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
+    pub(crate) fn string<'a>(&self, text: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
         if layer.own.is_everything() || layer.own.is_exactly(text.trim()) {
             return Cow::Borrowed(MASKED);
         }
@@ -109,7 +90,7 @@ impl Redactor {
 
     /// Hides the secrets in the name of a member. A name that equals a short secret of the call
     /// tells nothing, and it is needed to read the rest.
-    fn name<'a>(&self, name: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
+    pub(crate) fn name<'a>(&self, name: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
         let no_document = Layer {
             depth: DEEPEST_EMBEDDING,
             ..layer
@@ -169,7 +150,7 @@ impl Redactor {
     }
 
     /// Whether anything in a text may be a value or a shape to hide.
-    fn is_suspicious(&self, text: &str, own: &OwnSecrets) -> bool {
+    pub(crate) fn is_suspicious(&self, text: &str, own: &OwnSecrets) -> bool {
         self.known.is_in(text)
             || own.is_in(text)
             || shapes::is_suspicious(text)
@@ -178,6 +159,6 @@ impl Redactor {
 }
 
 /// Whether a text may be a JSON document with names or strings in it.
-fn is_document(text: &str) -> bool {
+pub(crate) fn is_document(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '"']) && text.contains('"')
 }

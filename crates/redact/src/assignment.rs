@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::headers;
-use super::names::{LONGEST_NAME, is_secret_name};
-use super::shapes::Place;
-use super::tokens::has_digit;
+use crate::headers;
+use crate::names::{LONGEST_NAME, is_secret_name};
+use crate::shapes::Place;
+use crate::tokens::has_digit;
 
 /// How much of a value is looked at before it is decided whether it is one.
 const LOOK: usize = 256;

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::{assignment, headers, tokens};
+use crate::{assignment, headers, tokens};
 
 /// A trigger that was found, and the text around it.
 #[derive(Clone, Copy)]

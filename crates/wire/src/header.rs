@@ -1,9 +1,24 @@
-//! Values of HTTP headers that repeat a part of the message.
+//! HTTP headers: their names, and values that repeat a part of the message.
 //!
-//! A header takes visible ASCII only. Anything else is wrapped: `=?base64?` before and `?=` after
+//! A header takes visible ASCII only. Any other value is wrapped: `=?base64?` before and `?=` after
 //! the Base64 of its UTF-8. What is not wrapped stands for itself.
 
 use std::borrow::Cow;
+
+/// Session that a message belongs to.
+pub const SESSION_ID: &str = "mcp-session-id";
+/// Revision that a message is written in.
+pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+/// Method of the message, in the stateless protocol.
+pub const METHOD: &str = "mcp-method";
+/// Tool, prompt or resource that the message is about, in the stateless protocol.
+pub const NAME: &str = "mcp-name";
+/// Beginning of the headers that repeat arguments of a tool.
+pub const PARAM_PREFIX: &str = "mcp-param-";
+/// Event of a stream after which it is resumed.
+pub const LAST_EVENT_ID: &str = "last-event-id";
+/// W3C trace that a request belongs to.
+pub const TRACEPARENT: &str = "traceparent";
 
 const OPENING: &str = "=?base64?";
 const CLOSING: &str = "?=";

@@ -1,7 +1,7 @@
 //! Hiding secrets in text that leaves the program.
 //!
 //! A [`Mask`] knows values. What is a secret by its looks, or by the name it stands under, is the
-//! matter of [`redact`](crate::redact), which builds on this.
+//! matter of [`Redactor`](crate::Redactor), which builds on this.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

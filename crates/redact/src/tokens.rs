@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::shapes::Place;
+use crate::shapes::Place;
 
 /// A token that begins with a fixed prefix.
 pub(super) struct Prefixed {

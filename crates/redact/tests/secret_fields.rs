@@ -1,6 +1,6 @@
 //! Which fields a schema marks as secret, and what is hidden for it.
 
-use mcpproxy_policy::{OwnSecrets, Redactor, SecretFields};
+use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::own::{Collection, OwnSecrets};
 use crate::mask::MASKED;
+use crate::own::{Collection, OwnSecrets};
 use schema::Graph;
 
 /// The most steps that hiding fields in one value may take.

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_policy::{OwnSecrets, Redactor};
+use mcpproxy_redact::{OwnSecrets, Redactor};
 
 fn redacted(text: &str) -> String {
     let redactor = Redactor::new([]);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_policy::{OwnSecrets, Redactor};
+use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::Value;
 
 const KNOWN: &str = "topsecret-value";

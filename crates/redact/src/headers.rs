@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::shapes::Place;
-use super::tokens::has_digit;
+use crate::shapes::Place;
+use crate::tokens::has_digit;
 
 /// How far a matcher looks before it decides.
 const LOOK: usize = 512;

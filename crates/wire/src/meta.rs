@@ -1,0 +1,32 @@
+//! Keys of `_meta`, each written once.
+
+/// Member of parameters and results that holds what is said about them.
+pub const META: &str = "_meta";
+
+/// Revision that a request is written in, in the stateless protocol.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What the client of a request can be asked, in the stateless protocol.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Name and version of the client, in the stateless protocol.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Least severe log messages wanted during a request, in the stateless protocol.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Name and version of the server, in the stateless protocol.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// Stream of changes that a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// What progress of a request is reported under; also a member of the notification.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+
+/// Beginning of the gateway's own keys; an upstream cannot set them.
+pub const OWN_PREFIX: &str = "dev.mcpproxy/";
+/// Record of a call in the activity log.
+pub const ACTIVITY_ID: &str = "dev.mcpproxy/activity_id";
+/// Request that a record belongs to.
+pub const REQUEST_ID: &str = "dev.mcpproxy/request_id";
+/// Warnings about a call that went on.
+pub const WARNINGS: &str = "dev.mcpproxy/warnings";
+/// Agent hints of the gateway for results of servers that give none.
+pub const AGENT_HINTS: &str = "dev.mcpproxy/hints";
+/// Definition of a tool that keeps the tool contract.
+pub const CONTRACT_DEFINITION: &str = "dev.mcpproxy/definition";
