@@ -153,7 +153,7 @@ impl ClientHello {
             capabilities: fields
                 .given("capabilities")
                 .filter(|raw| raw.get().starts_with('{') && raw.get().len() <= CAPABILITIES_LIMIT)
-                .and_then(|raw| Json::parse(raw.get().to_owned()).ok()),
+                .map(Json::copy_of),
         })
     }
 }

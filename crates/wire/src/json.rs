@@ -4,18 +4,49 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use bytestring::ByteString;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-/// One complete JSON value, as the bytes a peer sent. Cloning shares them.
+/// One complete JSON value, as the text a peer sent. Its UTF-8 was checked once; cloning shares it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Json(Bytes);
+pub struct Json(ByteString);
+
+/// JSON object in which no object names a key twice: the text to send on, and its decoded value.
+///
+/// Arguments are checked as a decoded value and sent on as text. A key given twice would let the
+/// two differ, because readers do not agree on which of the two counts. Text of this type is exactly
+/// one object, so put into a message it cannot change what stands around it.
+#[derive(Debug, Clone)]
+pub struct JsonObject {
+    text: ByteString,
+    value: Value,
+}
+
+/// Why a text is not a [`JsonObject`].
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// It is no JSON, or an object names a key twice.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// It is JSON of another kind.
+    #[error("it is not an object")]
+    NotAnObject,
+}
 
 /// The top level of a JSON object: names and untouched values, in their order.
 #[derive(Debug, Default)]
 pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// Text that is known to be one JSON value, to be written as it is by a serializer of `serde_json`.
+///
+/// A `RawValue` can be made from a text only by reading it again. This writes as one does, which
+/// `wire` may rely on because the test `json_text_is_written_as_it_is` notices if it ever differs.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonText<'a>(pub &'a str);
 
 /// Why bytes are not the JSON that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -78,40 +109,57 @@ impl Json {
     /// Checks that the bytes are one JSON value.
     pub fn parse(bytes: impl Into<Bytes>) -> Result<Self, JsonError> {
         let bytes: Bytes = bytes.into();
-        let raw: &RawValue = serde_json::from_slice(&bytes)?;
-        Ok(Self::slice_of(&bytes, raw))
+        match ByteString::try_from(bytes.clone()) {
+            Ok(text) => {
+                let raw: &RawValue = serde_json::from_str(&text)?;
+                Ok(Self(text.slice_ref(raw.get())))
+            }
+            // The reader says better where it is not UTF-8.
+            Err(_) => Err(not_json(&bytes)),
+        }
     }
 
-    /// Keeps a value found inside bytes by sharing them.
+    /// Part of a text that a reader found to be JSON, sharing its bytes.
+    pub(crate) fn part_of(text: &ByteString, raw: &RawValue) -> Self {
+        Self(text.slice_ref(raw.get()))
+    }
+
+    /// Part of bytes that a reader found to be JSON, sharing them.
     pub fn slice_of(bytes: &Bytes, raw: &RawValue) -> Self {
-        Self(bytes.slice_ref(raw.get().as_bytes()))
+        // What a reader gave out as a string is UTF-8.
+        ByteString::try_from(bytes.slice_ref(raw.get().as_bytes()))
+            .map_or_else(|_| Self::copy_of(raw), Self)
     }
 
-    /// A part of this value, sharing its bytes.
+    /// Part of this value, sharing its bytes.
     #[must_use]
     pub fn part(&self, raw: &RawValue) -> Self {
-        Self::slice_of(&self.0, raw)
+        Self::part_of(&self.0, raw)
     }
 
-    /// The JSON of a decoded value.
+    /// Copy of a value found elsewhere.
+    pub fn copy_of(raw: &RawValue) -> Self {
+        Self(raw.get().into())
+    }
+
+    /// JSON of a decoded value.
     pub fn of(value: &Value) -> Self {
-        Self(Bytes::from(value.to_string()))
+        Self(value.to_string().into())
     }
 
-    /// An object without members.
+    /// Object without members.
     pub const fn empty_object() -> Self {
-        Self(Bytes::from_static(b"{}"))
+        Self(ByteString::from_static("{}"))
     }
 
-    /// The text as it was sent.
+    /// Text as it was sent.
     pub fn text(&self) -> &str {
-        // Both constructors saw these bytes as part of a string.
-        std::str::from_utf8(&self.0).unwrap_or("null")
+        &self.0
     }
 
-    /// The bytes as they were sent.
+    /// Bytes as they were sent.
     pub fn bytes(&self) -> &Bytes {
-        &self.0
+        self.0.as_bytes()
     }
 
     /// Decodes the value, see [`decode_for_display`].
@@ -119,14 +167,22 @@ impl Json {
         decode_for_display(self.text())
     }
 
-    /// The fields, if this is an object.
+    /// Fields, if this is an object.
     pub fn fields(&self) -> Option<Fields<'_>> {
-        serde_json::from_slice(&self.0).ok()
+        serde_json::from_str(&self.0).ok()
     }
 
     /// Whether this is an object.
     pub fn is_object(&self) -> bool {
-        self.0.first() == Some(&b'{')
+        self.0.starts_with('{')
+    }
+}
+
+/// Why bytes are no JSON.
+fn not_json(bytes: &[u8]) -> JsonError {
+    match serde_json::from_slice::<&RawValue>(bytes) {
+        Err(error) => JsonError(error),
+        Ok(_) => JsonError(de::Error::custom("it is not UTF-8")),
     }
 }
 
@@ -136,10 +192,62 @@ impl fmt::Debug for Json {
     }
 }
 
-impl serde::Serialize for Json {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        JsonText(&self.0).serialize(serializer)
+    }
+}
+
+// === impl JsonText ===
+
+impl Serialize for JsonText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const RAW: &str = "$serde_json::private::RawValue";
+        let mut raw = serializer.serialize_struct(RAW, 1)?;
+        raw.serialize_field(RAW, self.0)?;
+        raw.end()
+    }
+}
+
+// === impl JsonObject ===
+
+impl JsonObject {
+    /// Object without members.
+    pub fn empty() -> Self {
+        Self {
+            text: ByteString::from_static("{}"),
+            value: Value::Object(Map::new()),
+        }
+    }
+
+    /// Reads the text of one object in one pass, and copies it.
+    pub fn parse(text: &str) -> Result<Self, ObjectError> {
+        Self::read(text, || text.into())
+    }
+
+    /// Reads an object whose bytes are shared.
+    pub fn of(json: &Json) -> Result<Self, ObjectError> {
+        Self::read(json.text(), || json.0.clone())
+    }
+
+    fn read(text: &str, kept: impl FnOnce() -> ByteString) -> Result<Self, ObjectError> {
+        match parse_strict(text)? {
+            value @ Value::Object(_) => Ok(Self {
+                text: kept(),
+                value,
+            }),
+            _ => Err(ObjectError::NotAnObject),
+        }
+    }
+
+    /// Text to send on, as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Decoded value, an object.
+    pub fn value(&self) -> &Value {
+        &self.value
     }
 }
 
@@ -296,6 +404,51 @@ mod tests {
         let deep = format!("{}1e400{}", "[".repeat(5_000), "]".repeat(5_000));
         assert!(decode_for_display(&deep).is_array());
         assert_eq!(decode_for_display("no JSON"), Value::Null);
+    }
+
+    #[test]
+    fn an_object_keeps_its_text_and_names_no_key_twice() {
+        let text = " {\"b\" : [1e2] ,\"a\":{}}\n";
+        let object = JsonObject::parse(text).unwrap();
+        assert_eq!(object.text(), text);
+        assert_eq!(*object.value(), serde_json::json!({ "b": [1e2], "a": {} }));
+        let json = Json::parse(text).unwrap();
+        assert_eq!(JsonObject::of(&json).unwrap().text(), json.text());
+        assert_eq!(JsonObject::empty().text(), "{}");
+        assert!(matches!(
+            JsonObject::parse("[]"),
+            Err(ObjectError::NotAnObject)
+        ));
+        for wrong in [r#"{"a":1,"a":1}"#, "{}{}", r#"{},"name":"x""#, ""] {
+            assert!(
+                matches!(JsonObject::parse(wrong), Err(ObjectError::Json(_))),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn json_text_is_written_as_it_is() {
+        #[derive(Serialize)]
+        struct Around<'a> {
+            inside: JsonText<'a>,
+            json: Json,
+        }
+        let text = r#"{ "n" : 1e400, "a":[ ] }"#;
+        let around = Around {
+            inside: JsonText(text),
+            json: Json::parse(text).unwrap(),
+        };
+        let expected = format!(r#"{{"inside":{text},"json":{text}}}"#);
+        assert_eq!(serde_json::to_string(&around).unwrap(), expected);
+        let small = serde_json::to_value(JsonText(r#"{"a":[1]}"#)).unwrap();
+        assert_eq!(small, serde_json::json!({ "a": [1] }));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_no_json() {
+        assert!(Json::parse(&b"\"\xff\""[..]).is_err());
+        assert!(Json::parse(&b"1 \xff"[..]).is_err());
     }
 
     #[test]

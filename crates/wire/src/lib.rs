@@ -30,7 +30,7 @@ pub mod tool;
 
 pub use annotations::ToolAnnotations;
 pub use capabilities::Capabilities;
-pub use json::Json;
+pub use json::{Json, JsonObject};
 pub use method::Method;
 pub use result::CallResult;
 pub use revision::{Protocol, Revision};

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
+use bytestring::ByteString;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::Fields;
+use crate::json::{Fields, Json};
 
 /// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -46,6 +48,10 @@ pub enum Message<'a> {
         outcome: Result<&'a RawValue, RpcError>,
     },
 }
+
+/// Text of one message. Its UTF-8 was checked once, and values found in it share its bytes.
+#[derive(Debug, Clone)]
+pub struct MessageText(ByteString);
 
 /// A request id: the JSON text of a string or a number, kept as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,13 +119,46 @@ pub fn notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
+// === impl MessageText ===
+
+impl MessageText {
+    /// Takes the bytes of a message. The error is the one to answer with.
+    pub fn new(bytes: Bytes) -> Result<Self, RpcError> {
+        match ByteString::try_from(bytes.clone()) {
+            Ok(text) => Ok(Self(text)),
+            // The reader says better where they are not UTF-8.
+            Err(_) => Err(Message::parse(&bytes)
+                .err()
+                .unwrap_or_else(|| RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8"))),
+        }
+    }
+
+    /// Reads the message. The error is the one to answer with.
+    pub fn message(&self) -> Result<Message<'_>, RpcError> {
+        Message::read(&self.0, serde_json::from_str(&self.0))
+    }
+
+    /// Value found in the message.
+    pub fn json(&self, raw: &RawValue) -> Json {
+        Json::part_of(&self.0, raw)
+    }
+}
+
 // === impl Message ===
 
 impl<'a> Message<'a> {
     /// Reads one message. The error is the one to answer with.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RpcError> {
+        Self::read(&bytes, serde_json::from_slice(bytes))
+    }
+
+    fn read(
+        bytes: &impl AsRef<[u8]>,
+        envelope: Result<Envelope<'a>, serde_json::Error>,
+    ) -> Result<Self, RpcError> {
+        let bytes = bytes.as_ref();
         let opening = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        let envelope: Envelope<'a> = serde_json::from_slice(bytes).map_err(|error| {
+        let envelope = envelope.map_err(|error| {
             if error.is_data() {
                 RpcError::new(INVALID_REQUEST, explain_shape(opening, &error.to_string()))
             } else {
