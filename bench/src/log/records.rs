@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use mcpproxy_activity::chain::Head;
-use mcpproxy_activity::row::{Cell, Row, no_outcome};
-use mcpproxy_activity::search_terms::{self, SearchTerms};
-use mcpproxy_activity::store::{Change, What};
+use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns, Row};
 use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_policy::Operation;
 use serde_json::json;
@@ -125,18 +123,18 @@ impl Maker {
     }
 
     /// The next records, as many as one commit takes.
-    pub(crate) fn batch(&mut self, size: u64) -> Vec<Change> {
+    pub(crate) fn batch(&mut self, size: u64) -> Vec<Row> {
         let left = self.extent.count - self.made;
         (0..size.min(left)).map(|_| self.record()).collect()
     }
 
-    fn record(&mut self) -> Change {
+    fn record(&mut self) -> Row {
         let number = self.made;
         self.made += 1;
         let draw = self.draw(number);
-        let request: Arc<[Cell]> = self.request(number, &draw).into();
+        let request = Arc::new(self.request(number, &draw));
         let outcome = match draw.status {
-            Status::InDoubt => no_outcome(),
+            Status::InDoubt => OutcomeColumns::in_doubt(),
             status => self.outcome(status),
         };
         // As the log does it: what writes is there before it is sent, and again with its outcome.
@@ -147,20 +145,12 @@ impl Maker {
             self.head
                 .close(self.chain, &request, &outcome, opened.as_ref())
         });
-        let row = Row {
+        Row {
             request,
             outcome,
             chain: self.chain,
             opened,
             closed,
-        };
-        let words = row.to_record().map_or_else(SearchTerms::default, |record| {
-            search_terms::of_record(&record)
-        });
-        Change {
-            what: What::Insert,
-            row,
-            words: Some(words),
         }
     }
 
@@ -190,7 +180,7 @@ impl Maker {
         }
     }
 
-    fn request(&mut self, number: u64, draw: &Draw) -> Vec<Cell> {
+    fn request(&mut self, number: u64, draw: &Draw) -> RequestColumns {
         let size = self.random.size();
         let arguments = self.arguments(size);
         let agent = AGENTS[self.random.index(AGENTS.len())];
@@ -214,30 +204,30 @@ impl Maker {
             .map(|_| (server_name(server), tool_name(server, tool)));
         let (server, tool) = called.unzip();
         let size = i64::try_from(arguments.len()).unwrap_or(i64::MAX);
-        vec![
-            self.extent.id(number).into(),
-            uuid::Builder::from_random_bytes(self.random.bytes())
+        RequestColumns {
+            id: self.extent.id(number).into(),
+            request_id: uuid::Builder::from_random_bytes(self.random.bytes())
                 .into_uuid()
                 .into(),
-            Cell::Null,
-            self.session(number).into(),
-            Cell::Null,
-            draw.kind.as_str().into(),
-            Cell::Int(self.extent.millisecond(number)),
-            server.into(),
-            tool.or_else(|| Some("retrieve_tools".to_owned())).into(),
-            draw.operation.map(Operation::variant).into(),
-            draw.operation.map(Operation::as_str).into(),
-            draw.operation.map(|_| "unknown").into(),
-            agent.into(),
-            arguments.into(),
-            size.into(),
-            false.into(),
-            metadata.to_string().into(),
-        ]
+            parent_id: Cell::Null,
+            session_id: self.session(number).into(),
+            trace_id: Cell::Null,
+            kind: draw.kind.as_str().into(),
+            timestamp: Cell::Int(self.extent.millisecond(number)),
+            server_name: server.into(),
+            tool_name: tool.or_else(|| Some("retrieve_tools".to_owned())).into(),
+            tool_variant: draw.operation.map(Operation::variant).into(),
+            intent_type: draw.operation.map(Operation::as_str).into(),
+            sensitivity: draw.operation.map(|_| "unknown").into(),
+            agent: agent.into(),
+            arguments: arguments.into(),
+            arguments_size: size.into(),
+            arguments_cut: false.into(),
+            metadata: metadata.to_string().into(),
+        }
     }
 
-    fn outcome(&mut self, status: Status) -> Vec<Cell> {
+    fn outcome(&mut self, status: Status) -> OutcomeColumns {
         let size = self.random.size();
         let text = self.text(size);
         let response = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
@@ -249,16 +239,16 @@ impl Maker {
         let duration = i64::try_from(500 + self.random.below(200_000)).unwrap_or(0);
         let is_answered = status == Status::Success;
         let size = i64::try_from(response.len()).unwrap_or(i64::MAX);
-        vec![
-            status.as_str().into(),
-            duration.into(),
-            is_answered.then_some(response).into(),
-            is_answered.then_some(size).into(),
-            is_answered.then_some(false).into(),
-            error.map(|(code, _)| code).into(),
-            error.map(|(_, message)| message).into(),
-            Cell::Null,
-        ]
+        OutcomeColumns {
+            status: status.as_str().into(),
+            duration_us: duration.into(),
+            response: is_answered.then_some(response).into(),
+            response_size: is_answered.then_some(size).into(),
+            response_cut: is_answered.then_some(false).into(),
+            error_code: error.map(|(code, _)| code).into(),
+            error_message: error.map(|(_, message)| message).into(),
+            warnings: Cell::Null,
+        }
     }
 
     /// A session of those that are open at this time.
@@ -277,7 +267,7 @@ impl Maker {
         )
     }
 
-    /// SearchTerms up to so many bytes, some far more often than others.
+    /// Words up to so many bytes, some far more often than others.
     fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 16);
         while text.len() < bytes {
@@ -307,7 +297,7 @@ pub(crate) fn session_name(number: u64) -> String {
     format!("0198f3c2-7a51-7d3e-9b42-{:012}", number % SESSIONS)
 }
 
-/// SearchTerms of two or three syllables, none of which is a word that is searched for.
+/// Words of two or three syllables, none of which is a word that is searched for.
 fn vocabulary() -> Vec<String> {
     const SYLLABLES: [&str; 12] = [
         "ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "ta", "ve",

@@ -31,9 +31,9 @@ pub enum Engine {
 #[derive(Clone)]
 pub struct Archive {
     store: Arc<dyn Store>,
-    heads: ChainFiles,
+    chain_files: ChainFiles,
     /// Whether every chain of the store has its file here.
-    has_all_heads: bool,
+    has_all_chain_files: bool,
 }
 
 impl Archive {
@@ -46,12 +46,12 @@ impl Archive {
         Ok(Self::new(store, ChainFiles::new(data_dir), engine))
     }
 
-    pub(crate) fn new(store: Arc<dyn Store>, heads: ChainFiles, engine: &Engine) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, chain_files: ChainFiles, engine: &Engine) -> Self {
         Self {
             store,
-            heads,
+            chain_files,
             // Replicas that share a database have their files elsewhere.
-            has_all_heads: *engine == Engine::Sqlite,
+            has_all_chain_files: *engine == Engine::Sqlite,
         }
     }
 
@@ -97,7 +97,13 @@ impl Archive {
 
     /// Checks every chain. `progress` is told how many links of how many were checked.
     pub async fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LogVerdict, StoreError> {
-        verify::verify(&*self.store, &self.heads, self.has_all_heads, progress).await
+        verify::verify(
+            &*self.store,
+            &self.chain_files,
+            self.has_all_chain_files,
+            progress,
+        )
+        .await
     }
 
     /// Follows the log from a position, or from now on.

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::record::{ChainLink, Hash};
-use crate::row::Cell;
+use crate::row::{Cell, OutcomeColumns, RequestColumns};
 
 const LABEL: &[u8] = b"mcpproxy activity 1\n";
 
@@ -32,7 +32,7 @@ impl Head {
     };
 
     /// The next link, for a record that is written before its call is sent.
-    pub fn open(&mut self, chain: Uuid, request: &[Cell]) -> ChainLink {
+    pub fn open(&mut self, chain: Uuid, request: &RequestColumns) -> ChainLink {
         let (seq, prev_hash) = (self.seq + 1, self.hash);
         self.advance(seq, prev_hash, opened_hash(chain, seq, prev_hash, request))
     }
@@ -41,8 +41,8 @@ impl Head {
     pub fn close(
         &mut self,
         chain: Uuid,
-        request: &[Cell],
-        outcome: &[Cell],
+        request: &RequestColumns,
+        outcome: &OutcomeColumns,
         opened: Option<&ChainLink>,
     ) -> ChainLink {
         let (seq, prev_hash) = (self.seq + 1, self.hash);
@@ -61,9 +61,9 @@ impl Head {
 }
 
 /// What the hash of a link from before the call has to be.
-pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &[Cell]) -> Hash {
+pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &RequestColumns) -> Hash {
     let mut hasher = begin(b'o', chain, seq, prev_hash);
-    for cell in request {
+    for cell in request.cells() {
         feed(&mut hasher, cell);
     }
     Hash(hasher.finalize().into())
@@ -74,12 +74,12 @@ pub fn closed_hash(
     chain: Uuid,
     seq: i64,
     prev_hash: Hash,
-    request: &[Cell],
-    outcome: &[Cell],
+    request: &RequestColumns,
+    outcome: &OutcomeColumns,
     opened: Option<&ChainLink>,
 ) -> Hash {
     let mut hasher = begin(b'c', chain, seq, prev_hash);
-    for cell in request.iter().chain(outcome) {
+    for cell in request.cells().into_iter().chain(outcome.cells()) {
         feed(&mut hasher, cell);
     }
     if let Some(opened) = opened {
@@ -113,5 +113,54 @@ fn feed(hasher: &mut Sha256, cell: &Cell) {
         }
         Cell::Text(text) => long(2, text.as_bytes()),
         Cell::Bytes(bytes) => long(3, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hashes were computed from the description above by another program: records of earlier
+    /// versions have to stay provable.
+    #[test]
+    fn hashes_are_those_that_the_description_says() {
+        let id = Uuid::try_parse("01900000-0000-7000-8000-000000000007").unwrap();
+        let request = RequestColumns {
+            id: id.into(),
+            request_id: id.into(),
+            parent_id: Cell::Null,
+            session_id: "session".into(),
+            trace_id: "trace".into(),
+            kind: "tool_call".into(),
+            timestamp: Cell::Int(1_718_000_000_000),
+            server_name: "files".into(),
+            tool_name: "write".into(),
+            tool_variant: "call_tool_write".into(),
+            intent_type: "write".into(),
+            sensitivity: "unknown".into(),
+            agent: "claude".into(),
+            arguments: r#"{"path":"a"}"#.into(),
+            arguments_size: Cell::Int(12),
+            arguments_cut: false.into(),
+            metadata: "{}".into(),
+        };
+        let outcome = OutcomeColumns {
+            status: "error".into(),
+            duration_us: Cell::Int(1_500),
+            error_code: "UPSTREAM_ERROR".into(),
+            error_message: "gone".into(),
+            ..OutcomeColumns::EMPTY
+        };
+        let mut head = Head::EMPTY;
+        let opened = head.open(id, &request);
+        assert_eq!(
+            opened.hash.to_string(),
+            "c55cabbf3c3bc6de4368053b2efba53277c57548fce5d88dbd5b253ca857c30d"
+        );
+        let closed = head.close(id, &request, &outcome, Some(&opened));
+        assert_eq!(
+            closed.hash.to_string(),
+            "075a4facd485cd456541531ccf00c7987405462fbe9b521365c80b98d9ce696d"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Files that say how far each chain goes, beside the database.
+//! Chain files: how far each chain goes, beside the database.
 //!
 //! Whoever removes the newest records leaves a chain that is whole, only shorter; this file
 //! tells. It is written after each commit, so it is never ahead of the database, and a process
@@ -22,7 +22,7 @@ const SUFFIX: &str = ".head";
 /// The role of a chain that turned out not to match the database; nobody continues it.
 const SET_ASIDE: &str = "broken";
 
-/// Who writes a chain.
+/// Writer of a chain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
     /// The daemon.
@@ -32,15 +32,15 @@ pub enum Role {
     Command,
 }
 
-/// The files of a data directory.
+/// Chain files of a data directory.
 #[derive(Debug, Clone)]
 pub(crate) struct ChainFiles {
     folder: PathBuf,
 }
 
-/// What a file says.
+/// Content of a chain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChainFile {
+pub(crate) struct ChainFileContent {
     /// The chain.
     pub(crate) chain: Uuid,
     /// Its last link.
@@ -51,12 +51,12 @@ pub(crate) struct ChainFile {
     pub(crate) is_readable: bool,
 }
 
-/// A chain that this process alone writes.
+/// Chain that this process alone writes.
 #[derive(Debug)]
 pub(crate) struct ClaimedChain {
     file: File,
     path: PathBuf,
-    noted: ChainFile,
+    content: ChainFileContent,
 }
 
 // === impl Role ===
@@ -95,8 +95,12 @@ impl ChainFiles {
             }
             let file = OpenOptions::new().read(true).write(true).open(&path)?;
             if file.try_lock().is_ok() {
-                let noted = read(&file, chain);
-                return Ok(ClaimedChain { file, path, noted });
+                let content = read(&file, chain);
+                return Ok(ClaimedChain {
+                    file,
+                    path,
+                    content,
+                });
             }
         }
         self.begin(role)
@@ -115,20 +119,24 @@ impl ChainFiles {
             .mode(0o600)
             .open(&path)?;
         file.try_lock().map_err(io::Error::other)?;
-        let noted = ChainFile {
+        let content = ChainFileContent {
             chain,
             head: Head::EMPTY,
             is_closed: false,
             is_readable: true,
         };
-        let mut claim = ClaimedChain { file, path, noted };
+        let mut claim = ClaimedChain {
+            file,
+            path,
+            content,
+        };
         // Written at once: later only bytes that are there change, which needs no space.
-        claim.note(Head::EMPTY)?;
+        claim.save(Head::EMPTY)?;
         Ok(claim)
     }
 
     /// What all files say.
-    pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFile>> {
+    pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFileContent>> {
         let mut all = Vec::new();
         for path in self.files()? {
             let Some((_, chain)) = name_of(&path) else {
@@ -161,7 +169,7 @@ fn name_of(path: &Path) -> Option<(&str, Uuid)> {
     Some((role, Uuid::try_parse(chain).ok()?))
 }
 
-fn read(file: &File, chain: Uuid) -> ChainFile {
+fn read(file: &File, chain: Uuid) -> ChainFileContent {
     let mut text = String::new();
     let content = file.take(1_000).read_to_string(&mut text).ok();
     let parsed = content.and_then(|_| {
@@ -177,7 +185,7 @@ fn read(file: &File, chain: Uuid) -> ChainFile {
         }
     });
     let (head, is_closed) = parsed.unwrap_or((Head::EMPTY, false));
-    ChainFile {
+    ChainFileContent {
         chain,
         head,
         is_closed,
@@ -189,28 +197,28 @@ fn read(file: &File, chain: Uuid) -> ChainFile {
 
 impl ClaimedChain {
     /// What the file said when the chain was taken, or was last told.
-    pub(crate) fn noted(&self) -> ChainFile {
-        self.noted
+    pub(crate) fn content(&self) -> ChainFileContent {
+        self.content
     }
 
-    /// Notes how far the chain goes.
-    pub(crate) fn note(&mut self, head: Head) -> io::Result<()> {
+    /// Saves how far the chain goes.
+    pub(crate) fn save(&mut self, head: Head) -> io::Result<()> {
         self.write(head, "open")?;
-        self.noted.head = head;
-        self.noted.is_closed = false;
+        self.content.head = head;
+        self.content.is_closed = false;
         Ok(())
     }
 
-    /// Notes that nothing comes after.
+    /// Saves that nothing comes after.
     pub(crate) fn close(mut self) -> io::Result<()> {
-        self.noted.is_closed = true;
-        self.write(self.noted.head, "closed")?;
+        self.content.is_closed = true;
+        self.write(self.content.head, "closed")?;
         self.file.sync_all()
     }
 
     /// Leaves the file as it is, for a person to look at, and the chain to nobody.
     pub(crate) fn set_aside(self) -> io::Result<()> {
-        let name = format!("{SET_ASIDE}-{}{SUFFIX}", self.noted.chain);
+        let name = format!("{SET_ASIDE}-{}{SUFFIX}", self.content.chain);
         std::fs::rename(&self.path, self.path.with_file_name(name))
     }
 
@@ -228,28 +236,28 @@ mod tests {
     #[test]
     fn a_chain_has_one_writer_and_its_file_tells_how_far_it_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let heads = ChainFiles::new(folder.path());
-        let mut first = heads.claim(Role::Daemon).unwrap();
-        let second = heads.claim(Role::Daemon).unwrap();
-        let other = heads.claim(Role::Command).unwrap();
-        assert_ne!(first.noted().chain, second.noted().chain);
+        let files = ChainFiles::new(folder.path());
+        let mut first = files.claim(Role::Daemon).unwrap();
+        let second = files.claim(Role::Daemon).unwrap();
+        let other = files.claim(Role::Command).unwrap();
+        assert_ne!(first.content().chain, second.content().chain);
         let head = Head {
             seq: 7,
             hash: Hash([7; 32]),
         };
-        first.note(head).unwrap();
-        let chain = first.noted().chain;
+        first.save(head).unwrap();
+        let chain = first.content().chain;
         first.close().unwrap();
-        let again = heads.claim(Role::Daemon).unwrap();
-        assert_eq!(again.noted().chain, chain);
-        assert_eq!(again.noted().head, head);
-        assert!(again.noted().is_closed);
+        let again = files.claim(Role::Daemon).unwrap();
+        assert_eq!(again.content().chain, chain);
+        assert_eq!(again.content().head, head);
+        assert!(again.content().is_closed);
         again.set_aside().unwrap();
-        assert_ne!(heads.claim(Role::Daemon).unwrap().noted().chain, chain);
-        let all = heads.read_all().unwrap();
+        assert_ne!(files.claim(Role::Daemon).unwrap().content().chain, chain);
+        let all = files.read_all().unwrap();
         assert!(
             all.iter()
-                .any(|noted| noted.chain == chain && noted.head == head)
+                .any(|file| file.chain == chain && file.head == head)
         );
         drop(other);
     }
@@ -257,9 +265,9 @@ mod tests {
     #[test]
     fn a_file_that_says_nothing_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
-        let heads = ChainFiles::new(folder.path());
-        let claim = heads.claim(Role::Daemon).unwrap();
+        let files = ChainFiles::new(folder.path());
+        let claim = files.claim(Role::Daemon).unwrap();
         std::fs::write(&claim.path, "what").unwrap();
-        assert!(!heads.read_all().unwrap()[0].is_readable);
+        assert!(!files.read_all().unwrap()[0].is_readable);
     }
 }

@@ -1,8 +1,10 @@
-//! What is about to be recorded, and how it becomes a row: secrets hidden, long texts cut.
+//! Draft of a record, and how it becomes the cells of a row: secrets redacted, long texts cut.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use mcpproxy_policy::{Caller, Operation, Sensitivity, Warning};
 use mcpproxy_redact::mask::MASKED;
@@ -10,15 +12,16 @@ use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::record::{RecordKind, Status};
-use crate::row::Cell;
-use crate::search_terms::{self, SearchTerms, prefix};
+use crate::filter::moment_of;
+use crate::record::{Payload, RecordKind, Status};
+use crate::row::{Cell, OutcomeColumns, RequestColumns};
+use crate::search_terms::prefix;
 
-/// How much more of a text is looked at than is kept, so that a secret that the cut goes through
-/// is hidden whole.
+/// How much more of a text is looked at than is stored, so that a secret that the cut goes through
+/// is redacted whole.
 const MARGIN: usize = 16 * 1024;
 
-/// The part of a record that is known before its call is sent.
+/// Part of a record that is known before its call is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) id: Uuid,
@@ -30,119 +33,86 @@ pub(crate) struct Draft {
     pub(crate) tool: Option<String>,
     pub(crate) intent: Option<Value>,
     pub(crate) sensitivity: Option<Sensitivity>,
-    pub(crate) arguments: Option<Excerpt>,
+    pub(crate) arguments: Option<Payload>,
     pub(crate) details: Map<String, Value>,
     pub(crate) redaction: Redaction,
 }
 
-/// What came of it.
+/// Part of a record that says what came of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Ending {
+pub(crate) struct DraftOutcome {
     pub(crate) status: Status,
     /// How long it took; nothing for what happened at one moment.
     pub(crate) duration: Option<Duration>,
-    pub(crate) response: Option<Excerpt>,
+    pub(crate) response: Option<Payload>,
     pub(crate) error: Option<(String, String)>,
     pub(crate) warnings: Vec<Warning>,
-    /// Values that must not be kept, those included that only the result has shown to be secret.
+    /// Values that must not be stored, those included that only the result has shown to be secret.
     pub(crate) own: OwnSecrets,
 }
 
-/// The beginning of a text that was sent or came back.
-#[derive(Debug, Clone)]
-pub(crate) struct Excerpt {
-    text: String,
-    size: u64,
-}
-
-/// What must not be kept, and how much may be.
+/// Rules for what of a record must not be stored, and how much may be.
 #[derive(Debug, Clone)]
 pub(crate) struct Redaction {
     pub(crate) redactor: Arc<Redactor>,
-    /// The values of secret fields of this one call.
+    /// Values of secret fields of this one call.
     pub(crate) own: OwnSecrets,
-    /// How many bytes of a text are kept.
+    /// How many bytes of a text are stored.
     pub(crate) limit: usize,
-}
-
-/// A draft as the cells of its row.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) id: Uuid,
-    pub(crate) request: Arc<[Cell]>,
-    reason: Option<String>,
-    redaction: Redaction,
-}
-
-// === impl Excerpt ===
-
-impl Excerpt {
-    /// As much of a text as matters for what will be kept of it.
-    pub(crate) fn of(text: &str, limit: usize) -> Self {
-        Self {
-            text: prefix(text, limit.saturating_add(MARGIN)).to_owned(),
-            size: text.len() as u64,
-        }
-    }
-
-    /// Nothing of the text but its size, where there is no room for more.
-    pub(crate) fn size_only(text: &str) -> Self {
-        Self {
-            text: String::new(),
-            size: text.len() as u64,
-        }
-    }
-
-    /// How many bytes it takes while it waits.
-    pub(crate) fn weight(&self) -> usize {
-        self.text.len()
-    }
 }
 
 // === impl Draft ===
 
 impl Draft {
-    /// How many bytes it takes while it waits.
-    pub(crate) fn weight(&self) -> usize {
-        self.arguments.as_ref().map_or(0, Excerpt::weight)
+    /// Draft about which nothing is known but who made it and what it is.
+    pub(crate) fn new(kind: RecordKind, caller: Arc<Caller>, redaction: Redaction) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            request_id: Uuid::now_v7(),
+            kind,
+            caller,
+            operation: None,
+            server: None,
+            tool: None,
+            intent: None,
+            sensitivity: None,
+            arguments: None,
+            details: Map::new(),
+            redaction,
+        }
     }
 
-    /// The cells of its row. The one place where what agents sent becomes what is kept.
-    pub(crate) fn prepare(&self) -> Prepared {
+    /// How many bytes it takes while it waits.
+    pub(crate) fn weight(&self) -> usize {
+        self.arguments
+            .as_ref()
+            .map_or(0, |arguments| arguments.text.len())
+    }
+
+    /// Cells of its row. The one place where what agents sent becomes what is stored.
+    pub(crate) fn columns(&self) -> RequestColumns {
         let redaction = &self.redaction;
         let clean =
             |text: &Option<String>| Cell::from(text.as_deref().map(|text| redaction.text(text)));
         let [arguments, arguments_size, arguments_cut] = redaction.payload(self.arguments.as_ref());
-        let metadata = redaction.json(&self.metadata());
-        let reason = self
-            .intent
-            .as_ref()
-            .and_then(|intent| intent["reason"].as_str());
-        let reason = reason.map(|reason| redaction.text(reason));
-        let request = [
-            self.id.into(),
-            self.request_id.into(),
-            Cell::Null,
-            clean(&self.caller.session_id),
-            clean(&self.caller.trace_id),
-            self.kind.as_str().into(),
-            Cell::Int(milliseconds(self.id)),
-            clean(&self.server),
-            clean(&self.tool),
-            self.operation.map(Operation::variant).into(),
-            self.operation.map(Operation::as_str).into(),
-            self.sensitivity.map(Sensitivity::as_str).into(),
-            clean(&self.caller.client_name),
+        RequestColumns {
+            id: self.id.into(),
+            request_id: self.request_id.into(),
+            parent_id: Cell::Null,
+            session_id: clean(&self.caller.session_id),
+            trace_id: clean(&self.caller.trace_id),
+            kind: self.kind.as_str().into(),
+            timestamp: moment_of(self.id).map(Timestamp::as_millisecond).into(),
+            server_name: clean(&self.server),
+            tool_name: clean(&self.tool),
+            tool_variant: self.operation.map(Operation::variant).into(),
+            intent_type: self.operation.map(Operation::as_str).into(),
+            sensitivity: self.sensitivity.map(Sensitivity::as_str).into(),
+            agent: clean(&self.caller.client_name),
             arguments,
             arguments_size,
             arguments_cut,
-            metadata.into(),
-        ];
-        Prepared {
-            id: self.id,
-            request: Arc::new(request),
-            reason,
-            redaction: redaction.clone(),
+            metadata: redaction.json(&self.metadata()).into(),
         }
     }
 
@@ -166,57 +136,63 @@ impl Draft {
     }
 }
 
-// === impl Prepared ===
+// === impl DraftOutcome ===
 
-impl Prepared {
-    /// The cells of an outcome.
-    pub(crate) fn outcome(&self, ending: &Ending) -> Vec<Cell> {
+impl DraftOutcome {
+    /// Outcome of something that happened at one moment, without a response.
+    pub(crate) fn immediate(status: Status, error: Option<(String, String)>) -> Self {
+        Self {
+            status,
+            duration: None,
+            response: None,
+            error,
+            warnings: Vec::new(),
+            own: OwnSecrets::none(),
+        }
+    }
+
+    /// Cells of its row, redacted as the draft it belongs to and by what the result has shown.
+    pub(crate) fn columns(&self, redaction: &Redaction) -> OutcomeColumns {
         let redaction = &Redaction {
-            own: ending.own.clone(),
-            ..self.redaction.clone()
+            own: self.own.clone(),
+            ..redaction.clone()
         };
-        let [response, response_size, response_cut] = redaction.payload(ending.response.as_ref());
-        let (code, message) = match &ending.error {
-            Some((code, message)) => (
-                Cell::from(code.as_str()),
-                Cell::from(redaction.text(message)),
-            ),
-            None => (Cell::Null, Cell::Null),
+        let [response, response_size, response_cut] = redaction.payload(self.response.as_ref());
+        let (code, message) = self.error.as_ref().map_or((None, None), |(code, message)| {
+            (Some(code.as_str()), Some(redaction.text(message)))
+        });
+        let warnings = match self.warnings.as_slice() {
+            [] => None,
+            warnings => Some(redaction.json(&json!(warnings).to_string())),
         };
-        let warnings = match ending.warnings.as_slice() {
-            [] => Cell::Null,
-            warnings => redaction.json(&json!(warnings).to_string()).into(),
-        };
-        let microseconds = |duration: Duration| i64::try_from(duration.as_micros());
-        let duration = ending.duration.map(microseconds);
-        let duration = duration.map(|microseconds| microseconds.unwrap_or(i64::MAX));
-        vec![
-            ending.status.as_str().into(),
-            duration.into(),
+        let microseconds =
+            |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        OutcomeColumns {
+            status: self.status.as_str().into(),
+            duration_us: self.duration.map(microseconds).into(),
             response,
             response_size,
             response_cut,
-            code,
-            message,
-            warnings,
-        ]
-    }
-
-    /// The words the record is found by, those of its outcome included.
-    pub(crate) fn words(&self, outcome: &[Cell]) -> SearchTerms {
-        let [.., server, tool, _, _, _, _, arguments, _, _, _] = &*self.request else {
-            return SearchTerms::default();
-        };
-        let mut cells = vec![server, tool];
-        cells.extend(outcome.get(5..7).into_iter().flatten());
-        cells.push(arguments);
-        search_terms::of_cells(self.reason.as_deref(), &cells)
+            error_code: code.into(),
+            error_message: message.into(),
+            warnings: warnings.into(),
+        }
     }
 }
 
 // === impl Redaction ===
 
 impl Redaction {
+    /// As much of a text as matters for what will be stored of it.
+    pub(crate) fn excerpt(&self, text: &str) -> Payload {
+        let start = prefix(text, self.limit.saturating_add(MARGIN));
+        Payload {
+            text: start.to_owned(),
+            size: text.len() as u64,
+            is_cut: start.len() < text.len(),
+        }
+    }
+
     fn text(&self, text: &str) -> String {
         storable(or_nothing(|| {
             self.redactor.text(text, &self.own).into_owned()
@@ -229,36 +205,38 @@ impl Redaction {
         }))
     }
 
-    /// The three cells of a payload: the text, its size, and whether it was cut.
-    fn payload(&self, kept: Option<&Excerpt>) -> [Cell; 3] {
-        let Some(kept) = kept else {
+    /// Cells of a payload: the text, its size, and whether it was cut.
+    fn payload(&self, payload: Option<&Payload>) -> [Cell; 3] {
+        let Some(payload) = payload else {
             return [Cell::Null, Cell::Null, Cell::Null];
         };
-        let hidden = self.json(&kept.text);
-        let text = prefix(&hidden, self.limit);
-        let is_cut = text.len() < hidden.len() || (kept.text.len() as u64) < kept.size;
-        let size = i64::try_from(kept.size).unwrap_or(i64::MAX);
+        let redacted = self.json(&payload.text);
+        let text = prefix(&redacted, self.limit);
+        let is_cut = text.len() < redacted.len() || payload.is_cut;
+        let size = i64::try_from(payload.size).unwrap_or(i64::MAX);
         [text.into(), size.into(), is_cut.into()]
     }
 }
 
-/// What is left of a text when its secrets are hidden. Should that ever fail on some text, all of
-/// the text is hidden: the writer goes on, and nothing gets past it.
-fn or_nothing(hide: impl FnOnce() -> String) -> String {
-    std::panic::catch_unwind(AssertUnwindSafe(hide)).unwrap_or_else(|_| format!("\"{MASKED}\""))
+/// Nothing of a text but its size, where there is no room for more or it may hold secrets.
+pub(crate) fn size_only(text: &str) -> Payload {
+    Payload {
+        text: String::new(),
+        size: text.len() as u64,
+        is_cut: !text.is_empty(),
+    }
 }
 
-/// A text both stores can keep: PostgreSQL has no zero character.
+/// Result of redacting a text. Should that ever fail on some text, all of the text is masked: the
+/// writer goes on, and nothing gets past it.
+fn or_nothing(redact: impl FnOnce() -> String) -> String {
+    std::panic::catch_unwind(AssertUnwindSafe(redact)).unwrap_or_else(|_| format!("\"{MASKED}\""))
+}
+
+/// Text that both stores can hold: PostgreSQL has no zero character.
 fn storable(text: String) -> String {
     if text.contains('\0') {
         return text.replace('\0', "\u{fffd}");
     }
     text
-}
-
-/// The millisecond that an id begins with.
-fn milliseconds(id: Uuid) -> i64 {
-    let mut bytes = [0; 8];
-    bytes[2..].copy_from_slice(&id.as_bytes()[..6]);
-    i64::from_be_bytes(bytes)
 }

@@ -164,7 +164,7 @@ impl Filter {
             && conditions
                 .words
                 .iter()
-                .all(|start| found.iter().any(|word| word.starts_with(start)))
+                .all(|start| found.split(' ').any(|word| word.starts_with(start)))
     }
 }
 
@@ -183,11 +183,11 @@ pub fn first_id_at(moment: Timestamp) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-/// The moment that an id of a record begins with.
+/// Moment that an id of a record begins with.
 pub(crate) fn moment_of(id: Uuid) -> Option<Timestamp> {
-    let mut bytes = [0; 8];
-    bytes[2..].copy_from_slice(&id.as_bytes()[..6]);
-    Timestamp::from_millisecond(i64::from_be_bytes(bytes)).ok()
+    let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
+    let (seconds, nanoseconds) = (seconds.try_into().ok()?, nanoseconds.try_into().ok()?);
+    Timestamp::new(seconds, nanoseconds).ok()
 }
 
 fn word<T: Copy>(
@@ -358,7 +358,9 @@ mod tests {
         let moment = Timestamp::from_millisecond(1_700_000_000_123).unwrap();
         let id = first_id_at(moment);
         assert_eq!(id.as_bytes()[..6], 1_700_000_000_123_u64.to_be_bytes()[2..]);
-        assert_eq!(moment_of(id), Some(moment));
+        let made = uuid::Builder::from_unix_timestamp_millis(1_700_000_000_123, &[0; 10]);
+        assert_eq!(moment_of(*made.as_uuid()), Some(moment));
+        assert!(id < *made.as_uuid());
         let later = moment + jiff::SignedDuration::from_nanos(1);
         assert!(first_id_at(later) > id);
         assert_eq!(

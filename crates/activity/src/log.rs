@@ -5,18 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
-use uuid::Uuid;
 
 use crate::archive::{Archive, Engine, database};
 use crate::chain_files::{ChainFiles, Role};
-use crate::draft::{Draft, Ending, Redaction};
-use crate::open_record::OpenRecord;
-use crate::queue::{Ack, Room, Work, WriteQueue, too_slow};
+use crate::draft::{Draft, DraftOutcome, Redaction};
+use crate::queue::{Ack, Room, WriteQueue, WriterCommand, too_slow};
 use crate::record::{RecordKind, Status};
 use crate::store::{OpenStore, StoreError};
 use crate::writer::Writer;
@@ -118,13 +115,13 @@ impl Log {
         Self::start_on(opened, options, redactor)
     }
 
-    /// The same on a store that is already open.
+    /// Starts the log on a store that is already open.
     pub fn start_on(
         opened: OpenStore,
         options: &LogOptions,
         redactor: Arc<Redactor>,
     ) -> Result<Self, StoreError> {
-        let heads = ChainFiles::new(&options.data_dir);
+        let chain_files = ChainFiles::new(&options.data_dir);
         let queue = Arc::new(WriteQueue::new());
         let redaction = Redaction {
             redactor: Arc::clone(&redactor),
@@ -134,13 +131,13 @@ impl Log {
         let end = Writer::start(
             Arc::clone(&queue),
             opened.journal,
-            heads.clone(),
+            chain_files.clone(),
             options.role,
             redaction,
         )?;
         Ok(Self(Arc::new(LogState {
             queue,
-            archive: Archive::new(opened.store, heads, &options.engine),
+            archive: Archive::new(opened.store, chain_files, &options.engine),
             engine: options.engine.clone(),
             policy: RwLock::new(options.policy),
             redactor: RwLock::new(redactor),
@@ -148,31 +145,6 @@ impl Log {
             under_way: AtomicU64::new(0),
             end: Mutex::new(Some(end)),
         })))
-    }
-
-    /// Opens the record of a request.
-    pub fn open(
-        &self,
-        kind: RecordKind,
-        caller: &Arc<Caller>,
-        operation: Option<Operation>,
-    ) -> OpenRecord {
-        let draft = Draft {
-            id: Uuid::now_v7(),
-            request_id: Uuid::now_v7(),
-            kind,
-            caller: Arc::clone(caller),
-            operation,
-            server: None,
-            tool: None,
-            intent: None,
-            // What a call does not say is read as unknown.
-            sensitivity: operation.map(|_| mcpproxy_policy::Sensitivity::Unknown),
-            arguments: None,
-            details: Map::new(),
-            redaction: self.redaction(),
-        };
-        OpenRecord::new(self.clone(), draft)
     }
 
     /// Records something that happened without being asked for.
@@ -183,12 +155,12 @@ impl Log {
         self.push_event(event, room, None);
     }
 
-    /// The same, and waits until it is on disk.
+    /// Records something that happened without being asked for, and waits until it is on disk.
     pub(crate) async fn record_durably(&self, event: LogEvent) -> Result<(), StoreError> {
-        let room = self.queue().room(0, patience()).await?;
+        let room = self.queue().room(0, default_deadline()).await?;
         let (ack, acknowledged) = oneshot::channel();
         self.push_event(event, room, Some(ack));
-        let written = tokio::time::timeout_at(patience().into(), acknowledged).await;
+        let written = tokio::time::timeout_at(default_deadline().into(), acknowledged).await;
         written.map_or_else(
             |_| Err(too_slow()),
             |told| told.unwrap_or_else(|_| Err(too_slow())),
@@ -197,35 +169,19 @@ impl Log {
 
     fn push_event(&self, event: LogEvent, room: Room, ack: Option<Ack>) {
         let draft = Draft {
-            id: Uuid::now_v7(),
-            request_id: Uuid::now_v7(),
-            kind: event.kind,
-            caller: Arc::default(),
-            operation: None,
             server: event.server,
             tool: event.tool,
-            intent: None,
-            sensitivity: None,
-            arguments: None,
             details: event.details,
-            redaction: self.redaction(),
-        };
-        let ending = Ending {
-            status: event.status,
-            duration: None,
-            response: None,
-            error: event.error,
-            warnings: Vec::new(),
-            own: OwnSecrets::none(),
+            ..Draft::new(event.kind, Arc::default(), self.redaction())
         };
         let is_urgent = ack.is_some();
-        let work = Work::Close {
+        let command = WriterCommand::Close {
             draft: Arc::new(draft),
-            ending,
+            outcome: DraftOutcome::immediate(event.status, event.error),
             ack,
             room: Some(room),
         };
-        self.queue().push(work, is_urgent);
+        self.queue().push(command, is_urgent);
     }
 
     /// Everything that was recorded.
@@ -286,7 +242,7 @@ impl Log {
 
     /// Writes what waits and ends the chain in order.
     pub async fn stop(&self) {
-        self.queue().close();
+        self.queue().push(WriterCommand::Stop, true);
         let end = self.0.end.lock();
         let end = end.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {
@@ -311,7 +267,7 @@ impl Log {
         }
     }
 
-    fn redaction(&self) -> Redaction {
+    pub(crate) fn redaction(&self) -> Redaction {
         let redactor = self.0.redactor.read();
         Redaction {
             redactor: Arc::clone(&redactor.unwrap_or_else(PoisonError::into_inner)),
@@ -363,6 +319,6 @@ impl std::fmt::Debug for Log {
 }
 
 /// How long a record may wait for its turn when its call has no deadline of its own.
-pub(crate) fn patience() -> Instant {
+pub(crate) fn default_deadline() -> Instant {
     Instant::now() + Duration::from_secs(30)
 }

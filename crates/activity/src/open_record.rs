@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcpproxy_policy::{Intent, Operation, Sensitivity, Warning};
+use mcpproxy_policy::{Caller, Intent, Operation, Sensitivity, Warning};
 use mcpproxy_redact::OwnSecrets;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::draft::{Draft, Ending, Excerpt};
-use crate::log::{Log, patience};
-use crate::queue::{Room, Work, too_slow};
-use crate::record::{RecordKind, Status};
+use crate::draft::{Draft, DraftOutcome, size_only};
+use crate::log::{Log, default_deadline};
+use crate::queue::{Ack, Room, WriterCommand, too_slow};
+use crate::record::{Payload, RecordKind, Status};
 use crate::store::StoreError;
 
 /// A record that is still open.
@@ -51,8 +51,28 @@ pub struct RecordOutcome<'a> {
     pub response: Option<&'a str>,
 }
 
+impl Log {
+    /// Opens the record of a request.
+    pub fn open(
+        &self,
+        kind: RecordKind,
+        caller: &Arc<Caller>,
+        operation: Option<Operation>,
+    ) -> OpenRecord {
+        let draft = Draft {
+            operation,
+            // What a call does not say is read as unknown.
+            sensitivity: operation.map(|_| Sensitivity::Unknown),
+            ..Draft::new(kind, Arc::clone(caller), self.redaction())
+        };
+        OpenRecord::new(self.clone(), draft)
+    }
+}
+
+// === impl OpenRecord ===
+
 impl OpenRecord {
-    pub(crate) fn new(log: Log, draft: Draft) -> Self {
+    fn new(log: Log, draft: Draft) -> Self {
         Self {
             log,
             draft: Arc::new(draft),
@@ -116,7 +136,7 @@ impl OpenRecord {
     /// Notes the arguments, as JSON text.
     pub fn set_arguments(&mut self, text: &str) {
         let draft = self.draft();
-        draft.arguments = Some(Excerpt::of(text, draft.redaction.limit));
+        draft.arguments = Some(draft.redaction.excerpt(text));
     }
 
     /// Whether the arguments are noted, and not only how large they are.
@@ -126,7 +146,7 @@ impl OpenRecord {
 
     /// Notes how large the arguments are, where it is not known yet which of them are secret.
     pub fn set_arguments_size(&mut self, text: &str) {
-        self.draft().arguments = Some(Excerpt::size_only(text));
+        self.draft().arguments = Some(size_only(text));
     }
 
     /// Notes values that must not be kept anywhere in this record.
@@ -190,14 +210,18 @@ impl OpenRecord {
             self.draft().kind = RecordKind::PolicyDecision;
         }
         if self.room.is_none() {
-            let taken = self.log.queue().room(self.draft.weight(), patience()).await;
+            let taken = self
+                .log
+                .queue()
+                .room(self.draft.weight(), default_deadline())
+                .await;
             self.room = Some(taken.inspect_err(|_| {
                 self.stage = Stage::Closed;
                 self.log.queue().count_unrecorded();
             })?);
         }
         let response = match end.response {
-            Some(text) => Some(self.keep_response(text).await),
+            Some(text) => Some(self.response(text).await),
             None => None,
         };
         let error = end
@@ -209,35 +233,39 @@ impl OpenRecord {
         }
         let (ack, acknowledged) = oneshot::channel();
         self.finish(end.status, error, response, Some(ack));
-        match tokio::time::timeout_at(patience().into(), acknowledged).await {
+        match tokio::time::timeout_at(default_deadline().into(), acknowledged).await {
             Ok(Ok(written)) => written,
             _ => Err(too_slow()),
         }
     }
 
-    /// The response, as far as there is room for it.
-    async fn keep_response(&mut self, text: &str) -> Excerpt {
-        let kept = Excerpt::of(text, self.draft.redaction.limit);
-        match self.log.queue().room(kept.weight(), patience()).await {
+    /// Response, as far as there is room for it.
+    async fn response(&mut self, text: &str) -> Payload {
+        let excerpt = self.draft.redaction.excerpt(text);
+        let room = self
+            .log
+            .queue()
+            .room(excerpt.text.len(), default_deadline());
+        match room.await {
             Ok(more) => {
                 if let Some(room) = &mut self.room {
                     room.merge(more);
                 }
-                kept
+                excerpt
             }
-            Err(_) => Excerpt::size_only(text),
+            Err(_) => size_only(text),
         }
     }
 
-    fn open(&mut self, ack: Option<oneshot::Sender<Result<(), StoreError>>>) {
+    fn open(&mut self, ack: Option<Ack>) {
         self.is_on_record = true;
         self.log.count_under_way(1);
         let is_urgent = ack.is_some();
-        let work = Work::Open {
+        let command = WriterCommand::Open {
             draft: Arc::clone(&self.draft),
             ack,
         };
-        self.log.queue().push(work, is_urgent);
+        self.log.queue().push(command, is_urgent);
     }
 
     fn not_on_record(&mut self) {
@@ -249,8 +277,8 @@ impl OpenRecord {
         &mut self,
         status: Status,
         error: Option<(String, String)>,
-        response: Option<Excerpt>,
-        ack: Option<oneshot::Sender<Result<(), StoreError>>>,
+        response: Option<Payload>,
+        ack: Option<Ack>,
     ) {
         self.stage = Stage::Closed;
         if self.is_on_record {
@@ -258,9 +286,9 @@ impl OpenRecord {
         }
         self.log.count(status);
         let is_urgent = ack.is_some();
-        let work = Work::Close {
+        let command = WriterCommand::Close {
             draft: Arc::clone(&self.draft),
-            ending: Ending {
+            outcome: DraftOutcome {
                 status,
                 duration: Some(self.began.elapsed()),
                 response,
@@ -271,7 +299,7 @@ impl OpenRecord {
             ack,
             room: self.room.take(),
         };
-        self.log.queue().push(work, is_urgent);
+        self.log.queue().push(command, is_urgent);
     }
 
     fn is_writing(&self) -> bool {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::filter::first_id_at;
 use crate::log::{Log, LogEvent};
-use crate::queue::Work;
+use crate::queue::WriterCommand;
 use crate::record::{Hash, RecordKind, Status};
 use crate::store::StoreError;
 use crate::verify::{CHECKPOINTS, pruned};
@@ -129,20 +129,20 @@ impl Log {
 
     async fn hash_at(&self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
         let (ack, answer) = oneshot::channel();
-        let work = Work::HashAt { chain, seq, ack };
-        self.queue().push(work, true);
+        let command = WriterCommand::HashAt { chain, seq, ack };
+        self.queue().push(command, true);
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
     async fn remove(&self, cut: &Cut) -> Result<usize, StoreError> {
         let (ack, answer) = oneshot::channel();
-        let work = Work::Prune {
+        let command = WriterCommand::Prune {
             chain: cut.chain,
             through: cut.through,
             limit: STEP,
             ack,
         };
-        self.queue().push(work, true);
+        self.queue().push(command, true);
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }

@@ -1,4 +1,4 @@
-//! What waits to be written: bounded, in order, and never dropped.
+//! Queue of what waits to be written: bounded, in order, and never dropped.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use uuid::Uuid;
 
-use crate::draft::{Draft, Ending};
+use crate::draft::{Draft, DraftOutcome};
 use crate::store::StoreError;
 
 /// How long a record may wait for others before it is written. Half of what is promised, so that
@@ -24,20 +24,20 @@ const PIECE: usize = 4 * 1024;
 /// How many pieces there are for all that is open or waits: 32 MiB.
 const PIECES: usize = 8 * 1024;
 
-/// Tells whoever waits what came of the write.
+/// Sender that tells whoever waits what came of the write.
 pub(crate) type Ack = oneshot::Sender<Result<(), StoreError>>;
 
-/// Room that something takes until it is written.
+/// Share of the queue that something takes until it is written.
 pub(crate) type Room = OwnedSemaphorePermit;
 
-/// Something for the writer to do.
-pub(crate) enum Work {
+/// Command to the writer.
+pub(crate) enum WriterCommand {
     /// Record a call that is about to be sent.
     Open { draft: Arc<Draft>, ack: Option<Ack> },
     /// Record what came of it, or all of it if nothing was recorded before.
     Close {
         draft: Arc<Draft>,
-        ending: Ending,
+        outcome: DraftOutcome,
         ack: Option<Ack>,
         room: Option<Room>,
     },
@@ -54,9 +54,11 @@ pub(crate) enum Work {
         seq: i64,
         ack: oneshot::Sender<Result<Option<crate::record::Hash>, StoreError>>,
     },
+    /// Write what is there and end.
+    Stop,
 }
 
-/// What the writer and everybody who records something share.
+/// Queue that the writer and everybody who records something share.
 pub(crate) struct WriteQueue {
     waiting: Mutex<QueuedWork>,
     wake: Condvar,
@@ -73,17 +75,9 @@ pub(crate) struct WriteQueue {
 
 #[derive(Default)]
 struct QueuedWork {
-    work: VecDeque<Work>,
+    commands: VecDeque<WriterCommand>,
     since: Option<Instant>,
     is_urgent: bool,
-    is_closing: bool,
-}
-
-/// What the writer is given to do.
-pub(crate) struct Batch {
-    pub(crate) work: VecDeque<Work>,
-    /// Nothing will come after.
-    pub(crate) is_last: bool,
 }
 
 impl WriteQueue {
@@ -117,23 +111,23 @@ impl WriteQueue {
         }
     }
 
-    /// Room for so many bytes, if there is some.
+    /// Room for so many bytes, if there is some now.
     pub(crate) fn room_now(&self, bytes: usize) -> Option<Room> {
         let room = Arc::clone(&self.room);
         room.try_acquire_many_owned(pieces(bytes)).ok()
     }
 
-    /// Hands something to the writer; what is urgent is written at once.
-    pub(crate) fn push(&self, work: Work, is_urgent: bool) {
+    /// Hands a command to the writer; what is urgent is done at once.
+    pub(crate) fn push(&self, command: WriterCommand, is_urgent: bool) {
         let mut waiting = self.lock();
-        let was_empty = waiting.work.is_empty();
-        waiting.work.push_back(work);
+        let was_empty = waiting.commands.is_empty();
+        waiting.commands.push_back(command);
         if was_empty {
             waiting.since = Some(Instant::now());
         }
         waiting.is_urgent |= is_urgent;
         // Between the first and the last of a batch the writer need not be woken.
-        if was_empty || is_urgent || waiting.work.len() == FULL_BATCH {
+        if was_empty || is_urgent || waiting.commands.len() == FULL_BATCH {
             drop(waiting);
             self.wake.notify_one();
         }
@@ -141,7 +135,7 @@ impl WriteQueue {
 
     /// How many records wait to be written.
     pub(crate) fn len(&self) -> usize {
-        self.lock().work.len() + self.backlog.load(Ordering::Relaxed)
+        self.lock().commands.len() + self.backlog.load(Ordering::Relaxed)
     }
 
     /// Notes how many records the writer has taken and not yet written.
@@ -149,28 +143,19 @@ impl WriteQueue {
         self.backlog.store(count, Ordering::Relaxed);
     }
 
-    /// Lets the writer finish what is there and end.
-    pub(crate) fn close(&self) {
-        self.lock().is_closing = true;
-        self.wake.notify_one();
-    }
-
-    /// Waits until there is something to write, but not beyond `until`.
-    pub(crate) fn take(&self, until: Option<Instant>) -> Batch {
+    /// Waits until there is something to do, but not beyond `until`.
+    pub(crate) fn take(&self, until: Option<Instant>) -> VecDeque<WriterCommand> {
         let mut waiting = self.lock();
         loop {
             let now = Instant::now();
             let due = waiting.since.map(|since| since + WINDOW);
             let is_due = due.is_some_and(|due| due <= now)
                 || waiting.is_urgent
-                || waiting.work.len() >= FULL_BATCH;
-            if is_due || waiting.is_closing || until.is_some_and(|until| until <= now) {
+                || waiting.commands.len() >= FULL_BATCH;
+            if is_due || until.is_some_and(|until| until <= now) {
                 waiting.is_urgent = false;
                 waiting.since = None;
-                return Batch {
-                    work: std::mem::take(&mut waiting.work),
-                    is_last: waiting.is_closing,
-                };
+                return std::mem::take(&mut waiting.commands);
             }
             let next = [due, until].into_iter().flatten().min();
             waiting = if let Some(next) = next {

@@ -1,5 +1,6 @@
 //! One record, as people and programs see it.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use jiff::Timestamp;
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde::{Serialize, Serializer};
@@ -272,6 +273,9 @@ impl Payload {
 // === impl Hash ===
 
 impl Hash {
+    /// Stand-in for a hash that cannot be read. No link has it: zeros would be those of a first link.
+    pub const UNREADABLE: Self = Self([0xff; 32]);
+
     /// Reads the bytes of a hash.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -279,23 +283,13 @@ impl Hash {
 
     /// Reads the hexadecimal form.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        let mut bytes = [0; 32];
-        if digits.len() != 64 || !text.is_ascii() {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        Self::from_bytes(&HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?)
     }
 }
 
 impl std::fmt::Display for Hash {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        HEXLOWER.encode_display(&self.0).fmt(formatter)
     }
 }
 

@@ -1,7 +1,8 @@
-//! A record as the stores keep it: named columns in a fixed order.
+//! Row of the table: a record as the stores keep it, in named columns of a fixed order.
 //!
 //! The chain hashes these very cells, so whatever is changed in a table shows, even where it
-//! can no longer be read as a record. Both stores have these columns, in these types.
+//! can no longer be read as a record. Both stores have these columns, in these types, and bind
+//! and read them through the structs below: a column that is added there is in every statement.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::record::{ChainLink, Hash, Payload, Record, RecordError, RecordKind, Status};
 
-/// What a column holds.
+/// Type of the values that a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
     /// A UUID, 16 bytes.
@@ -21,55 +22,20 @@ pub enum ColumnType {
     Text,
     /// A whole number; 0 and 1 for no and yes.
     Int,
+    /// Bytes of any length.
+    Bytes,
 }
 
-/// A column of the table.
+/// Column of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name.
+    /// Name in the table.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of what it holds.
     pub of: ColumnType,
 }
 
-const fn column(name: &'static str, of: ColumnType) -> Column {
-    Column { name, of }
-}
-
-/// What is known before a call is sent; it never changes afterwards.
-pub const REQUEST: [Column; 17] = [
-    column("id", ColumnType::Uuid),
-    column("request_id", ColumnType::Uuid),
-    column("parent_id", ColumnType::Uuid),
-    column("session_id", ColumnType::Text),
-    column("trace_id", ColumnType::Text),
-    column("type", ColumnType::Text),
-    column("timestamp", ColumnType::Int),
-    column("server_name", ColumnType::Text),
-    column("tool_name", ColumnType::Text),
-    column("tool_variant", ColumnType::Text),
-    column("intent_type", ColumnType::Text),
-    column("sensitivity", ColumnType::Text),
-    column("agent", ColumnType::Text),
-    column("arguments", ColumnType::Text),
-    column("arguments_size", ColumnType::Int),
-    column("arguments_cut", ColumnType::Int),
-    column("metadata", ColumnType::Text),
-];
-
-/// What came of it.
-pub const OUTCOME: [Column; 8] = [
-    column("status", ColumnType::Text),
-    column("duration_us", ColumnType::Int),
-    column("response", ColumnType::Text),
-    column("response_size", ColumnType::Int),
-    column("response_cut", ColumnType::Int),
-    column("error_code", ColumnType::Text),
-    column("error_message", ColumnType::Text),
-    column("warnings", ColumnType::Text),
-];
-
-/// One value of a row.
+/// Value of a row in one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
     /// Nothing.
@@ -82,97 +48,229 @@ pub enum Cell {
     Bytes(Vec<u8>),
 }
 
-/// A row of the table.
+/// Row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The cells of [`REQUEST`].
-    pub request: Arc<[Cell]>,
-    /// The cells of [`OUTCOME`].
-    pub outcome: Vec<Cell>,
-    /// The chain it is in.
+    /// Cells known before the call was sent.
+    pub request: Arc<RequestColumns>,
+    /// Cells of what came of it.
+    pub outcome: OutcomeColumns,
+    /// Chain it is in.
     pub chain: Uuid,
-    /// Its place from before the call was sent.
+    /// Link from before the call was sent.
     pub opened: Option<ChainLink>,
-    /// Its place with the outcome.
+    /// Link with the outcome.
     pub closed: Option<ChainLink>,
 }
 
-/// What is stored of an outcome that nobody has seen.
-pub fn no_outcome() -> Vec<Cell> {
-    let mut cells = vec![Cell::Null; OUTCOME.len()];
-    cells[0] = Cell::from(Status::InDoubt.as_str());
-    cells
+/// Declares a part of a row: a struct with a named cell for each column, in the order of the
+/// table, which is the order in which the chain hashes them.
+macro_rules! columns {
+    ($(#[$doc:meta])* $part:ident { $($field:ident = $name:literal: $of:ident,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $part {
+            $(#[doc = concat!("Cell of the column `", $name, "`.")] pub $field: Cell,)+
+        }
+
+        impl $part {
+            /// Columns, in the order of the table.
+            pub const COLUMNS: [Column; [$($name),+].len()] =
+                [$(Column { name: $name, of: ColumnType::$of }),+];
+
+            /// Cells without anything in them.
+            pub const EMPTY: Self = Self { $($field: Cell::Null,)+ };
+
+            /// Cells, in the order of the columns.
+            pub fn cells(&self) -> [&Cell; Self::COLUMNS.len()] {
+                [$(&self.$field),+]
+            }
+
+            /// Reads the cells, one after the other in the order of the columns.
+            pub fn read<E>(mut next: impl FnMut() -> Result<Cell, E>) -> Result<Self, E> {
+                Ok(Self { $($field: next()?,)+ })
+            }
+        }
+    };
+}
+
+columns! {
+    /// Cells known before a call is sent; they never change afterwards.
+    RequestColumns {
+        id = "id": Uuid,
+        request_id = "request_id": Uuid,
+        parent_id = "parent_id": Uuid,
+        session_id = "session_id": Text,
+        trace_id = "trace_id": Text,
+        kind = "type": Text,
+        timestamp = "timestamp": Int,
+        server_name = "server_name": Text,
+        tool_name = "tool_name": Text,
+        tool_variant = "tool_variant": Text,
+        intent_type = "intent_type": Text,
+        sensitivity = "sensitivity": Text,
+        agent = "agent": Text,
+        arguments = "arguments": Text,
+        arguments_size = "arguments_size": Int,
+        arguments_cut = "arguments_cut": Int,
+        metadata = "metadata": Text,
+    }
+}
+
+columns! {
+    /// Cells of what came of a call.
+    OutcomeColumns {
+        status = "status": Text,
+        duration_us = "duration_us": Int,
+        response = "response": Text,
+        response_size = "response_size": Int,
+        response_cut = "response_cut": Int,
+        error_code = "error_code": Text,
+        error_message = "error_message": Text,
+        warnings = "warnings": Text,
+    }
+}
+
+columns! {
+    /// Cells of a row's chain and of its two links. The chain does not hash these: they are what
+    /// it makes of the others.
+    ChainColumns {
+        chain = "chain": Uuid,
+        opened_seq = "opened_seq": Int,
+        opened_prev_hash = "opened_prev_hash": Bytes,
+        opened_hash = "opened_hash": Bytes,
+        seq = "seq": Int,
+        prev_hash = "prev_hash": Bytes,
+        hash = "hash": Bytes,
+    }
+}
+
+// === impl OutcomeColumns ===
+
+impl OutcomeColumns {
+    /// Outcome that nobody has seen.
+    pub fn in_doubt() -> Self {
+        Self {
+            status: Cell::from(Status::InDoubt.as_str()),
+            ..Self::EMPTY
+        }
+    }
+}
+
+// === impl ChainColumns ===
+
+impl ChainColumns {
+    fn of(row: &Row) -> Self {
+        let seq = |link: Option<ChainLink>| Cell::from(link.map(|link| link.seq));
+        let prev_hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.prev_hash));
+        let hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.hash));
+        Self {
+            chain: row.chain.into(),
+            opened_seq: seq(row.opened),
+            opened_prev_hash: prev_hash(row.opened),
+            opened_hash: hash(row.opened),
+            seq: seq(row.closed),
+            prev_hash: prev_hash(row.closed),
+            hash: hash(row.closed),
+        }
+    }
 }
 
 // === impl Row ===
 
 impl Row {
-    /// The id, where it can be read.
-    pub fn id(&self) -> Option<Uuid> {
-        self.request.first().and_then(Cell::uuid)
+    /// Columns of the table, in its order.
+    pub fn columns() -> impl Iterator<Item = &'static Column> {
+        RequestColumns::COLUMNS
+            .iter()
+            .chain(&OutcomeColumns::COLUMNS)
+            .chain(&ChainColumns::COLUMNS)
     }
 
-    /// The record; nothing where a cell holds what was never written there.
+    /// Names of all columns, as a statement lists them.
+    pub fn column_names() -> String {
+        let names: Vec<&str> = Self::columns().map(|column| column.name).collect();
+        names.join(", ")
+    }
+
+    /// Reads a row, cell by cell in the order of [`Self::columns`].
+    ///
+    /// Whatever somebody put into it comes back as something that was never written there, and not
+    /// as an error, so that the check of the chain can name the record.
+    pub fn read<E>(mut next: impl FnMut() -> Result<Cell, E>) -> Result<Self, E> {
+        let request = RequestColumns::read(&mut next)?;
+        let outcome = OutcomeColumns::read(&mut next)?;
+        let chain = ChainColumns::read(&mut next)?;
+        let link = |seq: &Cell, prev_hash: &Cell, hash: &Cell| {
+            Some(ChainLink {
+                seq: seq.int()?,
+                prev_hash: prev_hash.hash(),
+                hash: hash.hash(),
+            })
+        };
+        Ok(Self {
+            request: Arc::new(request),
+            outcome,
+            chain: chain.chain.uuid().unwrap_or(Uuid::max()),
+            opened: link(
+                &chain.opened_seq,
+                &chain.opened_prev_hash,
+                &chain.opened_hash,
+            ),
+            closed: link(&chain.seq, &chain.prev_hash, &chain.hash),
+        })
+    }
+
+    /// Cells of its chain and links.
+    pub fn chain_columns(&self) -> ChainColumns {
+        ChainColumns::of(self)
+    }
+
+    /// Id, where it can be read.
+    pub fn id(&self) -> Option<Uuid> {
+        self.request.id.uuid()
+    }
+
+    /// Whether it gives an outcome to a row that was written before its call was sent.
+    pub fn is_completion(&self) -> bool {
+        self.opened.is_some() && self.closed.is_some()
+    }
+
+    /// Record; nothing where a cell holds what was never written there.
     pub fn to_record(&self) -> Option<Record> {
-        let [
-            id,
-            request_id,
-            parent_id,
-            session_id,
-            trace_id,
-            kind,
-            timestamp,
-            server_name,
-            tool_name,
-            tool_variant,
-            intent_type,
-            sensitivity,
-            agent,
-            arguments,
-            arguments_size,
-            arguments_cut,
-            metadata,
-        ] = &*self.request
-        else {
-            return None;
-        };
-        let [
-            status,
-            duration_us,
-            response,
-            response_size,
-            response_cut,
-            error_code,
-            error_message,
-            warnings,
-        ] = &*self.outcome
-        else {
-            return None;
-        };
+        let (request, outcome) = (&*self.request, &self.outcome);
         Some(Record {
-            id: id.uuid()?,
-            request_id: request_id.uuid()?,
-            parent_id: parent_id.uuid(),
-            session_id: session_id.owned(),
-            trace_id: trace_id.owned(),
-            kind: RecordKind::parse(kind.text()?)?,
-            timestamp: Timestamp::from_millisecond(timestamp.int()?).ok()?,
-            duration_us: duration_us.int(),
-            server_name: server_name.owned(),
-            tool_name: tool_name.owned(),
-            tool_variant: tool_variant.owned(),
-            intent_type: intent_type.text().and_then(Operation::parse),
-            sensitivity: sensitivity.text().and_then(Sensitivity::parse),
-            agent: agent.owned(),
-            status: Status::parse(status.text()?)?,
-            arguments: payload(arguments, arguments_size, arguments_cut),
-            response: payload(response, response_size, response_cut),
-            error: error_code.owned().map(|code| RecordError {
+            id: request.id.uuid()?,
+            request_id: request.request_id.uuid()?,
+            parent_id: request.parent_id.uuid(),
+            session_id: request.session_id.owned(),
+            trace_id: request.trace_id.owned(),
+            kind: RecordKind::parse(request.kind.text()?)?,
+            timestamp: Timestamp::from_millisecond(request.timestamp.int()?).ok()?,
+            duration_us: outcome.duration_us.int(),
+            server_name: request.server_name.owned(),
+            tool_name: request.tool_name.owned(),
+            tool_variant: request.tool_variant.owned(),
+            intent_type: request.intent_type.text().and_then(Operation::parse),
+            sensitivity: request.sensitivity.text().and_then(Sensitivity::parse),
+            agent: request.agent.owned(),
+            status: Status::parse(outcome.status.text()?)?,
+            arguments: payload(
+                &request.arguments,
+                &request.arguments_size,
+                &request.arguments_cut,
+            ),
+            response: payload(
+                &outcome.response,
+                &outcome.response_size,
+                &outcome.response_cut,
+            ),
+            error: outcome.error_code.owned().map(|code| RecordError {
                 code,
-                message: error_message.owned().unwrap_or_default(),
+                message: outcome.error_message.owned().unwrap_or_default(),
             }),
-            warnings: json(warnings).unwrap_or_else(|| Value::Array(Vec::new())),
-            metadata: match json(metadata) {
+            warnings: json(&outcome.warnings).unwrap_or_else(|| Value::Array(Vec::new())),
+            metadata: match json(&request.metadata) {
                 Some(Value::Object(map)) => map,
                 _ => Map::new(),
             },
@@ -198,7 +296,7 @@ fn json(cell: &Cell) -> Option<Value> {
 // === impl Cell ===
 
 impl Cell {
-    /// The UUID in it.
+    /// UUID in it.
     pub fn uuid(&self) -> Option<Uuid> {
         match self {
             Self::Bytes(bytes) => Uuid::from_slice(bytes).ok(),
@@ -206,7 +304,7 @@ impl Cell {
         }
     }
 
-    /// The text in it.
+    /// Text in it.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -214,11 +312,19 @@ impl Cell {
         }
     }
 
-    /// The number in it.
+    /// Number in it.
     pub fn int(&self) -> Option<i64> {
         match self {
             Self::Int(number) => Some(*number),
             _ => None,
+        }
+    }
+
+    /// Hash in it; one that no link has where there is none.
+    pub fn hash(&self) -> Hash {
+        match self {
+            Self::Bytes(bytes) => Hash::from_bytes(bytes).unwrap_or(Hash::UNREADABLE),
+            _ => Hash::UNREADABLE,
         }
     }
 
@@ -230,6 +336,12 @@ impl Cell {
 impl From<Uuid> for Cell {
     fn from(id: Uuid) -> Self {
         Self::Bytes(id.as_bytes().to_vec())
+    }
+}
+
+impl From<Hash> for Cell {
+    fn from(hash: Hash) -> Self {
+        Self::Bytes(hash.0.to_vec())
     }
 }
 
@@ -261,18 +373,4 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
-}
-
-/// A place in a chain from the three columns that keep it.
-pub fn link(seq: &Cell, prev_hash: &Cell, hash: &Cell) -> Option<ChainLink> {
-    let bytes = |cell: &Cell| match cell {
-        Cell::Bytes(bytes) => Hash::from_bytes(bytes),
-        _ => None,
-    };
-    Some(ChainLink {
-        seq: seq.int()?,
-        // A hash that is no hash cannot match; zeros say so without hiding the row.
-        prev_hash: bytes(prev_hash).unwrap_or_default(),
-        hash: bytes(hash).unwrap_or_default(),
-    })
 }

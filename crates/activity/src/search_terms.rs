@@ -1,9 +1,13 @@
-//! The words that `text` finds records by.
+//! Search terms: the words that the filter `text` finds records by.
 //!
-//! Both stores index the same words, made here, so the same search finds the same records.
+//! Both stores index the terms made here, so one search finds the same records in either.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
 
 use crate::record::Record;
-use crate::row::Cell;
+use crate::row::Row;
 
 /// The most words that one record is found by.
 const MOST_WORDS: usize = 500;
@@ -17,86 +21,113 @@ const SEARCHED: usize = 16 * 1024;
 /// The most words that one search asks for.
 const MOST_ASKED: usize = 10;
 
-/// The words of one record.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchTerms(String);
+/// Texts of a record that are searched. A text that is added here is one that rows and records
+/// have to give.
+struct SearchedTexts<'a> {
+    server_name: Option<&'a str>,
+    tool_name: Option<&'a str>,
+    reason: Option<&'a str>,
+    error_code: Option<&'a str>,
+    error_message: Option<&'a str>,
+    arguments: Option<&'a str>,
+}
 
-/// The words of a search, each standing for all that start with it.
+/// Terms of a search, each standing for all that start with it.
 pub fn of_query(text: &str) -> Vec<String> {
     runs(text).map(small).take(MOST_ASKED).collect()
 }
 
-/// The words of a record.
-pub fn of_record(record: &Record) -> SearchTerms {
-    let reason = record.intent().and_then(|intent| intent["reason"].as_str());
-    let parts = [
-        record.server_name.as_deref(),
-        record.tool_name.as_deref(),
-        reason,
-        record.error.as_ref().map(|error| error.code.as_str()),
-        record.error.as_ref().map(|error| error.message.as_str()),
-        record
-            .arguments
+/// Terms of a record, each once and in order, with spaces between them.
+pub fn of_record(record: &Record) -> String {
+    let error = record.error.as_ref();
+    let arguments = record.arguments.as_ref();
+    let texts = SearchedTexts {
+        server_name: record.server_name.as_deref(),
+        tool_name: record.tool_name.as_deref(),
+        reason: record.intent().and_then(|intent| intent["reason"].as_str()),
+        error_code: error.map(|error| error.code.as_str()),
+        error_message: error.map(|error| error.message.as_str()),
+        arguments: arguments.map(|payload| payload.text.as_str()),
+    };
+    texts.terms()
+}
+
+/// Terms of a row, the same as those of its record.
+pub fn of_row(row: &Row) -> String {
+    let (request, outcome) = (&*row.request, &row.outcome);
+    let metadata: Option<Metadata<'_>> = request
+        .metadata
+        .text()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let texts = SearchedTexts {
+        server_name: request.server_name.text(),
+        tool_name: request.tool_name.text(),
+        reason: metadata
             .as_ref()
-            .map(|payload| payload.text.as_str()),
-    ];
-    of_parts(parts.into_iter().flatten())
+            .and_then(|metadata| metadata.intent.as_ref()?.reason.as_deref()),
+        error_code: outcome.error_code.text(),
+        error_message: outcome.error_message.text(),
+        arguments: request.arguments.text(),
+    };
+    texts.terms()
 }
 
-/// The words of a row that is about to be written.
-pub(crate) fn of_cells(reason: Option<&str>, cells: &[&Cell]) -> SearchTerms {
-    of_parts(
-        reason
-            .into_iter()
-            .chain(cells.iter().filter_map(|cell| cell.text())),
-    )
+/// Part of a record's metadata that is searched.
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    intent: Option<DeclaredReason<'a>>,
 }
 
-fn of_parts<'a>(parts: impl Iterator<Item = &'a str>) -> SearchTerms {
+/// Reason that a declared intent gives.
+#[derive(Deserialize)]
+struct DeclaredReason<'a> {
+    #[serde(borrow)]
+    reason: Option<Cow<'a, str>>,
+}
+
+// === impl SearchedTexts ===
+
+impl<'a> SearchedTexts<'a> {
+    fn terms(self) -> String {
+        let parts: [Option<&'a str>; 6] = [
+            self.server_name,
+            self.tool_name,
+            self.reason,
+            self.error_code,
+            self.error_message,
+            self.arguments,
+        ];
+        of_texts(parts.into_iter().flatten())
+    }
+}
+
+fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     // One text for all of them: most records have dozens, and each would be a piece of memory.
-    let mut text = String::new();
+    let mut found = String::new();
     let mut count = 0;
-    for part in parts {
-        for run in runs(prefix(part, SEARCHED)) {
+    for text in texts {
+        for run in runs(prefix(text, SEARCHED)) {
             // `delete_repo` is found by all of it and by each of its parts.
             let pieces = run.split(is_joint).filter(|piece| piece.len() < run.len());
             for word in pieces.chain([run]).filter(|word| !word.is_empty()) {
                 if count == MOST_WORDS {
-                    return SearchTerms::sorted(&text);
+                    return sorted(&found);
                 }
                 count += 1;
-                push_small(&mut text, word);
-                text.push(' ');
+                push_small(&mut found, word);
+                found.push(' ');
             }
         }
     }
-    SearchTerms::sorted(&text)
+    sorted(&found)
 }
 
-// === impl SearchTerms ===
-
-impl SearchTerms {
-    fn sorted(text: &str) -> Self {
-        let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
-        words.sort_unstable();
-        words.dedup();
-        Self(words.join(" "))
-    }
-
-    /// All of them, each once, with spaces between them.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// One after the other.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.split_ascii_whitespace()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+fn sorted(text: &str) -> String {
+    let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
+    words.sort_unstable();
+    words.dedup();
+    words.join(" ")
 }
 
 /// Runs of letters, digits and what joins them.
@@ -110,7 +141,7 @@ fn is_joint(character: char) -> bool {
     matches!(character, '_' | '-')
 }
 
-/// A word in small letters.
+/// Word in small letters.
 fn small(run: &str) -> String {
     let mut word = String::new();
     push_small(&mut word, run);
@@ -130,7 +161,7 @@ fn push_small(text: &mut String, run: &str) {
     text.extend(letters.filter(is_kept).take(LONGEST_WORD));
 }
 
-/// As much of a text as fits into so many bytes, ending at a whole character.
+/// Beginning of a text that fits into so many bytes, ending at a whole character.
 pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -151,11 +182,9 @@ mod tests {
         assert_eq!(of_query(&"ab ".repeat(99)).len(), MOST_ASKED);
         assert_eq!(of_query(&"x".repeat(99))[0].len(), LONGEST_WORD);
         assert_eq!(prefix("aé", 2), "a");
-        let found = of_parts(["Delete_Repo x__y -z- __"].into_iter());
-        let found: Vec<&str> = found.iter().collect();
         assert_eq!(
-            found,
-            ["delete", "delete_repo", "repo", "x", "x__y", "y", "z"]
+            of_texts(["Delete_Repo x__y -z- __"].into_iter()),
+            "delete delete_repo repo x x__y y z"
         );
     }
 }

@@ -12,7 +12,6 @@ use crate::chain::Head;
 use crate::filter::Filter;
 use crate::record::{Hash, Record};
 use crate::row::Row;
-use crate::search_terms::SearchTerms;
 use crate::summary::Tally;
 
 /// Why a store did not do what was asked.
@@ -28,26 +27,6 @@ pub enum StoreError {
     Unusable(String),
 }
 
-/// One change of the table.
-#[derive(Debug, Clone)]
-pub struct Change {
-    /// What to do with the row.
-    pub what: What,
-    /// The row as it has to be afterwards.
-    pub row: Row,
-    /// The words it is found by, where they are new.
-    pub words: Option<SearchTerms>,
-}
-
-/// What to do with a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// It is new.
-    Insert,
-    /// It was written before its call was sent, and now has an outcome.
-    Complete,
-}
-
 /// Writes records. Every method is one transaction that is on disk when it returns.
 pub trait Journal: Send {
     /// The last link of a chain.
@@ -56,8 +35,9 @@ pub trait Journal: Send {
     /// The hash of one link of a chain, if it is there.
     fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError>;
 
-    /// Makes all of the changes, or none.
-    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+    /// Writes all of the rows, or none. A row that [completes](Row::is_completion) one that is
+    /// there replaces its outcome; every other is new.
+    fn append(&mut self, rows: &[Row]) -> Result<(), StoreError>;
 
     /// Removes up to `limit` records that lie wholly at or before a link; tells how many.
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError>;

@@ -6,10 +6,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::chain::{Head, closed_hash, opened_hash};
-use crate::chain_files::{ChainFile, ChainFiles};
+use crate::chain_files::{ChainFileContent, ChainFiles};
 use crate::filter::Filter;
 use crate::record::{Hash, Record, RecordKind};
-use crate::row::{Row, no_outcome};
+use crate::row::{OutcomeColumns, Row};
 use crate::store::{Store, StoreError, StoredLink};
 
 /// How many links are read at a time: few enough to be held, and to be hashed without keeping
@@ -81,12 +81,12 @@ pub enum Tampering {
 /// Checks every chain of a store.
 pub(crate) async fn verify(
     store: &dyn Store,
-    heads: &ChainFiles,
-    has_all_heads: bool,
+    files: &ChainFiles,
+    has_all_files: bool,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<LogVerdict, StoreError> {
     // Read before the records, so that no file can be ahead of what is then found.
-    let noted = read_heads(heads)?;
+    let saved = read_files(files)?;
     let chains = store.chains().await?;
     let total = chains.iter().map(|(_, head)| count_of(head.seq)).sum();
     let mut verdict = LogVerdict {
@@ -100,13 +100,13 @@ pub(crate) async fn verify(
     if let Some(row) = store.stray().await? {
         verdict.problems.push(stray(&row));
     }
-    let known = noted.iter().filter(|noted| noted.head.seq > 0);
+    let known = saved.iter().filter(|file| file.head.seq > 0);
     let mut all: Vec<Uuid> = chains.iter().map(|(chain, _)| *chain).collect();
-    all.extend(known.map(|noted| noted.chain));
+    all.extend(known.map(|file| file.chain));
     all.sort_unstable();
     all.dedup();
     for chain in all {
-        let noted = noted.iter().find(|noted| noted.chain == chain);
+        let file = saved.iter().find(|file| file.chain == chain);
         let checked = verdict.links;
         let mut walk = ChainWalk::start(store, chain).await?;
         let problem = walk
@@ -114,7 +114,7 @@ pub(crate) async fn verify(
             .await?;
         let problem = match problem {
             Some(problem) => Some(problem),
-            None => walk.against_file(store, noted, has_all_heads).await?,
+            None => walk.against_file(store, file, has_all_files).await?,
         };
         verdict.records += walk.records;
         verdict.links += walk.links;
@@ -126,8 +126,8 @@ pub(crate) async fn verify(
     Ok(verdict)
 }
 
-fn read_heads(heads: &ChainFiles) -> Result<Vec<ChainFile>, StoreError> {
-    heads.read_all().map_err(|error| {
+fn read_files(files: &ChainFiles) -> Result<Vec<ChainFileContent>, StoreError> {
+    files.read_all().map_err(|error| {
         StoreError::Unavailable(format!(
             "the files that tell how far the chains go cannot be read: {error}"
         ))
@@ -247,12 +247,12 @@ impl ChainWalk {
     async fn against_file(
         &self,
         store: &dyn Store,
-        noted: Option<&ChainFile>,
-        has_all_heads: bool,
+        file: Option<&ChainFileContent>,
+        has_all_files: bool,
     ) -> Result<Option<ChainProblem>, StoreError> {
         let end = self.at.unwrap_or(self.pruned);
-        let Some(noted) = noted else {
-            if !has_all_heads {
+        let Some(file) = file else {
+            if !has_all_files {
                 return Ok(None);
             }
             let first = store.links(self.chain, i64::MIN, 1).await?;
@@ -268,7 +268,7 @@ impl ChainWalk {
                 ),
             }));
         };
-        if !noted.is_readable {
+        if !file.is_readable {
             return Ok(Some(ChainProblem {
                 kind: Tampering::Changed,
                 chain: Some(self.chain),
@@ -280,16 +280,16 @@ impl ChainWalk {
                 ),
             }));
         }
-        if noted.head.seq > end.seq {
+        if file.head.seq > end.seq {
             return Ok(Some(self.problem(Tampering::Removed, end.seq + 1, None)));
         }
-        if let Some((hash, id)) = self.passed.get(&noted.head.seq)
-            && *hash != noted.head.hash
+        if let Some((hash, id)) = self.passed.get(&file.head.seq)
+            && *hash != file.head.hash
         {
-            return Ok(Some(self.problem(Tampering::Changed, noted.head.seq, *id)));
+            return Ok(Some(self.problem(Tampering::Changed, file.head.seq, *id)));
         }
-        if noted.is_closed && end.seq > noted.head.seq {
-            let first = noted.head.seq + 1;
+        if file.is_closed && end.seq > file.head.seq {
+            let first = file.head.seq + 1;
             let id = self.passed.get(&first).and_then(|(_, id)| *id);
             return Ok(Some(self.problem(Tampering::Inserted, first, id)));
         }
@@ -336,7 +336,7 @@ fn is_intact(chain: Uuid, found: &StoredLink) -> bool {
     } = &found.row;
     match (found.is_opening, opened, closed) {
         (true, Some(link), closed) => {
-            let is_still_open = closed.is_some() || *outcome == no_outcome();
+            let is_still_open = closed.is_some() || *outcome == OutcomeColumns::in_doubt();
             is_still_open && link.hash == opened_hash(chain, link.seq, link.prev_hash, request)
         }
         (false, opened, Some(link)) => {

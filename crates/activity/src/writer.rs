@@ -11,9 +11,10 @@ use uuid::Uuid;
 
 use crate::chain::Head;
 use crate::chain_files::{ChainFiles, ClaimedChain, Role};
-use crate::draft::{Draft, Ending, Prepared, Redaction};
-use crate::queue::{Ack, Room, Work, WriteQueue};
+use crate::draft::{Draft, DraftOutcome, Redaction};
+use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
 use crate::record::ChainLink;
+use crate::row::RequestColumns;
 use crate::store::{Journal, StoreError};
 
 use pending::{PendingRecord, answer, refused_unrecorded};
@@ -31,21 +32,22 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 pub(crate) struct Writer {
     queue: Arc<WriteQueue>,
     journal: Box<dyn Journal>,
-    heads: ChainFiles,
+    files: ChainFiles,
     role: Role,
     claim: Option<ClaimedChain>,
     /// The end of the chain, once the store has told it.
     head: Option<Head>,
     backlog: VecDeque<PendingRecord>,
-    /// Calls that were recorded before they were sent and have no outcome yet.
+    /// Calls that wait for their outcome, by the ids of their records.
     open: HashMap<Uuid, OpenCall>,
     redaction: Redaction,
     retry_at: Option<Instant>,
 }
 
+/// Call that was recorded before it was sent and has no outcome yet.
 struct OpenCall {
-    prepared: Arc<Prepared>,
-    /// Its place, once it is written.
+    request: Arc<RequestColumns>,
+    /// Its link, once it is written.
     link: Option<ChainLink>,
 }
 
@@ -54,15 +56,15 @@ impl Writer {
     pub(crate) fn start(
         queue: Arc<WriteQueue>,
         journal: Box<dyn Journal>,
-        heads: ChainFiles,
+        files: ChainFiles,
         role: Role,
         redaction: Redaction,
     ) -> Result<oneshot::Receiver<()>, StoreError> {
         let mut writer = Self {
             queue,
             journal,
-            claim: Some(heads.claim(role).map_err(|error| cannot_note(&error))?),
-            heads,
+            claim: Some(files.claim(role).map_err(|error| chains_unusable(&error))?),
+            files,
             role,
             head: None,
             backlog: VecDeque::new(),
@@ -93,47 +95,49 @@ impl Writer {
 
     fn run(mut self) {
         loop {
-            let batch = self.queue.take(self.retry_at);
-            for work in batch.work {
-                self.accept(work);
+            let mut is_stopping = false;
+            for command in self.queue.take(self.retry_at) {
+                is_stopping |= matches!(command, WriterCommand::Stop);
+                self.accept(command);
             }
             self.queue.set_backlog(self.backlog.len());
-            if batch.is_last {
+            if is_stopping {
                 return self.finish();
             }
             if self.retry_at.is_none_or(|retry| retry <= Instant::now()) {
                 self.write();
             } else {
-                // Whoever waits is told at once; what is to be kept is kept.
+                // Whoever waits is told at once; what is to be recorded waits on.
                 self.refuse_waiting();
             }
             self.queue.set_backlog(self.backlog.len());
         }
     }
 
-    fn accept(&mut self, work: Work) {
-        match work {
-            Work::Open { draft, ack } => {
-                let prepared = Arc::new(draft.prepare());
+    fn accept(&mut self, command: WriterCommand) {
+        match command {
+            WriterCommand::Open { draft, ack } => {
+                let request = Arc::new(draft.columns());
                 let call = OpenCall {
-                    prepared: Arc::clone(&prepared),
+                    request: Arc::clone(&request),
                     link: None,
                 };
-                self.open.insert(prepared.id, call);
+                self.open.insert(draft.id, call);
                 self.backlog.push_back(PendingRecord {
-                    prepared,
+                    id: draft.id,
+                    request,
                     outcome: None,
                     ack,
                     _room: None,
                 });
             }
-            Work::Close {
+            WriterCommand::Close {
                 draft,
-                ending,
+                outcome,
                 ack,
                 room,
-            } => self.close(&draft, &ending, ack, room),
-            Work::Prune {
+            } => self.close(&draft, &outcome, ack, room),
+            WriterCommand::Prune {
                 chain,
                 through,
                 limit,
@@ -142,21 +146,28 @@ impl Writer {
                 let removed = self.journal.prune(chain, through, limit);
                 let _ = ack.send(removed);
             }
-            Work::HashAt { chain, seq, ack } => {
+            WriterCommand::HashAt { chain, seq, ack } => {
                 let _ = ack.send(self.journal.hash_at(chain, seq));
             }
+            WriterCommand::Stop => {}
         }
     }
 
-    fn close(&mut self, draft: &Draft, ending: &Ending, ack: Option<Ack>, room: Option<Room>) {
-        let prepared = match self.open.get(&draft.id) {
-            Some(call) => Arc::clone(&call.prepared),
-            None => Arc::new(draft.prepare()),
+    fn close(
+        &mut self,
+        draft: &Draft,
+        outcome: &DraftOutcome,
+        ack: Option<Ack>,
+        room: Option<Room>,
+    ) {
+        let request = match self.open.get(&draft.id) {
+            Some(call) => Arc::clone(&call.request),
+            None => Arc::new(draft.columns()),
         };
-        let outcome = prepared.outcome(ending);
         self.backlog.push_back(PendingRecord {
-            prepared,
-            outcome: Some(outcome),
+            id: draft.id,
+            request,
+            outcome: Some(outcome.columns(&draft.redaction)),
             ack,
             _room: room,
         });
@@ -180,32 +191,30 @@ impl Writer {
         let (chain, mut head) = self.attach()?;
         let count = self.backlog.len().min(MOST_IN_COMMIT);
         let mut opened: HashMap<Uuid, ChainLink> = HashMap::new();
-        let mut changes = Vec::with_capacity(count);
-        for item in self.backlog.iter().take(count) {
-            let id = item.prepared.id;
-            let before = self.open.get(&id).and_then(|call| call.link);
-            let before = before.or_else(|| opened.get(&id).copied());
-            let change = item.change(chain, &mut head, before);
-            if item.outcome.is_none()
-                && let Some(link) = change.row.opened
+        let mut rows = Vec::with_capacity(count);
+        for record in self.backlog.iter().take(count) {
+            let before = self.open.get(&record.id).and_then(|call| call.link);
+            let before = before.or_else(|| opened.get(&record.id).copied());
+            let row = record.row(chain, &mut head, before);
+            if record.outcome.is_none()
+                && let Some(link) = row.opened
             {
-                opened.insert(id, link);
+                opened.insert(record.id, link);
             }
-            changes.push(change);
+            rows.push(row);
         }
-        self.journal.append(&changes)?;
+        self.journal.append(&rows)?;
         self.head = Some(head);
-        self.note(head);
-        for item in self.backlog.drain(..count) {
-            let id = item.prepared.id;
-            match (&item.outcome, self.open.get_mut(&id)) {
-                (None, Some(call)) => call.link = opened.get(&id).copied(),
+        self.save_head(head);
+        for record in self.backlog.drain(..count) {
+            match (&record.outcome, self.open.get_mut(&record.id)) {
+                (None, Some(call)) => call.link = opened.get(&record.id).copied(),
                 (Some(_), Some(_)) => {
-                    self.open.remove(&id);
+                    self.open.remove(&record.id);
                 }
                 _ => {}
             }
-            answer(item.ack, Ok(()));
+            answer(record.ack, Ok(()));
         }
         self.queue.committed();
         self.tell_unrecorded();
@@ -218,18 +227,18 @@ impl Writer {
         let claim = match self.claim.take() {
             Some(claim) => claim,
             None => self
-                .heads
+                .files
                 .begin(self.role)
-                .map_err(|error| cannot_note(&error))?,
+                .map_err(|error| chains_unusable(&error))?,
         };
-        let noted = claim.noted();
+        let file = claim.content();
         if let Some(head) = self.head {
             self.claim = Some(claim);
-            return Ok((noted.chain, head));
+            return Ok((file.chain, head));
         }
         let checked = (|| {
-            let head = self.journal.head(noted.chain)?;
-            let there = self.journal.hash_at(noted.chain, noted.head.seq)?;
+            let head = self.journal.head(file.chain)?;
+            let there = self.journal.hash_at(file.chain, file.head.seq)?;
             Ok((head, there))
         })();
         let (head, there) = match checked {
@@ -239,23 +248,23 @@ impl Writer {
                 return Err(problem);
             }
         };
-        let is_there = noted.head.seq == 0 || there == Some(noted.head.hash);
-        let is_longer = noted.is_closed && head.seq > noted.head.seq;
-        if noted.is_readable && is_there && !is_longer {
+        let is_there = file.head.seq == 0 || there == Some(file.head.hash);
+        let is_longer = file.is_closed && head.seq > file.head.seq;
+        if file.is_readable && is_there && !is_longer {
             self.head = Some(head);
             self.claim = Some(claim);
-            self.note(head);
-            return Ok((noted.chain, head));
+            self.save_head(head);
+            return Ok((file.chain, head));
         }
-        tracing::error!(chain = %noted.chain, "a chain of the activity log is not what its file says; `mcpproxy activity verify` tells more");
-        claim.set_aside().map_err(|error| cannot_note(&error))?;
+        tracing::error!(chain = %file.chain, "a chain of the activity log is not what its file says; `mcpproxy activity verify` tells more");
+        claim.set_aside().map_err(|error| chains_unusable(&error))?;
         self.attach()
     }
 
-    /// Notes the end of the chain beside the database.
-    fn note(&mut self, head: Head) {
+    /// Saves the end of the chain beside the database.
+    fn save_head(&mut self, head: Head) {
         if let Some(claim) = &mut self.claim
-            && let Err(error) = claim.note(head)
+            && let Err(error) = claim.save(head)
         {
             // The records are safe; only the removal of the newest would not show.
             tracing::error!(%error, "the end of the activity log's chain cannot be noted");
@@ -279,12 +288,12 @@ impl Writer {
     fn refuse_waiting(&mut self) {
         let problem = self.queue.problem().unwrap_or_else(crate::queue::too_slow);
         let open = &mut self.open;
-        self.backlog.retain_mut(|item| {
-            let ack = item.ack.take();
-            let is_refused = ack.is_some() && item.outcome.is_none();
+        self.backlog.retain_mut(|record| {
+            let ack = record.ack.take();
+            let is_refused = ack.is_some() && record.outcome.is_none();
             if is_refused {
                 // It will not be sent; its refusal is recorded as one.
-                open.remove(&item.prepared.id);
+                open.remove(&record.id);
             }
             answer(ack, Err(problem.clone()));
             !is_refused
@@ -295,8 +304,8 @@ impl Writer {
     fn tell_unrecorded(&mut self) {
         let count = self.queue.take_unrecorded();
         if count > 0 {
-            let (draft, ending) = refused_unrecorded(count, self.redaction.clone());
-            self.close(&draft, &ending, None, None);
+            let (draft, outcome) = refused_unrecorded(count, self.redaction.clone());
+            self.close(&draft, &outcome, None, None);
         }
     }
 
@@ -337,7 +346,7 @@ impl Drop for Alarm {
     }
 }
 
-fn cannot_note(error: &std::io::Error) -> StoreError {
+fn chains_unusable(error: &std::io::Error) -> StoreError {
     StoreError::Unavailable(format!(
         "the folder `chains` of the data directory cannot be used: {error}"
     ))

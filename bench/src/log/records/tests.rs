@@ -1,17 +1,16 @@
+use mcpproxy_activity::search_terms;
+
 use super::*;
 
-fn records(count: u64) -> Vec<Change> {
+fn records(count: u64) -> Vec<Row> {
     Maker::new(Extent::until_now(count)).batch(u64::MAX)
 }
 
 #[test]
 fn every_record_can_be_read_and_ids_rise() {
-    let changes = records(500);
-    assert_eq!(changes.len(), 500);
-    let ids: Vec<Uuid> = changes
-        .iter()
-        .map(|change| change.row.to_record().unwrap().id)
-        .collect();
+    let rows = records(500);
+    assert_eq!(rows.len(), 500);
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.to_record().unwrap().id).collect();
     assert!(ids.is_sorted_by(|one, next| one < next));
     let extent = Extent::until_now(500);
     assert!(extent.moment(0) < extent.moment(499));
@@ -19,20 +18,18 @@ fn every_record_can_be_read_and_ids_rise() {
 
 #[test]
 fn the_mix_is_what_it_should_be() {
-    let changes = records(20_000);
+    let rows = records(20_000);
     let of = |status: &str| {
         let cell = Cell::from(status);
-        let found = changes
-            .iter()
-            .filter(|change| change.row.outcome[0] == cell);
+        let found = rows.iter().filter(|row| row.outcome.status == cell);
         found.count()
     };
     assert_eq!(of("in_doubt"), 20);
     assert!((300..500).contains(&of("blocked")), "{}", of("blocked"));
     assert!((150..250).contains(&of("error")), "{}", of("error"));
     let having = |word: &str| {
-        let has = |change: &&Change| change.words.as_ref().unwrap().iter().any(|one| one == word);
-        changes.iter().filter(has).count()
+        let has = |row: &&Row| search_terms::of_row(row).split(' ').any(|one| one == word);
+        rows.iter().filter(has).count()
     };
     assert_eq!(having(RARE_WORD), 20);
     assert!((5_000..8_000).contains(&having(COMMON_WORD)));
@@ -40,8 +37,8 @@ fn the_mix_is_what_it_should_be() {
 
 #[test]
 fn payloads_have_the_sizes_they_should_have() {
-    for change in records(2_000) {
-        let record = change.row.to_record().unwrap();
+    for row in records(2_000) {
+        let record = row.to_record().unwrap();
         let size = record.arguments.unwrap().size;
         assert!((50..=2_100).contains(&size), "{size}");
     }
@@ -50,8 +47,8 @@ fn payloads_have_the_sizes_they_should_have() {
 #[test]
 fn links_follow_one_another() {
     let mut last = Head::EMPTY;
-    for change in records(1_000) {
-        for link in [change.row.opened, change.row.closed].into_iter().flatten() {
+    for row in records(1_000) {
+        for link in [row.opened, row.closed].into_iter().flatten() {
             assert_eq!((link.seq, link.prev_hash), (last.seq + 1, last.hash));
             last = Head {
                 seq: link.seq,

@@ -12,14 +12,14 @@ use tokio_postgres::{Client, Config, Error};
 use uuid::Uuid;
 
 use super::batch::{self, Statements};
-use super::cells::{self, Bound};
+use super::cells::{self, PostgresParameter};
 use super::fault::{explained, is_lost, too_slow};
 use super::query::HEAD;
 use super::session;
 use crate::chain::Head;
 use crate::record::{ChainLink, Hash};
-use crate::row::{Cell, OUTCOME, no_outcome};
-use crate::store::{Change, Journal, StoreError, What};
+use crate::row::{Cell, OutcomeColumns, Row};
+use crate::store::{Journal, StoreError};
 
 /// How long one call may take. Longer than what the server allows a statement, so that it is the
 /// one to give up where it can.
@@ -29,24 +29,24 @@ const CALL: Duration = Duration::from_secs(45);
 pub(super) struct PostgresJournal {
     /// Always there until it is dropped.
     runtime: Option<Runtime>,
-    line: Line,
+    line: JournalConnection,
 }
 
 /// The connection, and what is not known about it.
-struct Line {
+struct JournalConnection {
     config: Config,
-    session: Option<Session>,
+    session: Option<PreparedClient>,
     /// A batch of which nobody knows whether it was committed.
-    unsure: Option<Vec<Change>>,
+    unsure: Option<Vec<Row>>,
 }
 
-struct Session {
+struct PreparedClient {
     client: Client,
     statements: Statements,
 }
 
 /// Where a batch failed.
-enum Failure {
+enum AppendFailure {
     /// Before the commit: it was not made.
     Before(Error),
     /// At the commit: it may have been made.
@@ -66,7 +66,7 @@ impl PostgresJournal {
             })?;
         Ok(Self {
             runtime: Some(runtime),
-            line: Line {
+            line: JournalConnection {
                 config,
                 session: None,
                 unsure: None,
@@ -77,7 +77,7 @@ impl PostgresJournal {
     /// Does something and waits for it, no longer than a call may take.
     fn wait<T: Send>(
         &mut self,
-        work: impl AsyncFnOnce(&mut Line) -> Result<T, StoreError> + Send,
+        work: impl AsyncFnOnce(&mut JournalConnection) -> Result<T, StoreError> + Send,
     ) -> Result<T, StoreError> {
         let line = &mut self.line;
         let Some(runtime) = &self.runtime else {
@@ -123,11 +123,11 @@ impl Journal for PostgresJournal {
         })
     }
 
-    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        if changes.is_empty() {
+    fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
+        if rows.is_empty() {
             return Ok(());
         }
-        self.wait(async |line| line.append(changes).await)
+        self.wait(async |line| line.append(rows).await)
     }
 
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError> {
@@ -138,9 +138,9 @@ impl Journal for PostgresJournal {
     }
 }
 
-// === impl Line ===
+// === impl JournalConnection ===
 
-impl Line {
+impl JournalConnection {
     /// Asks something that may be asked twice. A connection that broke while nobody used it is
     /// made anew, without anybody noticing.
     async fn ask<T>(
@@ -163,24 +163,24 @@ impl Line {
         Err(too_slow())
     }
 
-    async fn append(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+    async fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
         self.settle().await?;
         for is_last in [false, true] {
-            match self.try_append(changes).await? {
+            match self.try_append(rows).await? {
                 Ok(()) => {
                     self.unsure = None;
                     return Ok(());
                 }
-                Err(Failure::Before(error)) => {
+                Err(AppendFailure::Before(error)) => {
                     self.after(&error).await;
                     if is_last || !is_lost(&error) {
                         return Err(explained(&error));
                     }
                 }
-                Err(Failure::Commit(error)) => {
+                Err(AppendFailure::Commit(error)) => {
                     self.session = None;
                     // Where this cannot be told either, the next call begins with it.
-                    let is_kept = self.is_kept(changes).await.map_err(|_| explained(&error))?;
+                    let is_kept = self.is_kept(rows).await.map_err(|_| explained(&error))?;
                     self.unsure = None;
                     return if is_kept {
                         Ok(())
@@ -193,33 +193,33 @@ impl Line {
         Err(too_slow())
     }
 
-    async fn try_append(&mut self, changes: &[Change]) -> Result<Result<(), Failure>, StoreError> {
+    async fn try_append(&mut self, rows: &[Row]) -> Result<Result<(), AppendFailure>, StoreError> {
         self.session().await?;
         let Some(session) = &self.session else {
             return Err(too_slow());
         };
         let before = async {
-            begin(&session.client, changes).await?;
-            batch::apply(&session.client, &session.statements, changes).await
+            begin(&session.client, rows).await?;
+            batch::apply(&session.client, &session.statements, rows).await
         };
         if let Err(error) = before.await {
-            return Ok(Err(Failure::Before(error)));
+            return Ok(Err(AppendFailure::Before(error)));
         }
         // From here on it may have been made, also where the wait for the answer is broken off.
-        self.unsure = Some(changes.to_vec());
+        self.unsure = Some(rows.to_vec());
         let commit = session.client.batch_execute("COMMIT").await;
-        Ok(commit.map_err(Failure::Commit))
+        Ok(commit.map_err(AppendFailure::Commit))
     }
 
     /// Finds out about a batch that was reported as failed, and takes it out if it is there.
     async fn settle(&mut self) -> Result<(), StoreError> {
-        let Some(changes) = self.unsure.take() else {
+        let Some(rows) = self.unsure.take() else {
             return Ok(());
         };
         let settled = async {
-            if self.is_kept(&changes).await? {
+            if self.is_kept(&rows).await? {
                 let session = self.session().await?;
-                let undone = undo(&session.client, &changes).await;
+                let undone = undo(&session.client, &rows).await;
                 undone.map_err(|error| explained(&error))?;
             }
             Ok(())
@@ -227,19 +227,19 @@ impl Line {
         let settled: Result<(), StoreError> = settled.await;
         if settled.is_err() {
             self.session = None;
-            self.unsure = Some(changes);
+            self.unsure = Some(rows);
         }
         settled
     }
 
     /// Whether a batch is in the table, once nobody is writing to its chain any more.
-    async fn is_kept(&mut self, changes: &[Change]) -> Result<bool, StoreError> {
-        let Some((chain, last)) = changes.last().and_then(last_link) else {
+    async fn is_kept(&mut self, rows: &[Row]) -> Result<bool, StoreError> {
+        let Some((chain, last)) = rows.last().and_then(last_link) else {
             return Ok(false);
         };
         let session = self.session().await?;
         let found = async {
-            begin(&session.client, changes).await?;
+            begin(&session.client, rows).await?;
             let hash = hash_at(&session.client, chain, last.seq).await?;
             session.client.batch_execute("COMMIT").await?;
             Ok(hash == Some(last.hash))
@@ -251,7 +251,7 @@ impl Line {
         found.map_err(|error| explained(&error))
     }
 
-    async fn session(&mut self) -> Result<&Session, StoreError> {
+    async fn session(&mut self) -> Result<&PreparedClient, StoreError> {
         if self
             .session
             .as_ref()
@@ -266,7 +266,7 @@ impl Line {
                 let statements = Statements::prepare(&client)
                     .await
                     .map_err(|error| explained(&error))?;
-                Ok(none.insert(Session { client, statements }))
+                Ok(none.insert(PreparedClient { client, statements }))
             }
         }
     }
@@ -287,8 +287,8 @@ impl Line {
 
 /// Begins a transaction that has its chain to itself. An older connection of ours may still be at
 /// work there, and has to be done before anything can be told for certain.
-async fn begin(client: &Client, changes: &[Change]) -> Result<(), Error> {
-    let chain = changes.first().map(|change| change.row.chain);
+async fn begin(client: &Client, rows: &[Row]) -> Result<(), Error> {
+    let chain = rows.first().map(|row| row.chain);
     // Two chains that share a number only wait for each other.
     let (first, last) = chain.unwrap_or_default().as_u64_pair();
     let number = first ^ last;
@@ -300,21 +300,21 @@ async fn begin(client: &Client, changes: &[Change]) -> Result<(), Error> {
         .await
 }
 
-async fn undo(client: &Client, changes: &[Change]) -> Result<(), Error> {
-    let ids = |what: What| -> Vec<Bound<'_>> {
-        let changes = changes.iter().filter(|change| change.what == what);
-        changes
-            .filter_map(|change| change.row.request.first().map(Bound))
+async fn undo(client: &Client, rows: &[Row]) -> Result<(), Error> {
+    let ids = |is_completion: bool| -> Vec<PostgresParameter<'_>> {
+        rows.iter()
+            .filter(|row| row.is_completion() == is_completion)
+            .map(|row| PostgresParameter(&row.request.id))
             .collect()
     };
-    begin(client, changes).await?;
-    let outcome = no_outcome();
-    let cells: Vec<Bound<'_>> = outcome.iter().map(Bound).collect();
-    let ended = ids(What::Complete);
+    begin(client, rows).await?;
+    let outcome = OutcomeColumns::in_doubt();
+    let cells = outcome.cells().map(PostgresParameter);
+    let ended = ids(true);
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&ended];
     parameters.extend(cells.iter().map(|cell| cell as &(dyn ToSql + Sync)));
     let sets: Vec<String> = (2..)
-        .zip(OUTCOME)
+        .zip(OutcomeColumns::COLUMNS)
         .map(|(number, column)| format!("{} = ${number}", column.name))
         .collect();
     let statement = format!(
@@ -323,16 +323,12 @@ async fn undo(client: &Client, changes: &[Change]) -> Result<(), Error> {
     );
     client.execute(&statement, &parameters).await?;
     client
-        .execute(
-            "DELETE FROM activity WHERE id = ANY ($1)",
-            &[&ids(What::Insert)],
-        )
+        .execute("DELETE FROM activity WHERE id = ANY ($1)", &[&ids(false)])
         .await?;
     client.batch_execute("COMMIT").await
 }
 
-fn last_link(change: &Change) -> Option<(Uuid, ChainLink)> {
-    let row = &change.row;
+fn last_link(row: &Row) -> Option<(Uuid, ChainLink)> {
     let link = row.closed.or(row.opened)?;
     Some((row.chain, link))
 }
@@ -340,7 +336,7 @@ fn last_link(change: &Change) -> Option<(Uuid, ChainLink)> {
 /// The last link of a chain. The links from before calls and the others share their numbers.
 pub(super) async fn head(client: &Client, chain: Uuid) -> Result<Head, Error> {
     let found = client
-        .query_opt(HEAD, &[&Bound(&Cell::from(chain))])
+        .query_opt(HEAD, &[&PostgresParameter(&Cell::from(chain))])
         .await?;
     match found {
         Some(row) => Ok(Head {
@@ -358,7 +354,7 @@ async fn hash_at(client: &Client, chain: Uuid, seq: i64) -> Result<Option<Hash>,
              UNION ALL
              SELECT opened_hash FROM activity WHERE chain = $1 AND opened_seq = $2
              LIMIT 1",
-            &[&Bound(&Cell::from(chain)), &seq],
+            &[&PostgresParameter(&Cell::from(chain)), &seq],
         )
         .await?;
     found.map(|row| cells::hash(&row, 0)).transpose()
@@ -380,7 +376,7 @@ async fn prune(client: &Client, chain: Uuid, through: i64, limit: usize) -> Resu
                  LIMIT $3
              )
              DELETE FROM activity USING doomed WHERE activity.id = doomed.id",
-            &[&Bound(&Cell::from(chain)), &through, &limit],
+            &[&PostgresParameter(&Cell::from(chain)), &through, &limit],
         )
         .await?;
     Ok(usize::try_from(removed).unwrap_or(usize::MAX))

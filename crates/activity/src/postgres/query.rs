@@ -1,4 +1,4 @@
-//! Questions, put so that they can be answered from an index. Which one is best, PostgreSQL knows
+//! Queries, put so that they can be answered from an index. Which one is best, PostgreSQL knows
 //! better than we do: it keeps count of how often a value occurs.
 
 use uuid::Uuid;
@@ -43,31 +43,31 @@ const SIZE: &str = "(coalesce(octet_length(arguments), 0)::bigint
 
 /// A statement and its parameters.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct PostgresQuery {
     pub(super) sql: String,
     pub(super) values: Vec<Cell>,
 }
 
 /// The ids and sizes of the records asked for, newest first.
-pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, most: usize) -> Question {
-    let mut question = narrowed(&format!("SELECT id, {SIZE}"), conditions, before);
-    let most = question.value(Cell::Int(i64::try_from(most).unwrap_or(i64::MAX)));
-    question
+pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, most: usize) -> PostgresQuery {
+    let mut query = narrowed(&format!("SELECT id, {SIZE}"), conditions, before);
+    let most = query.value(Cell::Int(i64::try_from(most).unwrap_or(i64::MAX)));
+    query
         .sql
         .push_str(&format!(" ORDER BY id DESC LIMIT {most}"));
-    question
+    query
 }
 
 /// How many records there are of each sort.
-pub(super) fn tally(conditions: &Conditions) -> Question {
+pub(super) fn tally(conditions: &Conditions) -> PostgresQuery {
     let select = "SELECT type, server_name, tool_name, intent_type, status, count(*)";
-    let mut question = narrowed(select, conditions, None);
-    question.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
-    question
+    let mut query = narrowed(select, conditions, None);
+    query.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
+    query
 }
 
 /// How many records there are.
-pub(super) fn count(conditions: &Conditions) -> Question {
+pub(super) fn count(conditions: &Conditions) -> PostgresQuery {
     narrowed("SELECT count(*)", conditions, None)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn is_impossible(conditions: &Conditions) -> bool {
         .any(|(_, value)| value.text().is_some_and(|text| text.contains('\0')))
 }
 
-impl Question {
+impl PostgresQuery {
     /// Adds a value and says how the statement calls it.
     fn value(&mut self, value: Cell) -> String {
         self.values.push(value);
@@ -110,8 +110,8 @@ impl Question {
     }
 }
 
-fn narrowed(select: &str, conditions: &Conditions, before: Option<Uuid>) -> Question {
-    let mut question = Question {
+fn narrowed(select: &str, conditions: &Conditions, before: Option<Uuid>) -> PostgresQuery {
+    let mut query = PostgresQuery {
         sql: format!("{select} FROM activity WHERE true"),
         values: Vec::new(),
     };
@@ -119,7 +119,7 @@ fn narrowed(select: &str, conditions: &Conditions, before: Option<Uuid>) -> Ques
         let is_short = value
             .text()
             .is_none_or(|text| text.chars().nth(199).is_none());
-        question.narrow(value.clone(), |name| {
+        query.narrow(value.clone(), |name| {
             match (LONG.contains(column), is_short) {
                 (false, _) => format!("{column} = {name}"),
                 // Equal beginnings that are not cut are equal. Asked once, because the planner takes two
@@ -136,17 +136,17 @@ fn narrowed(select: &str, conditions: &Conditions, before: Option<Uuid>) -> Ques
         (before, end) => before.or(end),
     };
     if let Some(end) = end {
-        question.narrow(Cell::from(end), |name| format!("id < {name}"));
+        query.narrow(Cell::from(end), |name| format!("id < {name}"));
     }
     if let Some(first) = conditions.first_id {
-        question.narrow(Cell::from(first), |name| format!("id >= {name}"));
+        query.narrow(Cell::from(first), |name| format!("id >= {name}"));
     }
     if !conditions.words.is_empty() {
-        question.narrow(matching(&conditions.words), |name| {
+        query.narrow(matching(&conditions.words), |name| {
             format!("words @@ {name}::text::tsquery")
         });
     }
-    question
+    query
 }
 
 /// A search for records that have a word beginning with each of these.

@@ -11,10 +11,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Row as Found};
 use uuid::Uuid;
 
-use super::cells::{self, Bound, COLUMNS};
+use super::cells::{self, COLUMNS, PostgresParameter};
 use super::fault::{explained, is_lost, too_slow};
 use super::journal::head;
-use super::query::{self, Question};
+use super::query::{self, PostgresQuery};
 use super::{migrate, session};
 use crate::chain::Head;
 use crate::filter::{Conditions, Filter};
@@ -108,8 +108,9 @@ impl PostgresStore {
         Err(too_slow())
     }
 
-    async fn ask_question(&self, question: &Question) -> Result<Vec<Found>, StoreError> {
-        let values: Vec<Bound<'_>> = question.values.iter().map(Bound).collect();
+    async fn ask_query(&self, question: &PostgresQuery) -> Result<Vec<Found>, StoreError> {
+        let values: Vec<PostgresParameter<'_>> =
+            question.values.iter().map(PostgresParameter).collect();
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
         self.ask(&question.sql, &values).await
     }
@@ -133,7 +134,7 @@ impl PostgresStore {
         let mut before = before;
         loop {
             let question = query::newest(conditions, before, limit + 1);
-            let found = self.ask_question(&question).await?;
+            let found = self.ask_query(&question).await?;
             let (ids, next) = fitting(&found, limit).map_err(|error| explained(&error))?;
             let records = self.records(&ids).await?;
             // Where a whole page cannot be read, the next one may: an empty one would look like
@@ -149,7 +150,7 @@ impl PostgresStore {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<Bound<'_>> = ids.iter().map(Bound).collect();
+        let ids: Vec<PostgresParameter<'_>> = ids.iter().map(PostgresParameter).collect();
         let sql = format!(
             "SELECT {} FROM activity WHERE id = ANY ($1) ORDER BY id DESC",
             *COLUMNS
@@ -189,7 +190,7 @@ impl Store for PostgresStore {
             if query::is_impossible(&conditions) {
                 return Ok(Vec::new());
             }
-            let found = self.ask_question(&query::tally(&conditions)).await?;
+            let found = self.ask_query(&query::tally(&conditions)).await?;
             let tallies: Result<_, Error> = found.iter().map(tally).collect();
             tallies.map_err(|error| explained(&error))
         })
@@ -201,7 +202,7 @@ impl Store for PostgresStore {
             if query::is_impossible(&conditions) {
                 return Ok(0);
             }
-            let found = self.ask_question(&query::count(&conditions)).await?;
+            let found = self.ask_query(&query::count(&conditions)).await?;
             let count: Option<i64> = first(&found)?;
             Ok(count.map_or(0, number))
         })
@@ -232,7 +233,7 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let chain = Cell::from(chain);
-            let values: [&(dyn ToSql + Sync); 3] = [&Bound(&chain), &after, &limit];
+            let values: [&(dyn ToSql + Sync); 3] = [&PostgresParameter(&chain), &after, &limit];
             let found = self.ask(&query::links(&COLUMNS), &values).await?;
             let links: Result<_, Error> = found.iter().map(link).collect();
             links.map_err(|error| explained(&error))
@@ -264,7 +265,11 @@ impl Store for PostgresStore {
     fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>> {
         Box::pin(async move {
             let (chain, id) = (Cell::from(chain), Cell::from(id));
-            let values: [&(dyn ToSql + Sync); 3] = [&Bound(&chain), &Bound(&id), &LOOKED_AT];
+            let values: [&(dyn ToSql + Sync); 3] = [
+                &PostgresParameter(&chain),
+                &PostgresParameter(&id),
+                &LOOKED_AT,
+            ];
             let found = self.ask(query::FIRST_SINCE, &values).await?;
             first(&found)
         })

@@ -5,8 +5,8 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::cells::{Bound, COLUMNS};
-use super::query::{self, Question};
+use super::cells::{COLUMNS, PostgresParameter};
+use super::query::{self, PostgresQuery};
 use super::{address, session};
 use crate::filter::{Conditions, Filter};
 use crate::row::Cell;
@@ -51,7 +51,7 @@ fn conditions(name: &str, value: &str) -> Conditions {
 
 /// The plan of a statement, checked for what must not be in any.
 async fn plan(client: &Client, sql: &str, values: &[Cell]) -> String {
-    let values: Vec<Bound<'_>> = values.iter().map(Bound).collect();
+    let values: Vec<PostgresParameter<'_>> = values.iter().map(PostgresParameter).collect();
     let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
     let rows = client
         .query(&format!("EXPLAIN {sql}"), &values)
@@ -76,7 +76,8 @@ async fn every_question_is_answered_from_an_index() {
     assert_eq!(FILTERS.map(|(name, _)| name), Filter::NAMES);
     for (name, value) in FILTERS {
         for before in [None, Some(Uuid::from_u128(20_000))] {
-            let Question { sql, values } = query::newest(&conditions(name, value), before, 101);
+            let PostgresQuery { sql, values } =
+                query::newest(&conditions(name, value), before, 101);
             plan(&client, &sql, &values).await;
         }
     }
@@ -96,7 +97,7 @@ async fn every_question_is_answered_from_an_index() {
         ),
         ("text", "word777", "activity_by_words"),
     ] {
-        let Question { sql, values } = query::newest(&conditions(name, value), None, 101);
+        let PostgresQuery { sql, values } = query::newest(&conditions(name, value), None, 101);
         let plan = plan(&client, &sql, &values).await;
         assert!(plan.contains(index), "{name}:\n{plan}");
     }

@@ -1,43 +1,20 @@
-//! Rows to and from SQLite, cell by cell, each as it is stored.
+//! Cells of rows to and from SQLite, cell by cell, each as it is stored.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use rusqlite::Statement;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use uuid::Uuid;
 
-use crate::record::{ChainLink, Hash};
-use crate::row::{Cell, OUTCOME, REQUEST, Row};
+use crate::record::Hash;
+use crate::row::{Cell, Row};
 
-/// The columns of a row's places in its chain, after [`REQUEST`] and [`OUTCOME`].
-pub(super) const LINKS: [&str; 7] = [
-    "chain",
-    "opened_seq",
-    "opened_prev_hash",
-    "opened_hash",
-    "seq",
-    "prev_hash",
-    "hash",
-];
+/// All columns, in the order in which [`read_row`] expects them.
+pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(Row::column_names);
 
-/// Stands for a hash that cannot be read. No link has it: zeros would be those of a first link.
-const NO_HASH: Hash = Hash([0xff; 32]);
+/// Cell as a parameter, without a copy.
+pub(super) struct SqliteParameter<'a>(pub(super) &'a Cell);
 
-/// All columns, in the order [`read_row`] expects.
-pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(|| {
-    let names: Vec<&str> = REQUEST
-        .iter()
-        .chain(&OUTCOME)
-        .map(|column| column.name)
-        .chain(LINKS)
-        .collect();
-    names.join(", ")
-});
-
-/// A cell as a parameter, without a copy.
-pub(super) struct Bound<'a>(pub(super) &'a Cell);
-
-impl ToSql for Bound<'_> {
+impl ToSql for SqliteParameter<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
             Cell::Null => ValueRef::Null,
@@ -48,51 +25,13 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// Binds the three columns of a link from a parameter on.
-pub(super) fn bind_link(
-    statement: &mut Statement<'_>,
-    from: usize,
-    link: Option<&ChainLink>,
-) -> rusqlite::Result<()> {
-    statement.raw_bind_parameter(from, link.map(|link| link.seq))?;
-    statement.raw_bind_parameter(from + 1, link.map(|link| link.prev_hash.0))?;
-    statement.raw_bind_parameter(from + 2, link.map(|link| link.hash.0))
-}
-
 /// Reads a row whose columns begin at `from`.
-///
-/// Whatever somebody put into it comes back as something that was never written there, and not as
-/// an error, so that the check of the chain can name the record.
 pub(super) fn read_row(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Row> {
-    let outcome_from = from + REQUEST.len();
-    let links_from = outcome_from + OUTCOME.len();
-    let request: Arc<[Cell]> = (from..outcome_from)
-        .map(|index| row.get_ref(index).map(cell))
-        .collect::<rusqlite::Result<_>>()?;
-    let outcome = (outcome_from..links_from)
-        .map(|index| row.get_ref(index).map(cell))
-        .collect::<rusqlite::Result<_>>()?;
-    Ok(Row {
-        request,
-        outcome,
-        chain: uuid(row.get_ref(links_from)?).unwrap_or(Uuid::max()),
-        opened: link(row, links_from + 1)?,
-        closed: link(row, links_from + 4)?,
-    })
+    let mut indexes = from..;
+    Row::read(|| row.get_ref(indexes.next().unwrap_or(from)).map(cell))
 }
 
-fn link(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Option<ChainLink>> {
-    let ValueRef::Integer(seq) = row.get_ref(from)? else {
-        return Ok(None);
-    };
-    Ok(Some(ChainLink {
-        seq,
-        prev_hash: hash(row.get_ref(from + 1)?),
-        hash: hash(row.get_ref(from + 2)?),
-    }))
-}
-
-/// A UUID, where there is one.
+/// UUID in a value, where there is one.
 pub(super) fn uuid(value: ValueRef<'_>) -> Option<Uuid> {
     match value {
         ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
@@ -100,12 +39,9 @@ pub(super) fn uuid(value: ValueRef<'_>) -> Option<Uuid> {
     }
 }
 
-/// A hash; one that nothing has where there is none.
+/// Hash in a value; one that no link has where there is none.
 pub(super) fn hash(value: ValueRef<'_>) -> Hash {
-    match value {
-        ValueRef::Blob(bytes) => Hash::from_bytes(bytes).unwrap_or(NO_HASH),
-        _ => NO_HASH,
-    }
+    cell(value).hash()
 }
 
 fn cell(value: ValueRef<'_>) -> Cell {

@@ -3,26 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Statement, Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
-use super::cells::{self, Bound, COLUMNS, LINKS};
+use super::cells::{self, COLUMNS, SqliteParameter};
 use super::connection::{self, Attached, Making};
 use super::fault::{explained, needs_new_connection};
 use super::query;
 use crate::chain::Head;
 use crate::record::Hash;
-use crate::row::{OUTCOME, REQUEST, Row};
-use crate::search_terms::{self, SearchTerms};
-use crate::store::{Change, Journal, StoreError, What};
+use crate::row::{Cell, OutcomeColumns, Row};
+use crate::search_terms;
+use crate::store::{Journal, StoreError};
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
-    let marks = vec!["?"; REQUEST.len() + OUTCOME.len() + LINKS.len()].join(", ");
+    let marks = vec!["?"; Row::columns().count()].join(", ");
     format!("INSERT INTO activity ({}) VALUES ({marks})", *COLUMNS)
 });
 
 static COMPLETE: LazyLock<String> = LazyLock::new(|| {
-    let names: Vec<String> = OUTCOME
+    let names: Vec<String> = OutcomeColumns::COLUMNS
         .iter()
         .map(|column| column.name)
         .chain(["seq", "prev_hash", "hash"])
@@ -99,12 +99,12 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+    fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
         self.transact(TransactionBehavior::Immediate, |transaction| {
-            for change in changes {
-                match change.what {
-                    What::Insert => insert(transaction, &change.row, change.words.as_ref())?,
-                    What::Complete => complete(transaction, change)?,
+            for row in rows {
+                // A row that somebody removed in the meantime is written anew: all of it is here.
+                if !row.is_completion() || !complete(transaction, row)? {
+                    insert(transaction, row)?;
                 }
             }
             Ok(())
@@ -145,57 +145,54 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
     Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
 }
 
-fn insert(
-    transaction: &Transaction<'_>,
-    row: &Row,
-    words: Option<&SearchTerms>,
-) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(&INSERT)?;
-    let mut index = 0;
-    for cell in row.request.iter().chain(&row.outcome) {
-        index += 1;
-        statement.raw_bind_parameter(index, Bound(cell))?;
-    }
-    statement.raw_bind_parameter(index + 1, row.chain.as_bytes())?;
-    cells::bind_link(&mut statement, index + 2, row.opened.as_ref())?;
-    cells::bind_link(&mut statement, index + 5, row.closed.as_ref())?;
+    let chain = row.chain_columns();
+    let cells = row.request.cells().into_iter();
+    bind(
+        &mut statement,
+        cells.chain(row.outcome.cells()).chain(chain.cells()),
+    )?;
     statement.raw_execute()?;
     let place = transaction.last_insert_rowid();
-    if let Some(words) = words.filter(|words| !words.is_empty()) {
+    let terms = search_terms::of_row(row);
+    if !terms.is_empty() {
         transaction
             .prepare_cached("INSERT INTO activity_words (rowid, words) VALUES (?, ?)")?
-            .execute(params![place, words.as_str()])?;
+            .execute(params![place, terms])?;
     }
     Ok(())
 }
 
-fn complete(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
-    let row = &change.row;
+/// Gives a row that is there its outcome. Tells whether it is there.
+fn complete(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> {
     let mut statement = transaction.prepare_cached(&COMPLETE)?;
-    for (index, cell) in row.outcome.iter().enumerate() {
-        statement.raw_bind_parameter(index + 1, Bound(cell))?;
-    }
-    cells::bind_link(&mut statement, OUTCOME.len() + 1, row.closed.as_ref())?;
-    if let Some(id) = row.request.first() {
-        statement.raw_bind_parameter(OUTCOME.len() + 4, Bound(id))?;
-    }
+    let chain = row.chain_columns();
+    let link = [&chain.seq, &chain.prev_hash, &chain.hash, &row.request.id];
+    let cells = row.outcome.cells().into_iter();
+    bind(&mut statement, cells.chain(link))?;
     let place: Option<i64> = {
         let mut rows = statement.raw_query();
         rows.next()?.map(|row| row.get(0)).transpose()?
     };
-    let Some(place) = place else {
-        // Somebody removed it in the meantime; what is known of the call is still all here.
-        let known = row
-            .to_record()
-            .map(|record| search_terms::of_record(&record));
-        return insert(transaction, row, change.words.as_ref().or(known.as_ref()));
-    };
-    if let Some(words) = &change.words {
+    // An outcome adds nothing to search for but an error.
+    if let Some(place) = place
+        && row.outcome.error_code != Cell::Null
+    {
         transaction
             .prepare_cached("INSERT OR REPLACE INTO activity_words (rowid, words) VALUES (?, ?)")?
-            .execute(params![place, words.as_str()])?;
+            .execute(params![place, search_terms::of_row(row)])?;
     }
-    Ok(())
+    Ok(place.is_some())
+}
+
+fn bind<'a>(
+    statement: &mut Statement<'_>,
+    cells: impl Iterator<Item = &'a Cell>,
+) -> rusqlite::Result<()> {
+    (1..)
+        .zip(cells)
+        .try_for_each(|(index, cell)| statement.raw_bind_parameter(index, SqliteParameter(cell)))
 }
 
 /// The places of rows that lie wholly at or before a link, oldest first.

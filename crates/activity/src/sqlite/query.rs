@@ -1,4 +1,4 @@
-//! Questions, put so that they are answered from an index.
+//! Queries, put so that they are answered from an index.
 //!
 //! Which index leads is decided here and told to SQLite: it knows nothing about how often a value
 //! occurs, and would rather sort a million rows than walk the right one of nine indexes.
@@ -6,7 +6,7 @@
 use rusqlite::{CachedStatement, Connection};
 use uuid::Uuid;
 
-use super::cells::Bound;
+use super::cells::SqliteParameter;
 use crate::filter::Conditions;
 use crate::row::Cell;
 
@@ -70,7 +70,7 @@ const FREQUENT: usize = 2_000;
 
 /// A statement and its parameters.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct SqliteQuery {
     pub(super) sql: String,
     pub(super) values: Vec<Cell>,
 }
@@ -86,7 +86,7 @@ pub(super) enum Lead {
     Places(Vec<i64>),
 }
 
-impl Question {
+impl SqliteQuery {
     /// The statement with its parameters, ready to run.
     pub(super) fn prepare<'a>(
         &self,
@@ -94,7 +94,7 @@ impl Question {
     ) -> rusqlite::Result<CachedStatement<'a>> {
         let mut statement = connection.prepare_cached(&self.sql)?;
         for (index, value) in self.values.iter().enumerate() {
-            statement.raw_bind_parameter(index + 1, Bound(value))?;
+            statement.raw_bind_parameter(index + 1, SqliteParameter(value))?;
         }
         Ok(statement)
     }
@@ -143,34 +143,34 @@ pub(super) fn lead(
 }
 
 /// The ids and places of the records asked for, newest first.
-pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, lead: &Lead) -> Question {
-    let mut question = from_lead("SELECT id, place", conditions, lead);
-    narrow(&mut question, conditions, before, lead);
+pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, lead: &Lead) -> SqliteQuery {
+    let mut query = from_lead("SELECT id, place", conditions, lead);
+    narrow(&mut query, conditions, before, lead);
     if !matches!(lead, Lead::Places(_)) {
-        question.sql.push_str(" ORDER BY id DESC");
+        query.sql.push_str(" ORDER BY id DESC");
     }
-    question
+    query
 }
 
 /// How many records there are of each sort.
-pub(super) fn tally(conditions: &Conditions, lead: &Lead) -> Question {
+pub(super) fn tally(conditions: &Conditions, lead: &Lead) -> SqliteQuery {
     let select = "SELECT type, server_name, tool_name, intent_type, status, count(*)";
-    let mut question = if *lead == Lead::Ids && *conditions == Conditions::default() {
+    let mut query = if *lead == Lead::Ids && *conditions == Conditions::default() {
         // Where every row counts, an index would only be a detour.
-        Question::of(&format!("{select} FROM activity WHERE TRUE"))
+        SqliteQuery::of(&format!("{select} FROM activity WHERE TRUE"))
     } else {
         from_lead(select, conditions, lead)
     };
-    narrow(&mut question, conditions, None, lead);
-    question.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
-    question
+    narrow(&mut query, conditions, None, lead);
+    query.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
+    query
 }
 
 /// How many records there are.
-pub(super) fn count(conditions: &Conditions, lead: &Lead) -> Question {
-    let mut question = from_lead("SELECT count(*)", conditions, lead);
-    narrow(&mut question, conditions, None, lead);
-    question
+pub(super) fn count(conditions: &Conditions, lead: &Lead) -> SqliteQuery {
+    let mut query = from_lead("SELECT count(*)", conditions, lead);
+    narrow(&mut query, conditions, None, lead);
+    query
 }
 
 /// Links of a chain in their order. Both halves come from their index in order and are merged.
@@ -209,7 +209,7 @@ pub(super) fn stray(columns: &str) -> String {
     )
 }
 
-fn from_lead(select: &str, conditions: &Conditions, lead: &Lead) -> Question {
+fn from_lead(select: &str, conditions: &Conditions, lead: &Lead) -> SqliteQuery {
     let index = match lead {
         Lead::Column(index) => conditions.equal.get(*index).map(|(name, _)| *name),
         Lead::Ids => Some("id"),
@@ -220,23 +220,23 @@ fn from_lead(select: &str, conditions: &Conditions, lead: &Lead) -> Question {
         // The places themselves are then what is looked up.
         None => "NOT INDEXED".to_owned(),
     };
-    Question::of(&format!("{select} FROM activity {hint} WHERE TRUE"))
+    SqliteQuery::of(&format!("{select} FROM activity {hint} WHERE TRUE"))
 }
 
-fn narrow(question: &mut Question, conditions: &Conditions, before: Option<Uuid>, lead: &Lead) {
+fn narrow(query: &mut SqliteQuery, conditions: &Conditions, before: Option<Uuid>, lead: &Lead) {
     for (name, value) in &conditions.equal {
-        question.push(&format!(" AND {name} = ?"), value.clone());
+        query.push(&format!(" AND {name} = ?"), value.clone());
     }
-    narrow_ids(question, conditions, before);
+    narrow_ids(query, conditions, before);
     match lead {
         Lead::Places(places) => {
             let list: Vec<String> = places.iter().map(i64::to_string).collect();
-            question.push(
+            query.push(
                 " AND place IN (SELECT value FROM json_each(?))",
                 Cell::from(format!("[{}]", list.join(","))),
             );
         }
-        Lead::Ids | Lead::Column(_) if !conditions.words.is_empty() => question.push(
+        Lead::Ids | Lead::Column(_) if !conditions.words.is_empty() => query.push(
             " AND place IN (SELECT rowid FROM activity_words WHERE activity_words MATCH ?)",
             matching(&conditions.words),
         ),
@@ -244,16 +244,16 @@ fn narrow(question: &mut Question, conditions: &Conditions, before: Option<Uuid>
     }
 }
 
-fn narrow_ids(question: &mut Question, conditions: &Conditions, before: Option<Uuid>) {
+fn narrow_ids(query: &mut SqliteQuery, conditions: &Conditions, before: Option<Uuid>) {
     let end = match (before, conditions.end_id) {
         (Some(before), Some(end)) => Some(before.min(end)),
         (before, end) => before.or(end),
     };
     if let Some(end) = end {
-        question.push(" AND id < ?", Cell::from(end));
+        query.push(" AND id < ?", Cell::from(end));
     }
     if let Some(first) = conditions.first_id {
-        question.push(" AND id >= ?", Cell::from(first));
+        query.push(" AND id >= ?", Cell::from(first));
     }
 }
 
@@ -262,10 +262,10 @@ fn places(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<
     if conditions.words.is_empty() {
         return Ok(None);
     }
-    let mut question = Question::of("SELECT rowid FROM activity_words WHERE activity_words");
-    question.push(" MATCH ?", matching(&conditions.words));
-    question.sql.push_str(&format!(" LIMIT {FREQUENT}"));
-    let mut statement = question.prepare(connection)?;
+    let mut query = SqliteQuery::of("SELECT rowid FROM activity_words WHERE activity_words");
+    query.push(" MATCH ?", matching(&conditions.words));
+    query.sql.push_str(&format!(" LIMIT {FREQUENT}"));
+    let mut statement = query.prepare(connection)?;
     let mut rows = statement.raw_query();
     let mut places = Vec::new();
     while let Some(row) = rows.next()? {
@@ -305,14 +305,14 @@ fn rarity(
     let Some((name, value)) = conditions.equal.get(index) else {
         return Ok(frequent);
     };
-    let mut question = from_lead("SELECT id", conditions, &Lead::Column(index));
-    question.push(&format!(" AND {name} = ?"), value.clone());
-    narrow_ids(&mut question, conditions, before);
-    question.sql = format!(
+    let mut query = from_lead("SELECT id", conditions, &Lead::Column(index));
+    query.push(&format!(" AND {name} = ?"), value.clone());
+    narrow_ids(&mut query, conditions, before);
+    query.sql = format!(
         "SELECT count(*), min(id) FROM ({} ORDER BY id DESC LIMIT {FREQUENT})",
-        question.sql
+        query.sql
     );
-    let mut statement = question.prepare(connection)?;
+    let mut statement = query.prepare(connection)?;
     let mut rows = statement.raw_query();
     let Some(row) = rows.next()? else {
         return Ok(frequent);

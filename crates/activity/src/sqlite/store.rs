@@ -268,9 +268,9 @@ fn number(count: i64) -> u64 {
 }
 
 fn size(row: &Row) -> usize {
-    row.request
-        .iter()
-        .chain(&row.outcome)
+    let cells = row.request.cells().into_iter();
+    cells
+        .chain(row.outcome.cells())
         .map(|cell| cell.text().map_or(0, str::len))
         .sum()
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::cells::COLUMNS;
 use super::connection::{self, Making};
-use super::query::{self, Lead, Question};
+use super::query::{self, Lead, SqliteQuery};
 use crate::filter::{Conditions, Filter};
 
 /// A value for each filter.
@@ -60,7 +60,7 @@ fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     lines
 }
 
-fn check(connection: &Connection, question: &Question, expected: &str) {
+fn check(connection: &Connection, question: &SqliteQuery, expected: &str) {
     let lines = plan(connection, &question.sql);
     assert!(
         lines.iter().any(|line| line.contains(expected)),

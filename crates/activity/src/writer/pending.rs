@@ -1,24 +1,24 @@
-//! A record on its way to the store.
+//! Record on its way to the store.
 
 use std::sync::Arc;
 
 use mcpproxy_policy::Caller;
-use mcpproxy_redact::OwnSecrets;
 use serde_json::{Map, json};
 use uuid::Uuid;
 
 use crate::chain::Head;
-use crate::draft::{Draft, Ending, Prepared, Redaction};
+use crate::draft::{Draft, DraftOutcome, Redaction};
 use crate::queue::{Ack, Room};
 use crate::record::{ChainLink, RecordKind, Status};
-use crate::row::{Cell, Row, no_outcome};
-use crate::store::{Change, StoreError, What};
+use crate::row::{OutcomeColumns, RequestColumns, Row};
+use crate::store::StoreError;
 
-/// A record that is to be written.
+/// Record that is to be written.
 pub(super) struct PendingRecord {
-    pub(super) prepared: Arc<Prepared>,
+    pub(super) id: Uuid,
+    pub(super) request: Arc<RequestColumns>,
     /// What came of it; nothing for a call that is about to be sent.
-    pub(super) outcome: Option<Vec<Cell>>,
+    pub(super) outcome: Option<OutcomeColumns>,
     pub(super) ack: Option<Ack>,
     /// Given back when the record is written.
     pub(super) _room: Option<Room>,
@@ -27,36 +27,26 @@ pub(super) struct PendingRecord {
 // === impl PendingRecord ===
 
 impl PendingRecord {
-    /// The row as it has to be, with its place at the end of the chain.
-    pub(super) fn change(&self, chain: Uuid, head: &mut Head, before: Option<ChainLink>) -> Change {
-        let request = &self.prepared.request;
-        let (what, outcome, opened, closed) = match &self.outcome {
+    /// Row as it has to be, with its place at the end of the chain; `before` is its link from
+    /// before the call was sent.
+    pub(super) fn row(&self, chain: Uuid, head: &mut Head, before: Option<ChainLink>) -> Row {
+        let request = &self.request;
+        let (outcome, opened, closed) = match &self.outcome {
             None => {
                 let link = head.open(chain, request);
-                (What::Insert, no_outcome(), Some(link), None)
+                (OutcomeColumns::in_doubt(), Some(link), None)
             }
             Some(outcome) => {
                 let link = head.close(chain, request, outcome, before.as_ref());
-                let what = if before.is_some() {
-                    What::Complete
-                } else {
-                    What::Insert
-                };
-                (what, outcome.clone(), before, Some(link))
+                (outcome.clone(), before, Some(link))
             }
         };
-        let has_error = outcome.get(5).is_some_and(|code| *code != Cell::Null);
-        let words = (what == What::Insert || has_error).then(|| self.prepared.words(&outcome));
-        Change {
-            what,
-            row: Row {
-                request: Arc::clone(request),
-                outcome,
-                chain,
-                opened,
-                closed,
-            },
-            words,
+        Row {
+            request: Arc::clone(request),
+            outcome,
+            chain,
+            opened,
+            closed,
         }
     }
 }
@@ -69,35 +59,18 @@ pub(super) fn answer(ack: Option<Ack>, result: Result<(), StoreError>) {
     }
 }
 
-/// The record of refused calls that there was no room to record one by one.
-pub(super) fn refused_unrecorded(count: u64, redaction: Redaction) -> (Draft, Ending) {
+/// Record of refused calls that there was no room to record one by one.
+pub(super) fn refused_unrecorded(count: u64, redaction: Redaction) -> (Draft, DraftOutcome) {
     let mut details = Map::new();
     details.insert("event".to_owned(), json!("refused_unrecorded"));
     details.insert("count".to_owned(), json!(count));
     let draft = Draft {
-        id: Uuid::now_v7(),
-        request_id: Uuid::now_v7(),
-        kind: RecordKind::System,
-        caller: Arc::new(Caller::default()),
-        operation: None,
-        server: None,
-        tool: None,
-        intent: None,
-        sensitivity: None,
-        arguments: None,
         details,
-        redaction,
+        ..Draft::new(RecordKind::System, Arc::new(Caller::default()), redaction)
     };
     let message = format!(
         "{count} calls were refused while the log could not be written; none of them was made"
     );
-    let ending = Ending {
-        status: Status::Error,
-        duration: None,
-        response: None,
-        error: Some(("STORE_UNAVAILABLE".to_owned(), message)),
-        warnings: Vec::new(),
-        own: OwnSecrets::none(),
-    };
-    (draft, ending)
+    let error = ("STORE_UNAVAILABLE".to_owned(), message);
+    (draft, DraftOutcome::immediate(Status::Error, Some(error)))
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use mcpproxy_activity::chain::Head;
 use mcpproxy_activity::record::Hash;
-use mcpproxy_activity::store::{Change, Journal, OpenStore};
+use mcpproxy_activity::row::Row;
+use mcpproxy_activity::store::{Journal, OpenStore};
 use mcpproxy_activity::{Filter, Log, Status, StoreError, sqlite};
 use mcpproxy_policy::Operation;
 use uuid::Uuid;
@@ -35,7 +36,7 @@ impl Journal for OnBadDisk {
         self.inner.hash_at(chain, seq)
     }
 
-    fn append(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+    fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
         if self.disk.is_slow.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(30));
         }
@@ -43,7 +44,7 @@ impl Journal for OnBadDisk {
             return Err(StoreError::Unavailable("the disk is full".to_owned()));
         }
         self.disk.commits.fetch_add(1, Ordering::SeqCst);
-        self.inner.append(changes)
+        self.inner.append(rows)
     }
 
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError> {

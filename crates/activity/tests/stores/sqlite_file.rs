@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 
 use mcpproxy_activity::Filter;
 use mcpproxy_activity::chain::Head;
-use mcpproxy_activity::row::{Cell, OUTCOME, REQUEST};
+use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns};
 use mcpproxy_activity::sqlite;
 use mcpproxy_activity::store::{Journal, StoreError};
 use mcpproxy_tests::SmallDisk;
@@ -241,7 +241,10 @@ async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
         .append(std::slice::from_ref(&change))
         .unwrap();
     let connection = Connection::open(&path).unwrap();
-    let columns = REQUEST.iter().chain(&OUTCOME).map(|column| column.name);
+    let columns = RequestColumns::COLUMNS
+        .iter()
+        .chain(&OutcomeColumns::COLUMNS)
+        .map(|column| column.name);
     let mut checked = 0;
     for column in columns.chain(["prev_hash", "hash"]) {
         let copy = format!("CREATE TEMP TABLE kept AS SELECT {column} AS cell FROM activity");
@@ -256,7 +259,7 @@ async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
             let was = format!("SELECT cell IS {column} FROM temp.kept, activity");
             let is_same: bool = connection.query_row(&was, [], |row| row.get(0)).unwrap();
             let found = opened.store.links(chain(1), 0, 9).await.unwrap();
-            assert_eq!(found[0].row == change.row, is_same, "{column} = {value}");
+            assert_eq!(found[0].row == change, is_same, "{column} = {value}");
             checked += 1;
         }
         let restore = format!(
@@ -266,7 +269,7 @@ async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
     }
     assert!(checked > 200, "{checked}");
     let found = opened.store.links(chain(1), 0, 9).await.unwrap();
-    assert_eq!(found[0].row, change.row);
+    assert_eq!(found[0].row, change);
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ mod writing;
 use std::sync::{Arc, Mutex};
 
 use mcpproxy_activity::record::Record;
-use mcpproxy_activity::store::{Change, Journal, OpenStore, RecordPage, Store, StoreError};
+use mcpproxy_activity::row::Row;
+use mcpproxy_activity::store::{Journal, OpenStore, RecordPage, Store, StoreError};
 use mcpproxy_activity::{Filter, chain::Head};
 use uuid::Uuid;
 
@@ -65,8 +66,8 @@ impl Desk {
             .unwrap()
     }
 
-    pub(crate) async fn append(&self, changes: Vec<Change>) -> Result<(), StoreError> {
-        self.write(move |journal| journal.append(&changes)).await
+    pub(crate) async fn append(&self, rows: Vec<Row>) -> Result<(), StoreError> {
+        self.write(move |journal| journal.append(&rows)).await
     }
 
     pub(crate) async fn head(&self, chain: Uuid) -> Head {

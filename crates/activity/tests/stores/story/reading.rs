@@ -1,8 +1,7 @@
 //! What is read is what was written.
 
 use mcpproxy_activity::Filter;
-use mcpproxy_activity::row::Cell;
-use mcpproxy_activity::store::Change;
+use mcpproxy_activity::row::{Cell, Row};
 use mcpproxy_activity::summary::{RecordSummary, Tally};
 
 use super::sketch::{self, Quill, chain, id, many, outcome, request, set};
@@ -46,18 +45,18 @@ fn parts() -> Vec<(&'static str, String)> {
     parts
 }
 
-async fn filled(place: &impl Place) -> (Desk, Vec<Change>) {
+async fn filled(place: &impl Place) -> (Desk, Vec<Row>) {
     let desk = Desk::open(place);
-    let changes = many(&mut Quill::new(chain(1)), COUNT);
-    for batch in changes.chunks(150) {
+    let rows = many(&mut Quill::new(chain(1)), COUNT);
+    for batch in rows.chunks(150) {
         desk.append(batch.to_vec()).await.unwrap();
     }
-    (desk, changes)
+    (desk, rows)
 }
 
 pub(crate) async fn pages_are_those_of_the_list(place: &impl Place) {
-    let (desk, changes) = filled(place).await;
-    let records = sketch::records(&changes);
+    let (desk, rows) = filled(place).await;
+    let records = sketch::records(&rows);
     assert_eq!(
         desk.all(&Filter::default(), 33).await,
         admitted(&records, &Filter::default())
@@ -84,8 +83,8 @@ pub(crate) async fn pages_are_those_of_the_list(place: &impl Place) {
 }
 
 pub(crate) async fn pairs_of_filters_find_what_both_admit(place: &impl Place) {
-    let (desk, changes) = filled(place).await;
-    let records = sketch::records(&changes);
+    let (desk, rows) = filled(place).await;
+    let records = sketch::records(&rows);
     let parts = parts();
     let mut found = 0;
     for (index, (name, value)) in parts.iter().enumerate() {
@@ -103,8 +102,8 @@ pub(crate) async fn pairs_of_filters_find_what_both_admit(place: &impl Place) {
 }
 
 pub(crate) async fn counts_are_those_of_the_list(place: &impl Place) {
-    let (desk, changes) = filled(place).await;
-    let records = sketch::records(&changes);
+    let (desk, rows) = filled(place).await;
+    let records = sketch::records(&rows);
     let mut filters: Vec<Filter> = parts()
         .iter()
         .map(|(name, value)| filter(&[(name, value)]))
@@ -151,7 +150,7 @@ pub(crate) async fn words_are_found_by_how_they_begin(place: &impl Place) {
         "x1y2z3 0042",
         "not and or near",
     ];
-    let changes: Vec<Change> = (0..)
+    let rows: Vec<Row> = (0..)
         .zip(texts)
         .map(|(number, text)| {
             let mut request = request(id(number, 1));
@@ -160,8 +159,8 @@ pub(crate) async fn words_are_found_by_how_they_begin(place: &impl Place) {
             quill.whole(request, outcome("success"))
         })
         .collect();
-    desk.append(changes.clone()).await.unwrap();
-    let records = sketch::records(&changes);
+    desk.append(rows.clone()).await.unwrap();
+    let records = sketch::records(&rows);
     let mut found = 0;
     for text in texts {
         let characters: Vec<char> = text.chars().collect();
@@ -197,7 +196,7 @@ pub(crate) async fn every_cell_comes_back_as_it_was_written(place: &impl Place) 
     let numbers = [0, 1, -1, i64::MAX, i64::MIN];
     let desk = Desk::open(place);
     let mut quill = Quill::new(chain(1));
-    let mut changes = Vec::new();
+    let mut rows = Vec::new();
     for ((number, text), integer) in (0..).zip(&texts).zip(numbers.into_iter().cycle()) {
         let mut request = request(id(number, 1));
         let mut outcome = outcome(text);
@@ -224,19 +223,15 @@ pub(crate) async fn every_cell_comes_back_as_it_was_written(place: &impl Place) 
         set(&mut request, "arguments_size", integer.clone());
         set(&mut request, "arguments_cut", Cell::from(number % 2 == 0));
         set(&mut outcome, "duration_us", integer);
-        changes.push(quill.whole(request, outcome));
+        rows.push(quill.whole(request, outcome));
     }
     let sparse = request(id(100, 1));
-    changes.push(quill.whole(sparse, outcome("blocked")));
-    // Words of these are beside the point, and some rows are no records.
-    for change in &mut changes {
-        change.words = None;
-    }
-    desk.append(changes.clone()).await.unwrap();
+    rows.push(quill.whole(sparse, outcome("blocked")));
+    desk.append(rows.clone()).await.unwrap();
     let links = desk.store.links(chain(1), 0, 100).await.unwrap();
-    assert_eq!(links.len(), changes.len());
-    for (link, change) in links.iter().zip(&changes) {
-        assert!(link.row == change.row, "link {} differs", link.seq);
+    assert_eq!(links.len(), rows.len());
+    for (link, row) in links.iter().zip(&rows) {
+        assert!(link.row == *row, "link {} differs", link.seq);
     }
 }
 
@@ -266,8 +261,8 @@ pub(crate) async fn links_come_in_the_order_of_their_numbers(place: &impl Place)
             (4, false, id(1, 1)),
         ]
     );
-    assert_eq!(links[0].row, done.row);
-    assert_eq!(links[2].row, third.row);
+    assert_eq!(links[0].row, done);
+    assert_eq!(links[2].row, third);
     let numbers = async |after: i64, limit: usize| -> Vec<i64> {
         let links = desk.store.links(chain(1), after, limit).await.unwrap();
         links.iter().map(|link| link.seq).collect()
@@ -296,14 +291,14 @@ pub(crate) async fn large_records_end_a_page_early(place: &impl Place) {
     let desk = Desk::open(place);
     let mut quill = Quill::new(chain(1));
     let large = "x".repeat(3 * 1024 * 1024);
-    let changes: Vec<Change> = (0..8)
+    let rows: Vec<Row> = (0..8)
         .map(|number| {
             let mut outcome = outcome("success");
             set(&mut outcome, "response", Cell::from(large.as_str()));
             quill.whole(request(id(number, 1)), outcome)
         })
         .collect();
-    desk.append(changes).await.unwrap();
+    desk.append(rows).await.unwrap();
     let page = desk.page(&Filter::default(), None, 100).await;
     assert!(
         (1..8).contains(&page.records.len()),

@@ -4,9 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use mcpproxy_activity::chain::Head;
 use mcpproxy_activity::filter::first_id_at;
 use mcpproxy_activity::record::Record;
-use mcpproxy_activity::row::{Cell, OUTCOME, REQUEST, Row, no_outcome};
-use mcpproxy_activity::search_terms;
-use mcpproxy_activity::store::{Change, What};
+use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns, Row};
 use uuid::Uuid;
 
 /// When the first record is from.
@@ -30,33 +28,52 @@ pub(crate) fn chain(number: u64) -> Uuid {
     id(0, number | (1 << 40))
 }
 
-/// The cells of a request, all empty but the three that a record cannot be without.
-pub(crate) fn request(id: Uuid) -> Vec<Cell> {
-    let mut cells = vec![Cell::Null; REQUEST.len()];
-    let millisecond = (id.as_u128() >> 80) as i64;
-    set(&mut cells, "id", Cell::from(id));
-    set(&mut cells, "request_id", Cell::from(id));
-    set(&mut cells, "type", Cell::from("tool_call"));
-    set(&mut cells, "timestamp", Cell::from(millisecond));
-    cells
+/// The cells of a request, all empty but those that a record cannot be without.
+pub(crate) fn request(id: Uuid) -> RequestColumns {
+    RequestColumns {
+        id: Cell::from(id),
+        request_id: Cell::from(id),
+        kind: Cell::from("tool_call"),
+        timestamp: Cell::from((id.as_u128() >> 80) as i64),
+        ..RequestColumns::EMPTY
+    }
 }
 
 /// The cells of an outcome.
-pub(crate) fn outcome(status: &str) -> Vec<Cell> {
-    let mut cells = no_outcome();
-    cells[0] = Cell::from(status);
-    cells
+pub(crate) fn outcome(status: &str) -> OutcomeColumns {
+    OutcomeColumns {
+        status: Cell::from(status),
+        ..OutcomeColumns::EMPTY
+    }
 }
 
-/// Sets a cell by the name of its column.
-pub(crate) fn set(cells: &mut [Cell], name: &str, value: Cell) {
-    let mut columns = if cells.len() == REQUEST.len() {
-        REQUEST.iter()
-    } else {
-        OUTCOME.iter()
+/// A part of a row whose cells can be set by the names of their columns.
+pub(crate) trait Settable {
+    fn set(&mut self, name: &str, value: Cell);
+}
+
+macro_rules! settable {
+    ($part:ident) => {
+        impl Settable for $part {
+            fn set(&mut self, name: &str, value: Cell) {
+                let names = $part::COLUMNS.map(|column| column.name);
+                assert!(names.contains(&name), "{name}");
+                let cells = self.cells().map(Clone::clone);
+                let mut cells = names.into_iter().zip(cells).map(|(column, cell)| {
+                    if column == name { value.clone() } else { cell }
+                });
+                *self = $part::read(|| cells.next().ok_or(())).unwrap();
+            }
+        }
     };
-    let index = columns.position(|column| column.name == name).unwrap();
-    cells[index] = value;
+}
+
+settable!(RequestColumns);
+settable!(OutcomeColumns);
+
+/// Sets a cell by the name of its column.
+pub(crate) fn set(cells: &mut impl Settable, name: &str, value: Cell) {
+    cells.set(name, value);
 }
 
 /// Writes a chain, as the writer of the log does.
@@ -74,65 +91,49 @@ impl Quill {
     }
 
     /// A record written with its outcome.
-    pub(crate) fn whole(&mut self, request: Vec<Cell>, outcome: Vec<Cell>) -> Change {
+    pub(crate) fn whole(&mut self, request: RequestColumns, outcome: OutcomeColumns) -> Row {
         let closed = self.head.close(self.chain, &request, &outcome, None);
-        change(
-            What::Insert,
-            Row {
-                request: request.into(),
-                outcome,
-                chain: self.chain,
-                opened: None,
-                closed: Some(closed),
-            },
-        )
+        Row {
+            request: request.into(),
+            outcome,
+            chain: self.chain,
+            opened: None,
+            closed: Some(closed),
+        }
     }
 
     /// A record written before its call is sent.
-    pub(crate) fn open(&mut self, request: Vec<Cell>) -> Change {
+    pub(crate) fn open(&mut self, request: RequestColumns) -> Row {
         let opened = self.head.open(self.chain, &request);
-        change(
-            What::Insert,
-            Row {
-                request: request.into(),
-                outcome: no_outcome(),
-                chain: self.chain,
-                opened: Some(opened),
-                closed: None,
-            },
-        )
+        Row {
+            request: request.into(),
+            outcome: OutcomeColumns::in_doubt(),
+            chain: self.chain,
+            opened: Some(opened),
+            closed: None,
+        }
     }
 
     /// Its outcome.
-    pub(crate) fn complete(&mut self, opened: &Change, outcome: Vec<Cell>) -> Change {
-        let mut row = opened.row.clone();
+    pub(crate) fn complete(&mut self, opened: &Row, outcome: OutcomeColumns) -> Row {
+        let mut row = opened.clone();
         let link = self
             .head
             .close(self.chain, &row.request, &outcome, row.opened.as_ref());
         row.outcome = outcome;
         row.closed = Some(link);
-        change(What::Complete, row)
+        row
     }
 }
 
-fn change(what: What, row: Row) -> Change {
-    let words = row
-        .to_record()
-        .map(|record| search_terms::of_record(&record));
-    Change { what, row, words }
-}
-
-/// The records of changes, in which none is completed.
-pub(crate) fn records(changes: &[Change]) -> Vec<Record> {
-    changes
-        .iter()
-        .map(|change| change.row.to_record().unwrap())
-        .collect()
+/// The records of rows, of which none is completed.
+pub(crate) fn records(rows: &[Row]) -> Vec<Record> {
+    rows.iter().map(|row| row.to_record().unwrap()).collect()
 }
 
 /// Many different records: no two columns go in step, so that every pair of values occurs. They
 /// are not written in the order of their ids, and several share a millisecond.
-pub(crate) fn many(quill: &mut Quill, count: u64) -> Vec<Change> {
+pub(crate) fn many(quill: &mut Quill, count: u64) -> Vec<Row> {
     let pick = |number: u64, step: u64, values: &[Option<&'static str>]| {
         let turn = (number / step + number * 7 / 3) % values.len() as u64;
         Cell::from(values[usize::try_from(turn).unwrap()])

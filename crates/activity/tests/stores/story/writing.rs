@@ -3,8 +3,8 @@
 use std::sync::{Arc, Barrier};
 
 use mcpproxy_activity::chain::Head;
-use mcpproxy_activity::row::Cell;
-use mcpproxy_activity::store::{Change, StoreError, What};
+use mcpproxy_activity::row::{Cell, RequestColumns, Row};
+use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status};
 
 use super::sketch::{Quill, chain, id, many, outcome, request, set};
@@ -20,7 +20,7 @@ pub(crate) async fn a_call_has_two_links_and_one_record(place: &impl Place) {
 
     let waiting = desk.store.find(id(1, 1)).await.unwrap().unwrap();
     assert_eq!((waiting.status, waiting.closed), (Status::InDoubt, None));
-    assert_eq!(waiting.opened, opened.row.opened);
+    assert_eq!(waiting.opened, opened.opened);
     let in_doubt = filter(&[("status", "in_doubt"), ("text", "github")]);
     assert_eq!(desk.store.count(&in_doubt).await.unwrap(), 1);
 
@@ -29,7 +29,7 @@ pub(crate) async fn a_call_has_two_links_and_one_record(place: &impl Place) {
     let completed = quill.complete(&opened, failed);
     desk.append(vec![completed.clone()]).await.unwrap();
     let done = desk.store.find(id(1, 1)).await.unwrap();
-    assert_eq!(done, completed.row.to_record());
+    assert_eq!(done, completed.to_record());
     assert_eq!(desk.all(&Filter::default(), 10).await.len(), 1);
     assert_eq!(desk.store.count(&in_doubt).await.unwrap(), 0);
     // The words it was found by at first still find it, and so do those of the outcome.
@@ -40,8 +40,7 @@ pub(crate) async fn a_call_has_two_links_and_one_record(place: &impl Place) {
 
     // An outcome without new words leaves the old ones.
     let second = quill.open(named(2, "files"));
-    let mut end = quill.complete(&second, outcome("success"));
-    end.words = None;
+    let end = quill.complete(&second, outcome("success"));
     desk.append(vec![second, end]).await.unwrap();
     let filter = filter(&[("text", "fil")]);
     assert_eq!(desk.store.count(&filter).await.unwrap(), 1);
@@ -57,8 +56,8 @@ pub(crate) async fn a_batch_that_cannot_be_kept_changes_nothing(place: &impl Pla
         .unwrap();
     let head = quill.head;
 
-    let refused = async |changes: Vec<Change>| {
-        let error = desk.append(changes).await.unwrap_err();
+    let refused = async |rows: Vec<Row>| {
+        let error = desk.append(rows).await.unwrap_err();
         let StoreError::Unusable(message) = &error else {
             panic!("{error:?}");
         };
@@ -94,11 +93,10 @@ pub(crate) async fn a_removed_record_is_written_anew(place: &impl Place) {
     let opened = quill.open(named(1, "github"));
     desk.append(vec![opened.clone()]).await.unwrap();
     place.tamper("DELETE FROM activity").await;
-    let mut done = quill.complete(&opened, outcome("success"));
-    done.words = None;
+    let done = quill.complete(&opened, outcome("success"));
     desk.append(vec![done.clone()]).await.unwrap();
     let found = desk.all(&filter(&[("text", "git")]), 10).await;
-    assert_eq!(found, [done.row.to_record().unwrap()]);
+    assert_eq!(found, [done.to_record().unwrap()]);
 }
 
 pub(crate) async fn heads_are_the_last_links_of_both_kinds(place: &impl Place) {
@@ -137,7 +135,7 @@ pub(crate) async fn pruning_removes_what_lies_before(place: &impl Place) {
     let mut other = Quill::new(chain(2));
     let doubtful = quill.open(named(1, "doubtful"));
     let slow = quill.open(named(2, "slow"));
-    let plain: Vec<Change> = (3..13)
+    let plain: Vec<Row> = (3..13)
         .map(|number| quill.whole(named(number, "plain"), outcome("success")))
         .collect();
     let slow_end = quill.complete(&slow, outcome("success"));
@@ -243,7 +241,7 @@ pub(crate) async fn two_processes_write_at_once(place: &impl Place) {
                 journal.append(std::slice::from_ref(&open)).unwrap();
                 assert_eq!(journal.head(quill.chain).unwrap(), quill.head);
                 let done = quill.complete(&open, outcome("success"));
-                assert_eq!(done.what, What::Complete);
+                assert!(done.is_completion());
                 journal.append(&[done]).unwrap();
             }
             quill.head
@@ -266,7 +264,7 @@ pub(crate) async fn two_processes_write_at_once(place: &impl Place) {
     }
 }
 
-fn named(number: u64, server: &str) -> Vec<Cell> {
+fn named(number: u64, server: &str) -> RequestColumns {
     let mut cells = request(id(i64::try_from(number).unwrap(), 1));
     set(&mut cells, "server_name", Cell::from(server));
     cells
