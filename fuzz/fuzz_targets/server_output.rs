@@ -7,11 +7,15 @@ use std::cell::LazyCell;
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::words::spell_out;
-use mcpproxy_upstream::fuzzing::{Heard, Way, hear};
+use mcpproxy_upstream::fuzzing::{FuzzedOutcome, FuzzedTransport, take_in};
 use mcpproxy_wire::{Json, Message};
 use tokio::runtime::Runtime;
 
-const WAYS: [Way; 3] = [Way::Lines, Way::OwnStream, Way::SharedStream];
+const TRANSPORTS: [FuzzedTransport; 3] = [
+    FuzzedTransport::Lines,
+    FuzzedTransport::OwnStream,
+    FuzzedTransport::SharedStream,
+];
 
 const WORDS: [&str; 26] = [
     "data: ",
@@ -51,16 +55,17 @@ thread_local! {
 }
 
 fuzz_target!(|input: (u8, u8, &[u8])| {
-    let (way, piece, bytes) = input;
-    let way = WAYS[usize::from(way) % WAYS.len()];
+    let (transport, piece, bytes) = input;
+    let transport = TRANSPORTS[usize::from(transport) % TRANSPORTS.len()];
     let bytes = spell_out(bytes, &WORDS);
-    let heard = RUNTIME.with(|runtime| runtime.block_on(hear(&bytes, way, piece.into())));
-    check(&heard, way);
+    let outcome =
+        RUNTIME.with(|runtime| runtime.block_on(take_in(&bytes, transport, piece.into())));
+    check(&outcome, transport);
 });
 
-fn check(heard: &Heard, way: Way) {
-    for message in &heard.sent {
-        if way == Way::Lines {
+fn check(outcome: &FuzzedOutcome, transport: FuzzedTransport) {
+    for message in &outcome.sent {
+        if transport == FuzzedTransport::Lines {
             let line = message.strip_suffix('\n');
             assert!(line.is_some_and(|line| !line.contains(['\n', '\r'])));
         }
@@ -68,11 +73,11 @@ fn check(heard: &Heard, way: Way) {
         let is_answer = matches!(read, Ok(Message::Response { id: Some(_), .. }));
         assert!(is_answer, "{message} is no answer: {read:?}");
     }
-    for notice in &heard.told {
-        assert!(notice.method.starts_with("notifications/"));
-        Json::parse(notice.params.text().to_owned()).expect("what a client is told is JSON");
+    for notification in &outcome.notifications {
+        assert!(notification.method.starts_with("notifications/"));
+        Json::parse(notification.params.text().to_owned()).expect("what a client is told is JSON");
     }
-    if let Some(Ok(result)) = &heard.answer {
+    if let Some(Ok(result)) = &outcome.response {
         Json::parse(result.text().to_owned()).expect("a result is JSON");
     }
 }

@@ -14,7 +14,6 @@ use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{
     Caller, Decision, Declared, Intent, Mode, Operation, Rules, Subject, Warning, decide,
 };
-use mcpproxy_upstream::Origin;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::{CallResult, meta};
 use serde_json::{Value, json};
@@ -174,8 +173,8 @@ impl Gateway {
         let deadline = self.measured_deadline(&entry, &permit, deadline);
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let origin = origin(caller, client, record);
-        let call = pin!(slot.call(&permit, request.arguments.text(), origin, deadline));
+        let (arguments, request_id) = (request.arguments.text(), record.request_id());
+        let call = pin!(slot.call(&permit, arguments, caller, request_id, client, deadline));
         let sent = Instant::now();
         let operation = intent.operation();
         let answer = record_if_slow(record, call).await;
@@ -257,23 +256,6 @@ fn subject(entry: &CatalogTool) -> Subject<'_> {
         tool: entry.name(),
         description: &entry.tool().description,
         annotations: entry.annotations(),
-    }
-}
-
-/// What servers get to know of the caller.
-pub(crate) fn origin<'a>(
-    caller: &'a Caller,
-    client: Option<&'a Arc<ClientLink>>,
-    record: &OpenRecord,
-) -> Origin<'a> {
-    Origin {
-        client_name: caller.client_name.as_deref(),
-        client_version: caller.client_version.as_deref(),
-        session_id: caller.session_id.as_deref(),
-        trace_id: caller.trace_id.as_deref(),
-        request_id: Some(record.request_id()),
-        is_administrator: caller.is_administrator(),
-        client,
     }
 }
 

@@ -9,7 +9,7 @@ use mcpproxy_activity::{
     Engine, Log, LogEvent, LogOptions, RecordKind, RecordingPolicy, Role, Status, StoreError,
 };
 use mcpproxy_catalog::{Catalog, ServerListing};
-use mcpproxy_upstream::{Observer, State};
+use mcpproxy_upstream::{Observer, UpstreamState};
 use mcpproxy_wire::Tool;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -76,26 +76,26 @@ impl Observer for UpstreamObserver {
         }
     }
 
-    fn shelf_changed(&self, server: &str) {
+    fn offerings_changed(&self, server: &str) {
         tracing::debug!(server, "server lists other prompts or resources");
         self.offerings_changed
             .send_modify(|generation| *generation += 1);
     }
 
-    fn state_changed(&self, server: &str, state: &State) {
+    fn state_changed(&self, server: &str, state: &UpstreamState) {
         tracing::debug!(server, ?state, "server changed its state");
         let Some(log) = &self.log else {
             return;
         };
         match state {
-            State::Ready { .. } => {
+            UpstreamState::Ready { .. } => {
                 log.record(note(
                     RecordKind::ServerChange,
                     Some(server),
                     action("ready"),
                 ));
             }
-            State::Failed { reason, .. } => log.record(LogEvent {
+            UpstreamState::Failed { reason, .. } => log.record(LogEvent {
                 status: Status::Error,
                 error: Some(("UPSTREAM_UNAVAILABLE".to_owned(), reason.to_string())),
                 ..note(RecordKind::ServerChange, Some(server), action("failed"))

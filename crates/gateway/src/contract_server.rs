@@ -4,12 +4,15 @@
 //! whoever offers the service. It never changes data or hints that a tool gave.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use mcpproxy_contract::{Grants, Service, ToolContext, wire};
-use mcpproxy_upstream::{BuiltIn, Origin};
+use mcpproxy_policy::Caller;
+use mcpproxy_upstream::BuiltIn;
 use mcpproxy_wire::Json;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use serde_json::Value;
+use uuid::Uuid;
 
 /// Who calls, where a client did not say.
 const UNNAMED: &str = "unknown";
@@ -19,13 +22,13 @@ pub struct ContractServer {
     service: Service,
     /// As `tools/list` gives them; made once, because they never change.
     tools: Vec<Json>,
-    grants: fn(&Origin<'_>) -> Grants,
+    grants: fn(&Caller) -> Grants,
     remedy: Option<&'static str>,
 }
 
 impl ContractServer {
     /// Offers the tools of a service; `grants` tells what a caller may do.
-    pub fn new(service: Service, grants: fn(&Origin<'_>) -> Grants) -> Self {
+    pub fn new(service: Service, grants: fn(&Caller) -> Grants) -> Self {
         let tools = service.registry().get_all();
         Self {
             tools: tools.map(|tool| Json::of(&wire::tool(tool))).collect(),
@@ -46,11 +49,12 @@ impl ContractServer {
         &self,
         tool: &str,
         arguments: &str,
-        origin: Origin<'_>,
+        caller: &Caller,
+        request_id: Uuid,
     ) -> Result<Json, RpcError> {
         let arguments = serde_json::from_str(arguments)
             .map_err(|error| RpcError::new(INVALID_PARAMS, error.to_string()))?;
-        let context = context(&origin, (self.grants)(&origin));
+        let context = context(caller, request_id, (self.grants)(caller));
         let result = self.service.call(tool, arguments, &context).await;
         let mut answer = wire::call_result(&result);
         if let Some(remedy) = self.remedy
@@ -73,9 +77,10 @@ impl BuiltIn for ContractServer {
         &'a self,
         tool: &'a str,
         arguments: &'a str,
-        origin: Origin<'a>,
+        caller: &'a Arc<Caller>,
+        request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
-        Box::pin(self.answer(tool, arguments, origin))
+        Box::pin(self.answer(tool, arguments, caller, request_id))
     }
 }
 
@@ -89,21 +94,19 @@ impl std::fmt::Debug for ContractServer {
 }
 
 /// What a tool gets to know of the call it serves.
-fn context(origin: &Origin<'_>, grants: Grants) -> ToolContext {
+fn context(caller: &Caller, request_id: Uuid, grants: Grants) -> ToolContext {
     let mut context = ToolContext::new(
-        origin.client_name.unwrap_or(UNNAMED),
-        origin.client_version.unwrap_or(UNNAMED),
+        caller.client_name.as_deref().unwrap_or(UNNAMED),
+        caller.client_version.as_deref().unwrap_or(UNNAMED),
         grants,
     );
-    if let Some(session_id) = origin.session_id {
+    if let Some(session_id) = &caller.session_id {
         context = context.in_session(session_id);
     }
-    if let Some(trace_id) = origin.trace_id {
+    if let Some(trace_id) = &caller.trace_id {
         trace_id.clone_into(&mut context.trace_id);
     }
-    if let Some(request_id) = origin.request_id {
-        context.correlation_id = request_id;
-    }
+    context.correlation_id = request_id;
     context
 }
 
@@ -124,26 +127,23 @@ fn tell_remedy(answer: &mut Value, remedy: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid::Uuid;
 
     #[test]
     fn a_tool_knows_who_calls_it_and_as_part_of_what() {
         let request_id = Uuid::now_v7();
-        let origin = Origin {
-            client_name: Some("agent"),
-            client_version: Some("2.1"),
-            session_id: Some("session"),
-            trace_id: Some("0af7651916cd43dd8448eb211c80319c"),
-            request_id: Some(request_id),
-            is_administrator: false,
-            client: None,
+        let caller = Caller {
+            client_name: Some("agent".to_owned()),
+            client_version: Some("2.1".to_owned()),
+            session_id: Some("session".to_owned()),
+            trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
+            ..Caller::default()
         };
-        let known = context(&origin, Grants::Everything);
+        let known = context(&caller, request_id, Grants::Everything);
         assert_eq!((&*known.agent_id, &*known.agent_version), ("agent", "2.1"));
         assert_eq!(known.session_id.as_deref(), Some("session"));
         assert_eq!(known.trace_id, "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(known.correlation_id, request_id);
-        let unknown = context(&Origin::default(), Grants::Everything);
+        let unknown = context(&Caller::default(), request_id, Grants::Everything);
         assert_eq!((&*unknown.agent_id, unknown.session_id), ("unknown", None));
         assert_eq!(unknown.trace_id.len(), 32);
     }

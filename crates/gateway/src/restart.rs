@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcpproxy_upstream::{State, Upstream};
+use mcpproxy_upstream::{Upstream, UpstreamState};
 
 use crate::Gateway;
 use crate::failure::{Code, Failure};
@@ -79,5 +79,5 @@ impl Gateway {
 }
 
 fn is_ended(server: &Server) -> bool {
-    matches!(&server.running, Running::Yes(upstream) if upstream.state() == State::Stopped)
+    matches!(&server.running, Running::Yes(upstream) if upstream.state() == UpstreamState::Stopped)
 }

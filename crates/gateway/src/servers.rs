@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_catalog::{Availability, CatalogTool, Operator, ToolOverride};
-use mcpproxy_upstream::{
-    HttpSpec, Spec, State, StdioSpec, Transport as UpstreamTransport, Upstream,
-};
+use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState};
 
 use crate::Gateway;
 use crate::failure::{Code, Failure};
@@ -160,7 +158,7 @@ impl Gateway {
         let settings = ServerSettings::built_in(name);
         let spec = Spec {
             name: Arc::clone(name),
-            transport: UpstreamTransport::BuiltIn(Arc::clone(built_in)),
+            transport: TransportSpec::BuiltIn(Arc::clone(built_in)),
             protocol: settings.protocol,
             timeout: settings.timeout,
             max_concurrent: settings.max_concurrent,
@@ -322,9 +320,9 @@ pub(crate) fn for_agents(problem: &str) -> &str {
 }
 
 /// The tools of a server are not known, so nothing can be said about one of them.
-fn not_listed(server: &str, state: &State) -> Failure {
+fn not_listed(server: &str, state: &UpstreamState) -> Failure {
     let why = match state {
-        State::Failed { reason, .. } => format!("failed: {reason}"),
+        UpstreamState::Failed { reason, .. } => format!("failed: {reason}"),
         _ => "is still starting".to_owned(),
     };
     Failure::new(
@@ -373,13 +371,13 @@ fn spec(server: &ServerSettings) -> Option<Spec> {
             args,
             env,
             working_dir,
-        } => UpstreamTransport::Stdio(StdioSpec {
+        } => TransportSpec::Stdio(StdioSpec {
             command: command.expose().to_owned(),
             args: args.iter().map(|one| one.expose().to_owned()).collect(),
             env: exposed(env),
             working_dir: working_dir.as_ref().map(|folder| folder.expose().into()),
         }),
-        Transport::Http { url, headers } => UpstreamTransport::Http(HttpSpec {
+        Transport::Http { url, headers } => TransportSpec::Http(HttpSpec {
             url: url.expose().to_owned(),
             headers: exposed(headers),
         }),

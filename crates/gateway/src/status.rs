@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use mcpproxy_activity::{Filter, Status};
-use mcpproxy_upstream::State;
+use mcpproxy_upstream::UpstreamState;
 use mcpproxy_wire::Revision;
 
 use crate::Gateway;
@@ -41,7 +41,7 @@ impl Gateway {
             .iter()
             .filter(|(_, server)| {
                 matches!(&server.running, Running::Yes(upstream)
-                    if matches!(upstream.state(), State::Starting))
+                    if matches!(upstream.state(), UpstreamState::Starting))
             })
             .map(|(name, _)| name.to_string())
             .collect();
@@ -124,7 +124,7 @@ fn revision(running: &Running) -> Option<&'static str> {
         return None;
     };
     match upstream.state() {
-        State::Ready { revision, .. } => revision.map(Revision::as_str),
+        UpstreamState::Ready { revision, .. } => revision.map(Revision::as_str),
         _ => None,
     }
 }
@@ -133,7 +133,7 @@ fn revision(running: &Running) -> Option<&'static str> {
 fn stderr(running: &Running) -> Vec<String> {
     const SHOWN: usize = 5;
     match running {
-        Running::Yes(upstream) if matches!(upstream.state(), State::Failed { .. }) => {
+        Running::Yes(upstream) if matches!(upstream.state(), UpstreamState::Failed { .. }) => {
             let lines = upstream.stderr_tail();
             lines[lines.len().saturating_sub(SHOWN)..].to_vec()
         }
@@ -149,11 +149,11 @@ fn describe(running: &Running) -> (&'static str, Option<String>) {
         Running::Quarantined => ("quarantined", None),
         Running::NotStarted => ("not started", None),
         Running::Yes(upstream) => match upstream.state() {
-            State::Starting => ("starting", None),
-            State::Ready { .. } => ("ready", None),
-            State::Idle => ("idle", None),
-            State::Failed { reason, .. } => ("failed", Some(reason.to_string())),
-            State::Stopped => ("stopped", None),
+            UpstreamState::Starting => ("starting", None),
+            UpstreamState::Ready { .. } => ("ready", None),
+            UpstreamState::Idle => ("idle", None),
+            UpstreamState::Failed { reason, .. } => ("failed", Some(reason.to_string())),
+            UpstreamState::Stopped => ("stopped", None),
             _ => ("unknown", None),
         },
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use mcpproxy_gateway::settings::{Environment, Sources, load};
 use mcpproxy_gateway::{CallRequest, Code, Gateway, GatewayOptions};
 use mcpproxy_policy::{Caller, Operation};
-use mcpproxy_upstream::{BuiltIn, Origin};
+use mcpproxy_upstream::BuiltIn;
 use mcpproxy_wire::{Json, RpcError};
+use uuid::Uuid;
 
 struct Fragile;
 
@@ -29,7 +30,8 @@ impl BuiltIn for Fragile {
         &'a self,
         tool: &'a str,
         _arguments: &'a str,
-        _: Origin<'a>,
+        _caller: &'a Arc<Caller>,
+        _request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             assert_ne!(tool, "break", "a secret cause");

@@ -6,47 +6,35 @@
 //! crate must never call a tool that was not decided on. Values of headers and variables
 //! never reach a log or an error.
 //!
-//! Start reading at [`Upstream`]; then `task` (the life of an upstream), `board` (what is
-//! known of it, and who waits for what), `stdio` and `http`, `modern` (servers
-//! without sessions) and `probe` (which of the two a server is). The way back to the client that
-//! a call is made for is [`client`].
+//! Start reading at [`Upstream`]; then `lifecycle` (the task of an upstream, its readiness, the slots
+//! for calls), `protocol` (with sessions, without, and how it is found out which), `transport`
+//! (programs, HTTP, tools of this program) and `offerings` (prompts, resources, subscriptions). The
+//! way back to the client that a call is made for is [`client`].
 
 mod backoff;
-mod board;
-mod builtin;
+mod call_error;
 pub mod client;
-mod connection;
-mod environment;
-mod eras;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-pub mod guard;
-mod http;
-mod lines;
-mod listing;
-mod modern;
-mod patience;
-mod pending;
-mod probe;
+mod lifecycle;
+mod offerings;
 mod process;
+mod protocol;
 mod read_request;
-mod request;
 mod runtime;
-mod shared;
-mod shelf;
 mod spec;
 mod state;
-mod stderr;
-mod stdio;
-mod subscription;
-mod task;
+mod transport;
 mod upstream;
 
+pub use call_error::CallError;
+pub use lifecycle::call_slots::CallSlot;
 pub use mcpproxy_policy::Permit;
+pub use offerings::OfferingsSnapshot;
+pub use offerings::subscriptions::{Subscription, SubscriptionEnded};
+pub use process::guard;
 pub use read_request::ReadRequest;
 pub use runtime::{Observer, Runtime};
-pub use shelf::Stock;
-pub use spec::{BuiltIn, HttpSpec, Origin, ProtocolSetting, Spec, StdioSpec, Transport};
-pub use state::{CallError, State};
-pub use subscription::{Ended, Subscription};
-pub use upstream::{CallSlot, Upstream};
+pub use spec::{BuiltIn, HttpSpec, ProtocolSetting, Spec, StdioSpec, TransportSpec};
+pub use state::UpstreamState;
+pub use upstream::Upstream;

@@ -1,47 +1,50 @@
-//! What may be asked of a server without a decision: reads by the protocol's own word.
+//! Requests that need no permit: the protocol itself says that they read and nothing else.
 
-use mcpproxy_wire::Json;
-use mcpproxy_wire::Method;
-use serde_json::Value;
+use mcpproxy_wire::{Json, Method};
+use serde::Serialize;
 
 /// Request that reads and nothing else. No other method can be sent without a permit.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
 pub enum ReadRequest<'a> {
     /// `prompts/get`
     Prompt {
-        /// Its name at the server.
+        /// Name of the prompt at the server.
         name: &'a str,
-        /// Its arguments, an object.
+        /// Arguments of the prompt, an object.
+        #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<&'a Json>,
     },
     /// `resources/read`
     Resource {
-        /// Its address at the server.
+        /// Address of the resource at the server.
         uri: &'a str,
     },
     /// `completion/complete`
     Completion {
-        /// What is completed, as the server knows it.
+        /// Prompt or resource template that is completed, as the server knows it.
+        #[serde(rename = "ref")]
         reference: &'a Json,
-        /// The argument that is being typed.
+        /// Argument that is being typed.
         argument: &'a Json,
-        /// What else was typed.
+        /// Arguments that were typed before.
+        #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<&'a Json>,
     },
 }
 
-impl ReadRequest<'_> {
-    /// The method that asks it.
-    pub const fn method(&self) -> &'static str {
+impl<'a> ReadRequest<'a> {
+    /// Method of the request.
+    pub const fn method(&self) -> Method {
         match self {
-            Self::Prompt { .. } => Method::PromptsGet.as_str(),
-            Self::Resource { .. } => Method::ResourcesRead.as_str(),
-            Self::Completion { .. } => Method::CompletionComplete.as_str(),
+            Self::Prompt { .. } => Method::PromptsGet,
+            Self::Resource { .. } => Method::ResourcesRead,
+            Self::Completion { .. } => Method::CompletionComplete,
         }
     }
 
-    /// What a header repeats of it.
-    pub(crate) const fn named(&self) -> Option<&str> {
+    /// Name or address that a header repeats.
+    pub(crate) const fn name(&self) -> Option<&'a str> {
         match self {
             Self::Prompt { name, .. } => Some(name),
             Self::Resource { uri } => Some(uri),
@@ -49,35 +52,10 @@ impl ReadRequest<'_> {
         }
     }
 
-    /// Its parameters, as JSON.
+    /// Parameters of the request, as JSON.
     pub fn params(&self) -> String {
-        let quoted = |text: &str| Value::from(text).to_string();
-        let members: Vec<(&str, String)> = match self {
-            Self::Prompt { name, arguments } => {
-                let arguments = arguments.map(|json| ("arguments", json.text().to_owned()));
-                std::iter::once(("name", quoted(name)))
-                    .chain(arguments)
-                    .collect()
-            }
-            Self::Resource { uri } => vec![("uri", quoted(uri))],
-            Self::Completion {
-                reference,
-                argument,
-                context,
-            } => {
-                let known = [
-                    ("ref", reference.text().to_owned()),
-                    ("argument", argument.text().to_owned()),
-                ];
-                let context = context.map(|json| ("context", json.text().to_owned()));
-                known.into_iter().chain(context).collect()
-            }
-        };
-        let members: Vec<String> = members
-            .into_iter()
-            .map(|(name, value)| format!(r#""{name}":{value}"#))
-            .collect();
-        format!("{{{}}}", members.join(","))
+        // Strings and checked JSON always serialize.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 

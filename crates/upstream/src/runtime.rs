@@ -1,4 +1,4 @@
-//! What all upstreams share.
+//! Parts that all upstreams share.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use mcpproxy_wire::Tool;
 
-use crate::State;
-use crate::eras::Eras;
-use crate::http::{self, Connector};
+use crate::UpstreamState;
+use crate::protocol::remembered::RememberedProtocols;
+use crate::transport::http::{self, Connector};
 
 /// How long a server may take to start: `npx` and `uvx` download it first.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a server may be silent on a question that old ones do not know, before it is
-/// greeted in the old way. Servers that answer at all do so as soon as they run.
-const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server may be silent on a request that those with sessions do not know, before it is
+/// greeted as one of them. Servers that answer at all do so as soon as they run.
+const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
-/// Hears what happens to upstreams.
+/// Observer of what happens to upstreams.
 ///
 /// The upstream's own task calls it and waits meanwhile, so it must not block.
 pub trait Observer: Send + Sync {
@@ -26,15 +26,15 @@ pub trait Observer: Send + Sync {
     fn listed(&self, server: &str, tools: Vec<Tool>);
 
     /// A server has other prompts or resources than before.
-    fn shelf_changed(&self, server: &str) {
+    fn offerings_changed(&self, server: &str) {
         let _ = server;
     }
 
     /// A server entered a state.
-    fn state_changed(&self, server: &str, state: &State);
+    fn state_changed(&self, server: &str, state: &UpstreamState);
 }
 
-/// What all upstreams share. Cloning shares it further.
+/// Parts that all upstreams share. Cloning shares them further.
 #[derive(Clone)]
 pub struct Runtime {
     /// Our own program, started as a guard for each server's process (Linux).
@@ -44,8 +44,8 @@ pub struct Runtime {
     /// How long a server may take to start.
     pub start_timeout: Duration,
     /// How long a server that is asked what it speaks may be silent.
-    pub probe_patience: Duration,
-    pub(crate) eras: Arc<Eras>,
+    pub probe_silence: Duration,
+    pub(crate) remembered: Arc<RememberedProtocols>,
     pub(crate) observer: Arc<dyn Observer>,
     connector: Arc<OnceLock<Connector>>,
 }
@@ -61,8 +61,8 @@ impl Runtime {
             guard,
             version: version.into(),
             start_timeout: START_TIMEOUT,
-            probe_patience: PROBE_PATIENCE,
-            eras: Arc::default(),
+            probe_silence: PROBE_SILENCE,
+            remembered: Arc::default(),
             observer,
             connector: Arc::default(),
         }
@@ -71,7 +71,7 @@ impl Runtime {
     /// Remembers in a file what each server speaks, and reads what it remembered.
     #[must_use]
     pub fn remember_protocols_in(mut self, file: PathBuf) -> Self {
-        self.eras = Arc::new(Eras::in_file(file));
+        self.remembered = Arc::new(RememberedProtocols::in_file(file));
         self
     }
 

@@ -1,4 +1,4 @@
-//! What an upstream is: where it runs and how long anything may take.
+//! Specification of an upstream: where it runs and how long anything may take.
 
 use std::fmt;
 use std::future::Future;
@@ -7,20 +7,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_policy::Caller;
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, RpcError};
 use uuid::Uuid;
 
-use crate::client::ClientLink;
-
-/// One upstream as the operator configured it, references resolved.
+/// Upstream as the operator configured it, references resolved.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub name: Arc<str>,
     /// How it is reached.
-    pub transport: Transport,
-    /// Which wire protocol is spoken with it.
+    pub transport: TransportSpec,
+    /// Protocol to speak with it.
     pub protocol: ProtocolSetting,
     /// The longest the upstream may take to list its tools again.
     pub timeout: Duration,
@@ -30,7 +29,7 @@ pub struct Spec {
     pub idle_stop: Option<Duration>,
 }
 
-/// Which wire protocol is spoken with an upstream.
+/// Protocol to speak with an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProtocolSetting {
     /// The newest one it speaks, which it is asked for.
@@ -44,7 +43,7 @@ pub enum ProtocolSetting {
 
 /// How an upstream is reached.
 #[derive(Clone)]
-pub enum Transport {
+pub enum TransportSpec {
     /// A program of this machine, spoken to over its standard input and output.
     Stdio(StdioSpec),
     /// A server spoken to over Streamable HTTP.
@@ -75,36 +74,19 @@ pub struct HttpSpec {
     pub headers: Vec<(String, String)>,
 }
 
-/// Who makes a call, as far as tools get to know it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Origin<'a> {
-    /// The client's own name.
-    pub client_name: Option<&'a str>,
-    /// The client's own version.
-    pub client_version: Option<&'a str>,
-    /// The session the call came in.
-    pub session_id: Option<&'a str>,
-    /// The W3C trace id, where the request came with one.
-    pub trace_id: Option<&'a str>,
-    /// The id of the request, which links all that is done for it.
-    pub request_id: Option<Uuid>,
-    /// Whether the caller may administer the gateway.
-    pub is_administrator: bool,
-    /// The way back to the client, where there is one.
-    pub client: Option<&'a Arc<ClientLink>>,
-}
-
 /// Tools of this very program, offered like those of any upstream.
 pub trait BuiltIn: Send + Sync {
     /// The definitions, each as `tools/list` would give it.
     fn tools(&self) -> Vec<Json>;
 
-    /// Calls one tool. `arguments` is JSON text, the answer a `CallToolResult`.
+    /// Calls one tool. `arguments` is JSON text, the answer a `CallToolResult`; `request_id` links all
+    /// that is done for the request.
     fn call<'a>(
         &'a self,
         tool: &'a str,
         arguments: &'a str,
-        origin: Origin<'a>,
+        caller: &'a Arc<Caller>,
+        request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;
 }
 
@@ -114,9 +96,9 @@ impl Spec {
     /// Hides the values of headers and variables in text the upstream itself produced.
     pub(crate) fn mask(&self) -> Mask {
         let pairs = match &self.transport {
-            Transport::Stdio(stdio) => stdio.env.as_slice(),
-            Transport::Http(http) => http.headers.as_slice(),
-            Transport::BuiltIn(_) => &[],
+            TransportSpec::Stdio(stdio) => stdio.env.as_slice(),
+            TransportSpec::Http(http) => http.headers.as_slice(),
+            TransportSpec::BuiltIn(_) => &[],
         };
         Mask::new(pairs.iter().flat_map(|(_, value)| {
             // `Bearer x` is hidden whole, and `x` also where it stands alone.
@@ -128,7 +110,7 @@ impl Spec {
 
 // === impl Debug: names are shown, values never are ===
 
-impl fmt::Debug for Transport {
+impl fmt::Debug for TransportSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdio(stdio) => stdio.fmt(formatter),
@@ -182,7 +164,7 @@ mod tests {
             env: vec![("TOKEN".into(), "hidden-variable".into())],
             working_dir: None,
         };
-        for transport in [Transport::Http(http), Transport::Stdio(stdio)] {
+        for transport in [TransportSpec::Http(http), TransportSpec::Stdio(stdio)] {
             let text = format!("{transport:?}");
             assert!(!text.contains("hidden"), "{text}");
             assert!(text.contains("Authorization") || text.contains("TOKEN"));
@@ -193,7 +175,7 @@ mod tests {
     fn the_mask_hides_a_token_without_its_scheme() {
         let spec = Spec {
             name: "x".into(),
-            transport: Transport::Http(HttpSpec {
+            transport: TransportSpec::Http(HttpSpec {
                 url: "http://host".into(),
                 headers: vec![("Authorization".into(), "Bearer topsecret".into())],
             }),

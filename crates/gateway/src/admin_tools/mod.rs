@@ -23,7 +23,7 @@ use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
 use mcpproxy_contract::{ContractViolations, Grants, Registry, ToolContext, ToolError, Version};
-use mcpproxy_upstream::Origin;
+use mcpproxy_policy::Caller;
 
 use crate::failure::{Category, Code, Failure};
 use crate::{ContractServer, Gateway};
@@ -62,8 +62,8 @@ fn registry(own: &Own) -> Result<Registry, ContractViolations> {
 }
 
 /// Whoever may call tools may look; only an administrator may change something.
-fn grants(origin: &Origin<'_>) -> Grants {
-    if origin.is_administrator {
+fn grants(caller: &Caller) -> Grants {
+    if caller.is_administrator() {
         return Grants::Everything;
     }
     Grants::only([READ_ACTIVITY, READ_SERVERS])
@@ -137,6 +137,7 @@ fn failed(failure: Failure) -> ToolError {
 mod tests {
     use super::*;
     use mcpproxy_contract::{CategoryEffect, CategoryName};
+    use mcpproxy_policy::Rights;
 
     #[test]
     fn every_tool_keeps_the_contract_and_all_categories_are_there() {
@@ -154,10 +155,10 @@ mod tests {
 
     #[test]
     fn who_is_no_administrator_may_call_what_reads_and_nothing_else() {
-        let agent = grants(&Origin::default());
-        let administrator = grants(&Origin {
-            is_administrator: true,
-            ..Origin::default()
+        let agent = grants(&Caller::default());
+        let administrator = grants(&Caller {
+            rights: Rights::Administer,
+            ..Caller::default()
         });
         for tool in registry(&Own(Weak::new())).unwrap().get_all() {
             let definition = tool.definition();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use mcpproxy_upstream::Stock;
+use mcpproxy_upstream::OfferingsSnapshot;
 use mcpproxy_wire::item::{Item, Kind};
 
 use super::address::{looks_qualified, qualify, split, with_text};
@@ -35,14 +35,14 @@ pub(crate) struct Directory {
 /// What one server lists.
 #[derive(Debug)]
 struct ServerOfferings {
-    stock: Stock,
+    stock: OfferingsSnapshot,
     own: [OnceLock<Arc<PagedListing>>; 3],
 }
 
 impl Directory {
     /// Puts together what these servers list. One that was started anew and has not said yet what
     /// it has keeps what it had: nothing of it is taken away and given back within a moment.
-    pub(crate) fn after(before: Option<&Self>, stocks: Vec<(Arc<str>, Stock)>) -> Self {
+    pub(crate) fn after(before: Option<&Self>, stocks: Vec<(Arc<str>, OfferingsSnapshot)>) -> Self {
         let versions = versions(&stocks);
         let had = |server: &str| Some(before?.servers.get(server)?.stock.clone());
         let stocks = stocks.into_iter().map(|(server, stock)| {
@@ -57,12 +57,12 @@ impl Directory {
     }
 
     /// Whether it was made of these very stocks.
-    pub(crate) fn is_of(&self, stocks: &[(Arc<str>, Stock)]) -> bool {
+    pub(crate) fn is_of(&self, stocks: &[(Arc<str>, OfferingsSnapshot)]) -> bool {
         self.versions == versions(stocks)
     }
 
     /// Puts together what these servers list.
-    fn of(stocks: impl IntoIterator<Item = (Arc<str>, Stock)>) -> Self {
+    fn of(stocks: impl IntoIterator<Item = (Arc<str>, OfferingsSnapshot)>) -> Self {
         let servers: BTreeMap<Arc<str>, ServerOfferings> = stocks
             .into_iter()
             .map(|(server, stock)| {
@@ -143,7 +143,7 @@ impl Directory {
             Scope::Server(server) => return Some((Arc::clone(server), name.into())),
             Scope::All => self.prompts.target(name)?,
         };
-        let Stock {
+        let OfferingsSnapshot {
             capabilities,
             is_known,
             ..
@@ -247,7 +247,7 @@ impl Directory {
 }
 
 /// Which stocks these are, in the order of servers.
-fn versions(stocks: &[(Arc<str>, Stock)]) -> Vec<(Arc<str>, u64)> {
+fn versions(stocks: &[(Arc<str>, OfferingsSnapshot)]) -> Vec<(Arc<str>, u64)> {
     let mut versions: Vec<(Arc<str>, u64)> = stocks
         .iter()
         .map(|(server, stock)| (Arc::clone(server), stock.version))
@@ -263,7 +263,7 @@ fn owned(owners: &HashMap<Arc<str>, Arc<str>>, text: &str) -> Option<Target> {
 }
 
 /// The items of a list by their names: cursors need an order that stays.
-fn in_order(stock: &Stock, kind: Kind) -> impl Iterator<Item = &Item> {
+fn in_order(stock: &OfferingsSnapshot, kind: Kind) -> impl Iterator<Item = &Item> {
     let mut items: Vec<&Item> = stock.items(kind).iter().collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     items.into_iter()

@@ -20,7 +20,7 @@ use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
 use mcpproxy_policy::Caller;
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_upstream::{Origin, ReadRequest, State};
+use mcpproxy_upstream::{ReadRequest, UpstreamState};
 use mcpproxy_wire::Json;
 pub use mcpproxy_wire::item::Kind;
 use tokio::sync::watch;
@@ -30,7 +30,6 @@ use self::directory::Directory;
 pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
 use crate::Gateway;
-use crate::call::origin;
 use crate::call_record::{not_recorded, record_if_slow};
 use crate::direct::Scope;
 use crate::direct::listing::PagedListing;
@@ -135,7 +134,7 @@ impl Gateway {
         let stocks: Vec<_> = servers
             .iter()
             .filter_map(|(name, server)| match &server.running {
-                Running::Yes(upstream) => Some((Arc::clone(name), upstream.stock())),
+                Running::Yes(upstream) => Some((Arc::clone(name), upstream.offerings())),
                 _ => None,
             })
             .collect();
@@ -170,7 +169,9 @@ impl Gateway {
             }
             Err(failure) => return Err(failure),
         };
-        let stocked = upstream.stocked(Instant::now() + settings.timeout).await;
+        let stocked = upstream
+            .fresh_offerings(Instant::now() + settings.timeout)
+            .await;
         stocked.map(drop).map_err(|error| {
             Failure::of_upstream(server, Operation::Read, error, &self.mask.load())
         })
@@ -222,7 +223,7 @@ impl Gateway {
         .map_err(FetchError::of_parameters)?;
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
-        let known = upstream.stock();
+        let known = upstream.offerings();
         if known.is_known && !known.capabilities.has_completions {
             let nothing = Json::parse(NOTHING_TO_COMPLETE);
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
@@ -234,7 +235,7 @@ impl Gateway {
             context,
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
-        let answer = upstream.read(&request, Origin::default(), deadline).await;
+        let answer = upstream.read(&request, None, deadline).await;
         answer.map_err(|error| FetchError::of_upstream(&server, error, &self.mask.load()))
     }
 
@@ -250,11 +251,9 @@ impl Gateway {
             .open(RecordKind::ToolCall, caller, Some(Operation::Read));
         let request_id = record.request_id();
         let named = fetch.read_request(fetch.named());
-        record.set_tool_name(named.method());
+        record.set_tool_name(named.method().as_str());
         record.set_arguments(&named.params());
-        let result = self
-            .attempt_fetch(scope, fetch, (caller, client), &mut record)
-            .await;
+        let result = self.attempt_fetch(scope, fetch, client, &mut record).await;
         let result = result.map_err(|fetch_error| fetch_error.with_request_id(request_id));
         let end = match &result {
             Ok(json) => RecordOutcome {
@@ -273,7 +272,7 @@ impl Gateway {
         &self,
         scope: &Scope,
         fetch: Fetch<'_>,
-        (caller, client): (&Arc<Caller>, Option<&Arc<ClientLink>>),
+        client: Option<&Arc<ClientLink>>,
         record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
         let (server, own) = match fetch {
@@ -281,12 +280,12 @@ impl Gateway {
             Fetch::Resource(uri) => self.resource_target(scope, uri, Directory::resource).await,
         }?;
         let request = fetch.read_request(&own);
-        record.set_tool(&server, request.method());
+        record.set_tool(&server, request.method().as_str());
         let Reachable { upstream, settings } = self.server(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let asked = pin!(upstream.read(&request, origin(caller, client, record), deadline));
+        let asked = pin!(upstream.read(&request, client, deadline));
         let answer = record_if_slow(record, asked).await;
         answer.map_err(|error| {
             let fetch_error = FetchError::of_upstream(&server, error, &self.mask.load());
@@ -337,13 +336,13 @@ impl Gateway {
             .filter_map(|server| self.server(server).ok())
             .filter(|server| {
                 let state = server.upstream.state();
-                matches!(state, State::Starting | State::Ready { .. })
+                matches!(state, UpstreamState::Starting | UpstreamState::Ready { .. })
             })
             .collect();
         let deadline = Instant::now() + STARTING;
         let waiting = starting
             .iter()
-            .map(|server| server.upstream.stocked(deadline));
+            .map(|server| server.upstream.fresh_offerings(deadline));
         join_all(waiting).await;
         !starting.is_empty()
     }

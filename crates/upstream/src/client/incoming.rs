@@ -1,28 +1,25 @@
 //! Messages of a server, whichever way they come.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcpproxy_wire::Method;
 use mcpproxy_wire::item::Kind;
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::meta;
-use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
-use mcpproxy_wire::{Json, Message, RpcError, rpc};
+use mcpproxy_wire::{Json, Message, Method, RpcError, meta, method, rpc};
 use serde_json::value::RawValue;
 
 use super::call_routes::{CallRoutes, RelayedRequest};
 use super::link::ClientLink;
 use super::messages::ClientRequestKind;
 use crate::CallError;
-use crate::board::Board;
-use crate::pending::Answer;
+use crate::call_error::UpstreamResponse;
 
 /// What a message of a server asks of its connection.
 pub(crate) enum IncomingAction {
     /// Hand the response to whoever waits under the id.
-    Response(u64, Answer),
+    Response(u64, UpstreamResponse),
     /// Send this back.
     Reply(String),
     /// Have a client respond, see [`CallRoutes::relay`].
@@ -33,17 +30,35 @@ pub(crate) enum IncomingAction {
     Garbage(String),
 }
 
+/// What a server announces besides responses takes effect here.
+pub(crate) trait Announcements: Send + Sync + fmt::Debug {
+    /// The server's tools have changed.
+    fn tools_changed(&self);
+
+    /// Changes of the server's tools are announced from now on, or no longer.
+    fn set_tools_announced(&self, is_announced: bool);
+
+    /// Lists of these kinds have changed.
+    fn lists_changed(&self, kinds: &[Kind]);
+
+    /// A resource has changed.
+    fn resource_updated(&self, uri: &str);
+
+    /// Changes of these resources are announced from now on.
+    fn subscriptions_acknowledged(&self, uris: &[String]);
+}
+
 /// Reader of the messages of one connection, which lets them take effect.
 #[derive(Debug, Clone)]
 pub(crate) struct IncomingMessages {
-    pub(crate) board: Arc<Board>,
+    pub(crate) announcements: Arc<dyn Announcements>,
     pub(crate) routes: Arc<CallRoutes>,
 }
 
 impl IncomingMessages {
-    pub(crate) fn new(board: &Arc<Board>) -> Self {
+    pub(crate) fn new(announcements: Arc<dyn Announcements>) -> Self {
         Self {
-            board: Arc::clone(board),
+            announcements,
             routes: Arc::default(),
         }
     }
@@ -128,19 +143,19 @@ impl IncomingMessages {
     }
 
     /// Takes a notification of the server.
-    fn receive_notification(&self, method: &str, params: Option<Json>, stream: Option<u64>) {
-        match method {
-            method::TOOLS_CHANGED => self.board.announce_change(),
-            method::PROMPTS_CHANGED => self.board.shelf.announce(&[Kind::Prompt]),
+    fn receive_notification(&self, name: &str, params: Option<Json>, stream: Option<u64>) {
+        match name {
+            method::TOOLS_CHANGED => self.announcements.tools_changed(),
+            method::PROMPTS_CHANGED => self.announcements.lists_changed(&[Kind::Prompt]),
             method::RESOURCES_CHANGED => {
                 let kinds = [Kind::Resource, Kind::Template];
-                self.board.shelf.announce(&kinds);
+                self.announcements.lists_changed(&kinds);
             }
             method::RESOURCE_UPDATED => {
                 let uri = params.as_ref().and_then(|params| member(params, "uri"));
                 let uri = uri.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
                 if let Some(uri) = uri {
-                    self.board.shelf.watched.update(&uri);
+                    self.announcements.resource_updated(&uri);
                 }
             }
             method::SUBSCRIPTION_ACKNOWLEDGED => {
@@ -186,20 +201,20 @@ impl IncomingMessages {
             .and_then(|raw| serde_json::from_str(raw.get()).ok())
             .unwrap_or_default();
         let is_granted = |name: &str| granted.get(name).map(RawValue::get) == Some("true");
-        let board = &self.board;
         if is_granted("toolsListChanged") {
-            board.set_announces(true);
+            self.announcements.set_tools_announced(true);
         }
         if is_granted("promptsListChanged") {
-            board.shelf.announce(&[Kind::Prompt]);
+            self.announcements.lists_changed(&[Kind::Prompt]);
         }
         if is_granted("resourcesListChanged") {
-            board.shelf.announce(&[Kind::Resource, Kind::Template]);
+            self.announcements
+                .lists_changed(&[Kind::Resource, Kind::Template]);
         }
         let uris = granted.given("resourceSubscriptions");
         if let Some(uris) = uris.and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok())
         {
-            board.shelf.watched.acknowledge(&uris);
+            self.announcements.subscriptions_acknowledged(&uris);
         }
     }
 

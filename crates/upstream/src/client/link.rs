@@ -3,13 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_wire::Json;
-use mcpproxy_wire::Protocol;
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::meta;
-use mcpproxy_wire::method;
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::{Json, Protocol, meta, method};
 use serde::Serialize;
 use tokio::time::Instant;
 

@@ -1,8 +1,7 @@
 //! Messages of a server to the client behind a request.
 
-use mcpproxy_wire::Json;
-use mcpproxy_wire::method;
 use mcpproxy_wire::rpc::RpcError;
+use mcpproxy_wire::{Json, method};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;

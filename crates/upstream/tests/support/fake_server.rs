@@ -3,8 +3,8 @@
 //! The same program also plays the guard (`__guard …`) and a gateway that is killed
 //! (`gateway …`), because both have to be processes of their own.
 
-mod eras;
 mod gateway;
+mod protocols;
 
 use std::io::{self, BufRead, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -39,7 +39,7 @@ struct Server {
 
 impl Server {
     fn new(mode: &str, argument: Option<std::ffi::OsString>) -> Self {
-        let mode = eras::begin(mode);
+        let mode = protocols::begin(mode);
         if let Some(marker) = argument.filter(|_| mode == "exits-once")
             && !std::path::Path::new(&marker).exists()
         {

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use mcpproxy_policy::{Decision, Declared, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_upstream::{
-    Observer, Origin, ProtocolSetting, Runtime, Spec, State, StdioSpec, Transport, Upstream,
+    Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState,
 };
 use mcpproxy_wire::ToolAnnotations;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// Starts a guarded server that starts processes, prints who they are, and waits.
 pub(crate) fn run() -> ExitCode {
@@ -23,7 +24,7 @@ pub(crate) fn run() -> ExitCode {
         let shared = Runtime::new(Some(program.clone()), "1", Arc::new(Nobody));
         let spec = Spec {
             name: "fake".into(),
-            transport: Transport::Stdio(StdioSpec {
+            transport: TransportSpec::Stdio(StdioSpec {
                 command: program.to_string_lossy().into_owned(),
                 args: vec!["ignores-the-end".into()],
                 env: Vec::new(),
@@ -36,13 +37,20 @@ pub(crate) fn run() -> ExitCode {
         };
         let upstream = Upstream::start(spec, &shared);
         let deadline = Instant::now() + Duration::from_mins(1);
-        let turn = upstream.call_slot(deadline).await.expect("a free place");
-        let result = turn
-            .call(&permit(), "{}", Origin::default(), deadline)
+        let slot = upstream.call_slot(deadline).await.expect("a free place");
+        let result = slot
+            .call(
+                &permit(),
+                "{}",
+                &Arc::default(),
+                Uuid::nil(),
+                None,
+                deadline,
+            )
             .await
             .expect("the server spawns");
         let result = result.json().to_value();
-        let State::Ready {
+        let UpstreamState::Ready {
             pid: Some(guard), ..
         } = upstream.state()
         else {
@@ -74,5 +82,5 @@ struct Nobody;
 
 impl Observer for Nobody {
     fn listed(&self, _: &str, _: Vec<mcpproxy_wire::Tool>) {}
-    fn state_changed(&self, _: &str, _: &State) {}
+    fn state_changed(&self, _: &str, _: &UpstreamState) {}
 }

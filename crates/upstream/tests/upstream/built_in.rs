@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{BuiltIn, CallError, Origin, Spec, State, Transport, Upstream};
+use mcpproxy_policy::{Caller, Operation};
+use mcpproxy_upstream::{BuiltIn, CallError, Spec, TransportSpec, Upstream, UpstreamState};
 use mcpproxy_wire::{Json, RpcError};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::common::{call, moment, permit, runtime, said, soon, spec};
 
@@ -30,7 +31,8 @@ impl BuiltIn for Own {
         &'a self,
         tool: &'a str,
         arguments: &'a str,
-        _: Origin<'a>,
+        _caller: &'a Arc<Caller>,
+        _request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             match tool {
@@ -49,12 +51,15 @@ impl BuiltIn for Own {
 async fn built_in_tools_are_listed_and_called_like_any() {
     let (runtime, memory) = runtime();
     let spec = Spec {
-        transport: Transport::BuiltIn(Arc::new(Own::default())),
+        transport: TransportSpec::BuiltIn(Arc::new(Own::default())),
         ..spec("")
     };
     let upstream = Upstream::start(spec, &runtime);
     upstream.fresh(soon()).await.expect("it is there");
-    assert!(matches!(upstream.state(), State::Ready { pid: None, .. }));
+    assert!(matches!(
+        upstream.state(),
+        UpstreamState::Ready { pid: None, .. }
+    ));
     assert_eq!(memory.listings.lock().expect("no panics")[0].len(), 1);
     assert_eq!(memory.annotations("target").destructive, Some(false));
     let change = permit("fake", "change", Operation::Write);

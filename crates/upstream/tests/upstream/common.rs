@@ -8,14 +8,15 @@ use mcpproxy_policy::{
     Decision, Declared, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_upstream::{
-    CallError, Observer, Origin, ProtocolSetting, Runtime, Spec, State, StdioSpec, Transport,
-    Upstream,
+    CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
+    UpstreamState,
 };
 use mcpproxy_wire::Tool;
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// The helper program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
@@ -24,7 +25,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) listings: Mutex<Vec<Vec<Tool>>>,
-    pub(crate) states: watch::Sender<Vec<State>>,
+    pub(crate) states: watch::Sender<Vec<UpstreamState>>,
     heard: watch::Sender<usize>,
 }
 
@@ -35,14 +36,14 @@ impl Observer for Memory {
         self.heard.send_replace(listings.len());
     }
 
-    fn state_changed(&self, _server: &str, state: &State) {
+    fn state_changed(&self, _server: &str, state: &UpstreamState) {
         self.states.send_modify(|states| states.push(state.clone()));
     }
 }
 
 impl Memory {
     /// Waits until a state came that fits.
-    pub(crate) async fn until(&self, fits: impl Fn(&State) -> bool) -> State {
+    pub(crate) async fn until(&self, fits: impl Fn(&UpstreamState) -> bool) -> UpstreamState {
         let mut states = self.states.subscribe();
         let found = states.wait_for(|states| states.iter().any(&fits));
         let states = tokio::time::timeout(LONG, found)
@@ -83,10 +84,10 @@ impl Memory {
     /// The reason of the first failure.
     pub(crate) async fn failure(&self) -> String {
         match self
-            .until(|state| matches!(state, State::Failed { .. }))
+            .until(|state| matches!(state, UpstreamState::Failed { .. }))
             .await
         {
-            State::Failed { reason, .. } => reason.to_string(),
+            UpstreamState::Failed { reason, .. } => reason.to_string(),
             _ => unreachable!("only failures fit"),
         }
     }
@@ -123,8 +124,9 @@ pub(crate) async fn call(
     arguments: &str,
     deadline: Instant,
 ) -> Result<mcpproxy_wire::CallResult, CallError> {
-    let turn = upstream.call_slot(deadline).await?;
-    turn.call(permit, arguments, Origin::default(), deadline)
+    let slot = upstream.call_slot(deadline).await?;
+    let caller = Arc::default();
+    slot.call(permit, arguments, &caller, Uuid::nil(), None, deadline)
         .await
 }
 
@@ -174,8 +176,8 @@ pub(crate) fn runtime() -> (Runtime, Arc<Memory>) {
     (Runtime::new(guard, "1", observer), memory)
 }
 
-fn count_ready(states: &[State]) -> usize {
-    let ready = |state: &&State| matches!(state, State::Ready { .. });
+fn count_ready(states: &[UpstreamState]) -> usize {
+    let ready = |state: &&UpstreamState| matches!(state, UpstreamState::Ready { .. });
     states.iter().filter(ready).count()
 }
 
@@ -189,7 +191,7 @@ pub(crate) fn said(result: &mcpproxy_wire::CallResult) -> Value {
 pub(crate) fn spec(mode: &str) -> Spec {
     Spec {
         name: "fake".into(),
-        transport: Transport::Stdio(StdioSpec {
+        transport: TransportSpec::Stdio(StdioSpec {
             command: PROGRAM.into(),
             args: vec![mode.into()],
             env: vec![("FAKE_KEY".into(), "topsecret-value".into())],
@@ -204,7 +206,7 @@ pub(crate) fn spec(mode: &str) -> Spec {
 
 pub(crate) fn stdio(spec: &mut Spec) -> &mut StdioSpec {
     match &mut spec.transport {
-        Transport::Stdio(stdio) => stdio,
+        TransportSpec::Stdio(stdio) => stdio,
         _ => unreachable!("the fake server is a program"),
     }
 }

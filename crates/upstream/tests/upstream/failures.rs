@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, State};
+use mcpproxy_upstream::{CallError, UpstreamState};
 use serde_json::json;
 
 use crate::common::{Fake, call, moment, permit, soon, stdio};
@@ -37,7 +37,7 @@ async fn callers_of_a_starting_server_wait_until_their_own_deadline() {
         waited,
         Err(CallError::Timeout { sent: false, .. })
     ));
-    assert_eq!(fake.upstream.state(), State::Starting);
+    assert_eq!(fake.upstream.state(), UpstreamState::Starting);
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_server_that_fails_once_is_tried_again() {
     });
     assert_eq!(fake.memory.failure().await, "the server exited with code 7");
     fake.memory
-        .until(|state| matches!(state, State::Ready { .. }))
+        .until(|state| matches!(state, UpstreamState::Ready { .. }))
         .await;
     assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
 }

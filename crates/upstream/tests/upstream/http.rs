@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use http::Method;
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, HttpSpec, Spec, State, Transport, Upstream};
+use mcpproxy_upstream::{CallError, HttpSpec, Spec, TransportSpec, Upstream, UpstreamState};
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Web {
 fn connect(url: &str) -> Fake {
     let (runtime, memory) = runtime();
     let spec = Spec {
-        transport: Transport::Http(HttpSpec {
+        transport: TransportSpec::Http(HttpSpec {
             url: url.to_owned(),
             headers: vec![("Authorization".into(), "Bearer topsecret-value".into())],
         }),
@@ -76,7 +76,7 @@ async fn a_session_is_opened_used_and_closed() {
     let arguments = json!({ "big": 12_345_678_901_234_567_890_u64 });
     let said = web.fake.read("echo", &arguments.to_string()).await;
     assert_eq!(said, Ok(arguments));
-    let State::Ready {
+    let UpstreamState::Ready {
         revision,
         pid: None,
         ..
@@ -389,7 +389,7 @@ async fn a_wrong_address_or_header_is_named() {
     }
     let (runtime, memory) = runtime();
     let spec = Spec {
-        transport: Transport::Http(HttpSpec {
+        transport: TransportSpec::Http(HttpSpec {
             url: "http://localhost/".into(),
             headers: vec![("X-Key".into(), "top\nsecret".into())],
         }),

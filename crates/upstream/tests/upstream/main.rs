@@ -2,14 +2,14 @@
 
 mod built_in;
 mod common;
-mod eras;
+mod event_stream;
+mod event_stream_server;
 mod failures;
 mod freshness;
 mod http;
 mod http_server;
-mod modern;
-mod modern_server;
 mod processes;
-mod sse_server;
+mod protocols;
+mod stateless;
+mod stateless_server;
 mod stdio;
-mod streamed;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, State};
+use mcpproxy_upstream::{CallError, UpstreamState};
 use serde_json::Value;
 
 use crate::common::{Fake, LONG, PROGRAM};
@@ -150,7 +150,7 @@ async fn started_by(fake: &Fake) -> Vec<i32> {
 }
 
 fn pid(fake: &Fake) -> i32 {
-    let State::Ready { pid: Some(pid), .. } = fake.upstream.state() else {
+    let UpstreamState::Ready { pid: Some(pid), .. } = fake.upstream.state() else {
         panic!("it is ready");
     };
     i32::try_from(pid).expect("a process id")

@@ -1,7 +1,7 @@
 //! Calls to programs, well-behaved and other.
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, State, Upstream};
+use mcpproxy_upstream::{CallError, Upstream, UpstreamState};
 use mcpproxy_wire::RpcError;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ async fn a_server_is_greeted_listed_and_called() {
     let fake = Fake::start("normal");
     fake.upstream.fresh(soon()).await.expect("it starts");
     assert_eq!(fake.memory.annotations("target").read_only, Some(true));
-    let State::Ready {
+    let UpstreamState::Ready {
         server_info,
         revision,
         pid,
@@ -25,7 +25,7 @@ async fn a_server_is_greeted_listed_and_called() {
     assert_eq!(revision.expect("it has one").as_str(), "2025-11-25");
     assert!(pid.is_some());
     fake.upstream.stop(LONG).await;
-    assert_eq!(fake.upstream.state(), State::Stopped);
+    assert_eq!(fake.upstream.state(), UpstreamState::Stopped);
     let reason = "the server is stopped".into();
     assert_eq!(
         fake.read("echo", "{}").await,
@@ -243,7 +243,7 @@ async fn pages_are_put_together_and_malformed_tools_left_out() {
 async fn older_revisions_and_servers_without_tools_are_fine() {
     let old = Fake::start("speaks-old");
     old.upstream.fresh(soon()).await.expect("it starts");
-    let State::Ready { revision, .. } = old.upstream.state() else {
+    let UpstreamState::Ready { revision, .. } = old.upstream.state() else {
         panic!("it is ready");
     };
     assert_eq!(revision.expect("it has one").as_str(), "2024-11-05");
@@ -256,7 +256,7 @@ async fn older_revisions_and_servers_without_tools_are_fine() {
 async fn a_server_known_from_before_starts_on_use() {
     let (runtime, memory) = crate::common::runtime();
     let upstream = Upstream::start_on_use(spec("normal"), &runtime);
-    assert_eq!(upstream.state(), State::Idle);
+    assert_eq!(upstream.state(), UpstreamState::Idle);
     upstream.fresh(soon()).await.expect("it starts");
     assert_eq!(memory.ready_count(), 1);
 }
@@ -266,7 +266,9 @@ async fn a_server_nobody_uses_is_stopped_and_started_again() {
     let fake = Fake::with("normal", |spec, _| {
         spec.idle_stop = Some(std::time::Duration::from_millis(30));
     });
-    fake.memory.until(|state| *state == State::Idle).await;
+    fake.memory
+        .until(|state| *state == UpstreamState::Idle)
+        .await;
     assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
     assert_eq!(fake.memory.listings.lock().expect("no panics").len(), 1);
     assert!(fake.memory.ready_count() >= 2);
@@ -298,7 +300,7 @@ async fn the_working_directory_is_the_configured_one() {
         stdio(spec).env.push(("PWD".into(), String::new()));
     });
     assert_eq!(fake.read("echo", "{}").await, Ok(json!({})));
-    let State::Ready { pid: Some(pid), .. } = fake.upstream.state() else {
+    let UpstreamState::Ready { pid: Some(pid), .. } = fake.upstream.state() else {
         panic!("it is ready");
     };
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).expect("it runs");

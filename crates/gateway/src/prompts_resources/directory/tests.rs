@@ -12,7 +12,7 @@ fn items(kind: Kind, keys: &[&str]) -> Vec<Item> {
     keys.iter().map(item).collect()
 }
 
-fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> Stock {
+fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsSnapshot {
     let capabilities = Capabilities {
         prompts: (!prompts.is_empty()).then_some(Changes::Silent),
         resources: (!resources.is_empty() || !templates.is_empty()).then_some(Changes::Silent),
@@ -23,10 +23,10 @@ fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> Stock {
         items(Kind::Resource, resources),
         items(Kind::Template, templates),
     ];
-    Stock::new(capabilities, lists)
+    OfferingsSnapshot::new(capabilities, lists)
 }
 
-fn directory(servers: &[(&str, Stock)]) -> Directory {
+fn directory(servers: &[(&str, OfferingsSnapshot)]) -> Directory {
     let stocks = servers
         .iter()
         .map(|(name, stock)| (Arc::from(*name), stock.clone()));
@@ -169,7 +169,7 @@ fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
 #[test]
 fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
     let before = two();
-    let servers = || vec![(Arc::from("beta"), Stock::default())];
+    let servers = || vec![(Arc::from("beta"), OfferingsSnapshot::default())];
     let meanwhile = Directory::after(Some(&before), servers());
     assert!(meanwhile.is_of(&servers()) && !before.is_of(&servers()));
     let resources = listed(&meanwhile, &Scope::All, Kind::Resource);

@@ -1,0 +1,106 @@
+//! Failures of calls to an upstream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_redact::Mask;
+use mcpproxy_wire::{Json, RpcError};
+use serde_json::Value;
+
+/// Response of a server to a request.
+pub(crate) type UpstreamResponse = Result<Json, CallError>;
+
+/// Why a call brought no result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The server is not there, or refuses us; nothing was executed.
+    #[error("{reason}")]
+    Unavailable {
+        /// What is wrong with it.
+        reason: Arc<str>,
+    },
+    /// The deadline passed.
+    #[error("no answer within {after:?}")]
+    Timeout {
+        /// How long was waited.
+        after: Duration,
+        /// Whether the call may have taken effect.
+        sent: bool,
+    },
+    /// The connection was lost before the answer came.
+    #[error("{reason}")]
+    Disconnected {
+        /// Whether the call may have taken effect.
+        sent: bool,
+        /// What is known of the loss.
+        reason: Arc<str>,
+    },
+    /// The server answered with an error of the protocol.
+    #[error("{0}")]
+    Rpc(RpcError),
+    /// The server answered with something that is no answer; the call may have taken effect.
+    #[error("{reason}")]
+    Malformed {
+        /// What is wrong with it.
+        reason: Arc<str>,
+    },
+}
+
+// === impl CallError ===
+
+impl CallError {
+    pub(crate) fn unavailable(reason: impl Into<Arc<str>>) -> Self {
+        Self::Unavailable {
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn malformed(reason: impl Into<Arc<str>>) -> Self {
+        Self::Malformed {
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn disconnected(sent: bool, reason: impl Into<Arc<str>>) -> Self {
+        Self::Disconnected {
+            sent,
+            reason: reason.into(),
+        }
+    }
+
+    /// Error with the upstream's secrets hidden in what the upstream says.
+    pub(crate) fn masked(self, mask: &Mask) -> Self {
+        match self {
+            Self::Rpc(mut error) => {
+                error.message = mask.apply(&error.message).into_owned();
+                if let Some(data) = &mut error.data {
+                    mask_strings(data, mask);
+                }
+                Self::Rpc(error)
+            }
+            Self::Malformed { reason } => Self::malformed(mask.apply(&reason)),
+            other => other,
+        }
+    }
+
+    /// Whether the call may have taken effect at the server.
+    pub fn may_have_taken_effect(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } => false,
+            Self::Timeout { sent, .. } | Self::Disconnected { sent, .. } => *sent,
+            Self::Rpc(_) | Self::Malformed { .. } => true,
+        }
+    }
+}
+
+fn mask_strings(value: &mut Value, mask: &Mask) {
+    match value {
+        Value::String(text) => *text = mask.apply(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_strings(item, mask)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|value| mask_strings(value, mask)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

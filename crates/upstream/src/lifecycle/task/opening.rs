@@ -1,0 +1,218 @@
+//! Opening of a connection: which protocol, the greeting, the first listing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_wire::{Method, Protocol};
+use tokio::time::Instant;
+
+use super::{UpstreamTask, explain};
+use crate::CallError;
+use crate::client::incoming::Announcements;
+use crate::lifecycle::shared::SharedUpstream;
+use crate::offerings::listing;
+use crate::offerings::refresher::{OfferingsRefresher, RefreshedServer};
+use crate::protocol::connection::Connection;
+use crate::protocol::greeting::Greeting;
+use crate::protocol::probe::{ProbeLimits, ProbeOutcome, probe};
+use crate::protocol::remembered::ServerKey;
+use crate::spec::{ProtocolSetting, TransportSpec};
+use crate::transport::TransportLink;
+use crate::transport::http::HttpConnection;
+use crate::transport::stdio::StdioConnection;
+
+/// Connects to the server, greets it and lists its tools; the error is for people.
+///
+/// A connection that does not get that far stays in the task, which ends it.
+pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<Connection>, String> {
+    let spec = &task.shared.spec;
+    let protocol = match spec.protocol {
+        _ if matches!(spec.transport, TransportSpec::BuiltIn(_)) => Protocol::Session,
+        ProtocolSetting::Legacy => Protocol::Session,
+        ProtocolSetting::Modern => Protocol::Stateless,
+        ProtocolSetting::Auto => return open_in_any(task).await,
+    };
+    open_in(task, protocol)
+        .await
+        .map_err(OpeningProblem::into_text)
+}
+
+/// Why a connection could not be opened.
+struct OpeningProblem {
+    text: String,
+    /// Whether the server was there to have something against it.
+    is_answer: bool,
+}
+
+/// Opens a connection in the way that worked before, or else finds out which one works.
+async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<Connection>, String> {
+    let remembered = Arc::clone(&task.shared.runtime.remembered);
+    let key = ServerKey::of(&task.shared.spec);
+    let protocol = key.as_ref().and_then(|key| remembered.recall(key));
+    let opened = match protocol {
+        Some(protocol) => open_in(task, protocol).await,
+        None => open_asking(task).await,
+    };
+    match opened {
+        Ok(connection) => {
+            if let Some(key) = &key {
+                remembered.learn(key, connection.protocol());
+            }
+            task.awaits_slow_server = false;
+            Ok(connection)
+        }
+        Err(problem) => {
+            if let Some(key) = key.filter(|_| problem.is_answer) {
+                remembered.forget(&key);
+                task.awaits_slow_server = true;
+            }
+            Err(problem.text)
+        }
+    }
+}
+
+async fn open_in(
+    task: &mut UpstreamTask,
+    protocol: Protocol,
+) -> Result<Arc<Connection>, OpeningProblem> {
+    let deadline = Instant::now() + task.shared.runtime.start_timeout;
+    let connection = begin(task, protocol)?;
+    let version = task.shared.runtime.version.clone();
+    let greeting = connection
+        .greet(&version, deadline)
+        .await
+        .map_err(|error| OpeningProblem::of(greeting_of(protocol), &error))?;
+    welcome(task, connection, greeting, deadline).await
+}
+
+async fn open_asking(task: &mut UpstreamTask) -> Result<Arc<Connection>, OpeningProblem> {
+    let runtime = task.shared.runtime.clone();
+    let deadline = Instant::now() + runtime.start_timeout;
+    let silence = if task.awaits_slow_server {
+        runtime.start_timeout
+    } else {
+        runtime.probe_silence
+    };
+    let connection = begin(task, Protocol::Stateless)?;
+    let limits = ProbeLimits {
+        version: &runtime.version,
+        silence,
+        deadline,
+    };
+    // Boxed, as it is rare, so that the futures of callers stay small.
+    let protocol = match Box::pin(probe(&connection, limits)).await {
+        ProbeOutcome::Stateless(greeting) => {
+            return welcome(task, connection, greeting, deadline).await;
+        }
+        ProbeOutcome::Session(greeting) => {
+            let session = Arc::new(connection.in_session());
+            task.attempt = Some(Arc::clone(&session));
+            match welcome(task, session, greeting, deadline).await {
+                Ok(connection) => return Ok(connection),
+                // It may be the question that it did not take well.
+                Err(_) => Protocol::Session,
+            }
+        }
+        ProbeOutcome::Elsewhere(protocol) => protocol,
+        ProbeOutcome::Unreachable(error) => {
+            return Err(OpeningProblem::of(Method::ServerDiscover, &error));
+        }
+    };
+    task.abandon(Duration::ZERO).await;
+    open_in(task, protocol).await
+}
+
+/// Starts what a connection needs.
+fn begin(task: &mut UpstreamTask, protocol: Protocol) -> Result<Arc<Connection>, OpeningProblem> {
+    let link = start_transport(&task.shared, protocol).map_err(|text| OpeningProblem {
+        text,
+        is_answer: false,
+    })?;
+    let version = &task.shared.runtime.version;
+    let connection = Arc::new(Connection::new(link, protocol, version));
+    task.attempt = Some(Arc::clone(&connection));
+    Ok(connection)
+}
+
+/// Starts the transport of a connection; the error is for people.
+fn start_transport(shared: &SharedUpstream, protocol: Protocol) -> Result<TransportLink, String> {
+    let SharedUpstream { spec, runtime, .. } = shared;
+    let announcements: Arc<dyn Announcements> = Arc::clone(&shared.readiness) as _;
+    Ok(match &spec.transport {
+        TransportSpec::Stdio(stdio) => TransportLink::Stdio(StdioConnection::start(
+            &spec.name,
+            stdio,
+            runtime.guard.as_deref(),
+            shared.mask.clone(),
+            announcements,
+            &shared.tail,
+        )?),
+        TransportSpec::Http(http) => {
+            let connector = runtime.connector();
+            TransportLink::Http(HttpConnection::new(
+                http,
+                protocol,
+                connector,
+                announcements,
+            )?)
+        }
+        TransportSpec::BuiltIn(built_in) => TransportLink::BuiltIn(Arc::clone(built_in)),
+    })
+}
+
+/// Lists the tools of a server that was greeted, and lets callers have it.
+async fn welcome(
+    task: &mut UpstreamTask,
+    connection: Arc<Connection>,
+    greeting: Greeting,
+    deadline: Instant,
+) -> Result<Arc<Connection>, OpeningProblem> {
+    let epoch = task.shared.readiness.begin_listing();
+    let mut time_to_live = None;
+    if greeting.has_tools {
+        time_to_live = task
+            .list(&connection, deadline)
+            .await
+            .map_err(|error| OpeningProblem::of(Method::ToolsList, &error))?;
+    } else {
+        task.report(listing::ToolListing::default());
+    }
+    let (lists, capabilities) = (greeting.announced_lists(), greeting.capabilities);
+    task.publish(&connection, greeting, epoch, time_to_live);
+    if !lists.is_empty() {
+        connection.listen(Arc::clone(&task.shared.readiness) as _, lists);
+    }
+    let server = RefreshedServer {
+        name: Arc::clone(&task.shared.spec.name),
+        timeout: task.shared.spec.timeout,
+        mask: task.shared.mask.clone(),
+        observer: Arc::clone(&task.shared.runtime.observer),
+        offerings: Arc::clone(&task.shared.readiness.offerings),
+        connection: Arc::clone(&connection),
+        capabilities,
+    };
+    task.refresher = Some(OfferingsRefresher::start(server));
+    Ok(connection)
+}
+
+fn greeting_of(protocol: Protocol) -> Method {
+    match protocol {
+        Protocol::Session => Method::Initialize,
+        Protocol::Stateless => Method::ServerDiscover,
+    }
+}
+
+// === impl OpeningProblem ===
+
+impl OpeningProblem {
+    fn of(method: Method, error: &CallError) -> Self {
+        Self {
+            text: explain(method, error),
+            is_answer: !matches!(error, CallError::Disconnected { sent: false, .. }),
+        }
+    }
+
+    fn into_text(self) -> String {
+        self.text
+    }
+}

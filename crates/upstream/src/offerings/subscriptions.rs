@@ -1,0 +1,349 @@
+//! Subscriptions to the resources of a server.
+//!
+//! However many there are, the server has one for each address. The refresher makes them at the
+//! server; here is what is wanted and what came of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::CallError;
+
+/// Most addresses that are watched at one server.
+const MOST_WATCHED: usize = 1_000;
+
+/// Subscription to the changes of one resource, until this is dropped.
+#[derive(Debug)]
+pub struct Subscription {
+    subscriptions: Arc<ResourceSubscriptions>,
+    uri: Arc<str>,
+    facts: watch::Receiver<SubscriptionFacts>,
+    seen: u64,
+}
+
+/// The server is no longer there to tell of anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubscriptionEnded;
+
+/// Subscriptions to the resources of one server.
+#[derive(Debug, Default)]
+pub(crate) struct ResourceSubscriptions {
+    table: Mutex<HashMap<Arc<str>, SubscribedResource>>,
+    /// Wakes the task that makes them at the server.
+    pub(crate) wake_refresher: Notify,
+    /// Counts what the server acknowledged.
+    pub(crate) acknowledged: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct SubscribedResource {
+    subscribers: usize,
+    facts: watch::Sender<SubscriptionFacts>,
+}
+
+/// Facts of one address.
+#[derive(Debug, Clone)]
+struct SubscriptionFacts {
+    updates: u64,
+    grant: Grant,
+    /// Whether it was granted before and then was not for a while.
+    has_lapsed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Grant {
+    /// The server is still to be asked.
+    Wanted,
+    /// The server will tell.
+    Active,
+    /// It will not.
+    Refused(CallError),
+    /// It is gone for good.
+    Ended,
+}
+
+// === impl Subscription ===
+
+impl Subscription {
+    /// Waits until the resource has changed since this was last asked. Nothing is lost when the
+    /// future is dropped; changes that come together count as one.
+    pub async fn updated(&mut self) -> Result<(), SubscriptionEnded> {
+        loop {
+            let facts = self.facts.borrow_and_update().clone();
+            if facts.updates != self.seen {
+                self.seen = facts.updates;
+                return Ok(());
+            }
+            if matches!(facts.grant, Grant::Ended) || self.facts.changed().await.is_err() {
+                return Err(SubscriptionEnded);
+            }
+        }
+    }
+
+    /// Waits until the server has said whether it will tell.
+    pub(crate) async fn granted(&mut self, deadline: Instant) -> Result<(), CallError> {
+        let started = Instant::now();
+        let is_settled = |facts: &SubscriptionFacts| !matches!(facts.grant, Grant::Wanted);
+        let settled = timeout_at(deadline, self.facts.wait_for(is_settled)).await;
+        let facts = settled.map_err(|_| CallError::Timeout {
+            after: started.elapsed(),
+            sent: true,
+        })?;
+        match facts.as_deref() {
+            Ok(SubscriptionFacts {
+                grant: Grant::Refused(error),
+                ..
+            }) => Err(error.clone()),
+            Ok(SubscriptionFacts {
+                grant: Grant::Ended,
+                ..
+            })
+            | Err(_) => Err(CallError::unavailable("the server is stopped")),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let watched = &self.subscriptions;
+        let mut table = watched.lock();
+        let Some(entry) = table.get_mut(&self.uri) else {
+            return;
+        };
+        entry.subscribers -= 1;
+        if entry.subscribers == 0 {
+            table.remove(&self.uri);
+            drop(table);
+            watched.wake_refresher.notify_one();
+        }
+    }
+}
+
+// === impl ResourceSubscriptions ===
+
+impl ResourceSubscriptions {
+    /// Subscribes to an address.
+    pub(crate) fn subscribe(self: &Arc<Self>, uri: &str) -> Result<Subscription, CallError> {
+        let mut table = self.lock();
+        if !table.contains_key(uri) && table.len() >= MOST_WATCHED {
+            return Err(CallError::unavailable(format!(
+                "{MOST_WATCHED} of its resources are watched already"
+            )));
+        }
+        let uri: Arc<str> = uri.into();
+        let entry = table
+            .entry(Arc::clone(&uri))
+            .or_insert_with(|| SubscribedResource {
+                subscribers: 0,
+                facts: watch::Sender::new(SubscriptionFacts {
+                    updates: 0,
+                    grant: Grant::Wanted,
+                    has_lapsed: false,
+                }),
+            });
+        entry.subscribers += 1;
+        if matches!(entry.facts.borrow().grant, Grant::Refused(_)) {
+            // Whoever was refused is about to leave; this one has the server asked again.
+            entry.facts.send_modify(|facts| facts.grant = Grant::Wanted);
+        }
+        let facts = entry.facts.subscribe();
+        let seen = facts.borrow().updates;
+        drop(table);
+        self.wake_refresher.notify_one();
+        Ok(Subscription {
+            subscriptions: Arc::clone(self),
+            uri,
+            facts,
+            seen,
+        })
+    }
+
+    /// Whether there is any subscription.
+    pub(crate) fn is_in_use(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    /// The addresses that the server has to tell of.
+    pub(crate) fn wanted(&self) -> HashSet<Arc<str>> {
+        let table = self.lock();
+        let wanted = table.iter().filter(|(_, entry)| {
+            let grant = &entry.facts.borrow().grant;
+            matches!(grant, Grant::Wanted | Grant::Active)
+        });
+        wanted.map(|(uri, _)| Arc::clone(uri)).collect()
+    }
+
+    /// Takes the change of a resource. One that is part of what is watched changes that as well.
+    pub(crate) fn update(&self, changed: &str) {
+        for (uri, entry) in self.lock().iter() {
+            if is_part(changed, uri) {
+                entry.facts.send_modify(|facts| facts.updates += 1);
+            }
+        }
+    }
+
+    /// Takes the server's promise to announce changes of an address from now on. Changes of before may
+    /// have been missed where it was promised before, so that counts as a change.
+    pub(crate) fn grant(&self, uri: &str) {
+        self.settle(uri, |facts| {
+            facts.grant = Grant::Active;
+            facts.updates += u64::from(std::mem::take(&mut facts.has_lapsed));
+        });
+    }
+
+    /// The server says which addresses it will tell of.
+    pub(crate) fn acknowledge(&self, uris: &[String]) {
+        for uri in uris {
+            self.grant(uri);
+        }
+        // A stream for lists may say that there is none of these on it.
+        if !uris.is_empty() {
+            self.acknowledged.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The server will not tell of an address, if it has not said that it will.
+    pub(crate) fn refuse(&self, uri: &str, error: CallError) {
+        self.settle(uri, |facts| {
+            if matches!(facts.grant, Grant::Wanted) {
+                facts.grant = Grant::Refused(error);
+            }
+        });
+    }
+
+    /// What was granted no longer is.
+    pub(crate) fn lapse(&self) {
+        for entry in self.lock().values() {
+            entry.facts.send_if_modified(|facts| {
+                let was_active = matches!(facts.grant, Grant::Active);
+                if was_active {
+                    facts.grant = Grant::Wanted;
+                    facts.has_lapsed = true;
+                }
+                was_active
+            });
+        }
+        self.wake_refresher.notify_one();
+    }
+
+    /// Another connection begins, on which everything is asked for anew.
+    pub(crate) fn reset(&self) {
+        for entry in self.lock().values() {
+            entry.facts.send_if_modified(|facts| {
+                let was_refused = matches!(facts.grant, Grant::Refused(_));
+                if was_refused {
+                    facts.grant = Grant::Wanted;
+                }
+                was_refused
+            });
+        }
+        self.lapse();
+    }
+
+    /// The server is gone for good.
+    pub(crate) fn end(&self) {
+        for entry in self.lock().values() {
+            entry.facts.send_modify(|facts| facts.grant = Grant::Ended);
+        }
+    }
+
+    fn settle(&self, uri: &str, change: impl FnOnce(&mut SubscriptionFacts)) {
+        if let Some(entry) = self.lock().get(uri) {
+            entry.facts.send_modify(change);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, SubscribedResource>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an address is that of a resource, or of something below it.
+fn is_part(address: &str, resource: &str) -> bool {
+    match address.strip_prefix(resource) {
+        Some("") => true,
+        Some(rest) => resource.ends_with('/') || rest.starts_with(['/', '?', '#']),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_resource_changes_the_resource() {
+        for (address, resource, expected) in [
+            ("file:///a", "file:///a", true),
+            ("file:///a/b", "file:///a", true),
+            ("file:///a/b", "file:///a/", true),
+            ("file:///a#x", "file:///a", true),
+            ("file:///ab", "file:///a", false),
+            ("file:///", "file:///a", false),
+        ] {
+            assert_eq!(is_part(address, resource), expected, "{address} {resource}");
+        }
+    }
+
+    #[tokio::test]
+    async fn all_who_watch_an_address_are_told_and_the_last_one_ends_it() {
+        let watched = Arc::new(ResourceSubscriptions::default());
+        let mut one = watched.subscribe("test:a").unwrap();
+        let mut two = watched.subscribe("test:a").unwrap();
+        let mut other = watched.subscribe("test:b").unwrap();
+        watched.grant("test:a");
+        let soon = Instant::now() + std::time::Duration::from_secs(10);
+        assert_eq!(one.granted(soon).await, Ok(()));
+        watched.update("test:a");
+        watched.update("test:a");
+        assert_eq!(one.updated().await, Ok(()));
+        assert_eq!(two.updated().await, Ok(()));
+        drop(one);
+        assert_eq!(watched.wanted().len(), 2);
+        drop(two);
+        assert_eq!(watched.wanted().len(), 1);
+        watched.refuse("test:b", CallError::unavailable("no"));
+        assert_eq!(other.granted(soon).await, Err(CallError::unavailable("no")));
+        assert!(watched.wanted().is_empty() && watched.is_in_use());
+        watched.end();
+        assert_eq!(other.updated().await, Err(SubscriptionEnded));
+        drop(other);
+        assert!(!watched.is_in_use());
+    }
+
+    #[tokio::test]
+    async fn what_may_have_been_missed_counts_as_a_change() {
+        let watched = Arc::new(ResourceSubscriptions::default());
+        let mut one = watched.subscribe("test:a").unwrap();
+        watched.reset();
+        watched.grant("test:a");
+        assert_eq!(one.facts.borrow().updates, 0);
+        watched.lapse();
+        watched.grant("test:a");
+        assert_eq!(one.updated().await, Ok(()));
+        watched.grant("test:a");
+        assert_eq!(one.facts.borrow().updates, 1);
+        watched.lapse();
+        watched.refuse("test:a", CallError::unavailable("no"));
+        assert!(watched.wanted().is_empty());
+        watched.lapse();
+        assert!(watched.wanted().is_empty());
+        watched.reset();
+        assert_eq!(watched.wanted().len(), 1);
+    }
+
+    #[test]
+    fn the_number_of_watched_addresses_is_bounded() {
+        let watched = Arc::new(ResourceSubscriptions::default());
+        let all: Vec<Subscription> = (0..MOST_WATCHED)
+            .map(|number| watched.subscribe(&format!("test:{number}")).unwrap())
+            .collect();
+        assert!(watched.subscribe("test:more").is_err());
+        assert!(watched.subscribe("test:0").is_ok());
+        drop(all);
+        assert!(watched.subscribe("test:more").is_ok());
+    }
+}

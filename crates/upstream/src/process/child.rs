@@ -1,0 +1,206 @@
+//! A server's process, and the end of everything it started.
+//!
+//! On Linux the process we start is our own guard (see [`crate::guard`]), which starts the
+//! server and ends all of its descendants. Elsewhere it is the server itself in a process
+//! group of its own.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::{environment, guard};
+use crate::spec::StdioSpec;
+
+/// How long a process has between the request to end and being ended. The guard gives the
+/// server half a second of it.
+const TERMINATION_GRACE: Duration = Duration::from_secs(3);
+
+/// A running process; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    is_guarded: bool,
+}
+
+/// The three streams of a process.
+pub(crate) struct Streams {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+    pub(crate) errors: ChildStderr,
+}
+
+impl Process {
+    /// Starts a server; the error is for people and names no path of the host.
+    pub(crate) fn start(spec: &StdioSpec, guard: Option<&Path>) -> Result<(Self, Streams), String> {
+        let environment = environment::of_child(spec);
+        environment::check(spec, &environment)?;
+        let guard = guard.filter(|_| cfg!(target_os = "linux"));
+        let mut child = command(spec, guard, environment).spawn().map_err(|error| {
+            format!(
+                "command '{}' could not be started: {}",
+                spec.command,
+                error.kind()
+            )
+        })?;
+        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(input), Some(output), Some(errors)) => Ok((
+                Self {
+                    child,
+                    is_guarded: guard.is_some(),
+                },
+                Streams {
+                    input,
+                    output,
+                    errors,
+                },
+            )),
+            _ => Err("the streams of the process are missing".to_owned()),
+        }
+    }
+
+    /// The process we started, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for the end and says how it came.
+    pub(crate) async fn exited(&mut self) -> String {
+        match self.child.wait().await {
+            Ok(status) => self.describe(status),
+            Err(error) => format!("the server was lost: {}", error.kind()),
+        }
+    }
+
+    /// Ends the process and all it started. Its input must be closed already: that is what
+    /// asks a server to end, and it has the grace to do so.
+    pub(crate) async fn stop(&mut self, grace: Duration) {
+        if timeout(grace, self.child.wait()).await.is_ok() {
+            return;
+        }
+        self.ask_to_end();
+        if timeout(TERMINATION_GRACE, self.child.wait()).await.is_ok() {
+            return;
+        }
+        self.end();
+        let _ = timeout(TERMINATION_GRACE, self.child.wait()).await;
+    }
+
+    fn describe(&self, status: ExitStatus) -> String {
+        if let Some(signal) = self.ended_by(status) {
+            return format!("the server was ended by signal {signal}");
+        }
+        match status.code() {
+            Some(guard::NOT_STARTED) if self.is_guarded => {
+                "the server could not be started or exited with code 127".to_owned()
+            }
+            Some(code) => format!("the server exited with code {code}"),
+            None => "the server exited".to_owned(),
+        }
+    }
+}
+
+fn command(
+    spec: &StdioSpec,
+    guard: Option<&Path>,
+    environment: Vec<(OsString, OsString)>,
+) -> Command {
+    let mut command = if let Some(guard) = guard {
+        let mut command = Command::new(guard);
+        command
+            .arg(guard::ARGUMENT)
+            .arg(std::process::id().to_string())
+            .arg("--")
+            .arg(&spec.command);
+        command
+    } else {
+        Command::new(&spec.command)
+    };
+    command
+        .args(&spec.args)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(directory) = &spec.working_dir {
+        command.current_dir(directory);
+    }
+    // A group of its own: an interrupt typed at the gateway's terminal must not reach the
+    // servers before the gateway had its orderly end.
+    #[cfg(unix)]
+    command.process_group(0);
+    #[cfg(not(unix))]
+    command.kill_on_drop(true);
+    command
+}
+
+// === signals, where there are any ===
+
+#[cfg(unix)]
+impl Process {
+    fn ended_by(&self, status: ExitStatus) -> Option<i32> {
+        use std::os::unix::process::ExitStatusExt;
+        let reported = status
+            .code()
+            .filter(|code| self.is_guarded && *code > guard::SIGNAL_BASE)
+            .map(|code| code - guard::SIGNAL_BASE);
+        status.signal().or(reported)
+    }
+
+    fn pid(&self) -> Option<rustix::process::Pid> {
+        let id = i32::try_from(self.child.id()?).ok()?;
+        rustix::process::Pid::from_raw(id)
+    }
+
+    fn ask_to_end(&self) {
+        let Some(pid) = self.pid() else { return };
+        // A guard passes the request on to all it guards. An error means it is gone.
+        let _ = if self.is_guarded {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+        } else {
+            rustix::process::kill_process_group(pid, rustix::process::Signal::TERM)
+        };
+    }
+
+    fn end(&self) {
+        let Some(pid) = self.pid() else { return };
+        #[cfg(target_os = "linux")]
+        if self.is_guarded {
+            // The guard does not answer, so what it should have ended is ended from here.
+            guard::kill_descendants(pid);
+        }
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+impl Process {
+    fn ended_by(&self, _status: ExitStatus) -> Option<i32> {
+        None
+    }
+
+    fn ask_to_end(&mut self) {
+        let _ = self.child.start_kill();
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.start_kill();
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Only reached with a running process when the runtime itself ends. A guard has to
+        // live on for a moment to end the others; a bare server has nothing to wait for.
+        if self.is_guarded {
+            self.ask_to_end();
+        } else {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The last lines a program wrote to its standard error.
+//!
+//! The stream is read at full speed always, so that no program blocks on it, and only its
+//! end is kept, so that no program fills our memory.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use mcpproxy_redact::Mask;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The most lines kept.
+const LINES: usize = 100;
+/// The most characters shown of one line.
+const LINE_BYTES: usize = 1024;
+/// Kept beyond that until the secrets are hidden, so that none is cut in half and shown.
+const MASK_BYTES: usize = 512;
+/// What is read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// The end of a program's standard error.
+#[derive(Debug, Default)]
+pub(crate) struct StderrTail {
+    mask: Mask,
+    lines: Mutex<VecDeque<Vec<u8>>>,
+}
+
+impl StderrTail {
+    pub(crate) fn new(mask: Mask) -> Self {
+        Self {
+            mask,
+            lines: Mutex::default(),
+        }
+    }
+
+    /// The lines for people: oldest first, secrets hidden, control characters left out.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines
+            .iter()
+            .map(|line| {
+                let text = String::from_utf8_lossy(line);
+                let shown: String = text.chars().filter(|one| !one.is_control()).collect();
+                self.mask.apply(&shown).chars().take(LINE_BYTES).collect()
+            })
+            .collect()
+    }
+
+    /// Reads the stream to its end.
+    pub(crate) async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut open_line = false;
+        while let Ok(read @ 1..) = stream.read(&mut chunk).await {
+            open_line = self.take(&chunk[..read], open_line);
+        }
+    }
+
+    /// Takes a piece of the stream; gives back whether it ends within a line.
+    fn take(&self, mut piece: &[u8], mut open_line: bool) -> bool {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        while !piece.is_empty() {
+            let end = memchr::memchr(b'\n', piece);
+            let part = &piece[..end.unwrap_or(piece.len())];
+            if !open_line {
+                // The oldest line's memory is used again for the newest.
+                let mut line = if lines.len() == LINES {
+                    lines.pop_front().unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
+                line.clear();
+                lines.push_back(line);
+            }
+            if let Some(line) = lines.back_mut() {
+                let room = (LINE_BYTES + MASK_BYTES).saturating_sub(line.len());
+                line.extend_from_slice(&part[..part.len().min(room)]);
+            }
+            open_line = end.is_none();
+            piece = end.map_or(&[], |end| &piece[end + 1..]);
+        }
+        open_line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_end_is_kept_and_lines_are_cut() {
+        let tail = StderrTail::new(Mask::new(["topsecret".to_owned()]));
+        let mut stream = Vec::new();
+        for number in 0..1000 {
+            stream.extend_from_slice(format!("line {number} topsecret\u{1b}\n").as_bytes());
+        }
+        stream.extend_from_slice(&vec![b'x'; 5 * CHUNK_BYTES]);
+        stream.extend_from_slice(b"\nend without a line break");
+        tail.drain(stream.as_slice()).await;
+        let lines = tail.lines();
+        assert_eq!(lines.len(), LINES);
+        assert_eq!(lines[0], "line 902 ***");
+        assert_eq!(lines[98].len(), LINE_BYTES);
+        assert_eq!(lines[99], "end without a line break");
+    }
+}

@@ -1,0 +1,261 @@
+//! Connection to one server, whatever it speaks and runs over.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcpproxy_wire::tool::ToolPage;
+use mcpproxy_wire::{Method, Protocol};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::greeting::Greeting;
+use super::session::SessionContext;
+use super::stateless::{
+    InputRound, MOST_ROUNDS, StatelessContext, collect_input, listen, read_discovery, read_round,
+    time_to_live,
+};
+use crate::call_error::UpstreamResponse;
+use crate::client::ClientLink;
+use crate::client::incoming::Announcements;
+use crate::transport::request::{OutgoingRequest, RequestParams, WantedNotifications};
+use crate::transport::{LostConnection, TransportLink, builtin};
+use crate::{BuiltIn, CallError};
+
+/// Connection that requests can be made on, by any number of callers at once.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    link: Arc<TransportLink>,
+    protocol: SpokenProtocol,
+    /// Task that hears of changes where there are no sessions.
+    listener: Mutex<Option<AbortHandle>>,
+}
+
+/// Protocol of a connection, with what its requests need.
+#[derive(Debug)]
+enum SpokenProtocol {
+    Session(SessionContext),
+    Stateless(Arc<StatelessContext>),
+}
+
+/// Page of a server's tools, and how long the server says it holds.
+#[derive(Debug, Default)]
+pub(crate) struct FreshToolPage {
+    pub(crate) tools: ToolPage,
+    pub(crate) time_to_live: Option<Duration>,
+}
+
+impl Connection {
+    /// Connection over a transport that runs; `version` is ours, as servers are told.
+    pub(crate) fn new(link: TransportLink, protocol: Protocol, version: &str) -> Self {
+        let protocol = match protocol {
+            Protocol::Session => SpokenProtocol::Session(SessionContext::default()),
+            Protocol::Stateless => SpokenProtocol::Stateless(StatelessContext::new(version).into()),
+        };
+        Self::over(Arc::new(link), protocol)
+    }
+
+    /// Connection with a session over the same transport, for a server that turned out to want one.
+    pub(crate) fn in_session(&self) -> Self {
+        let session = SpokenProtocol::Session(SessionContext::default());
+        Self::over(Arc::clone(&self.link), session)
+    }
+
+    fn over(link: Arc<TransportLink>, protocol: SpokenProtocol) -> Self {
+        Self {
+            link,
+            protocol,
+            listener: Mutex::default(),
+        }
+    }
+
+    /// Protocol spoken on it.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.protocol {
+            SpokenProtocol::Session(_) => Protocol::Session,
+            SpokenProtocol::Stateless(_) => Protocol::Stateless,
+        }
+    }
+
+    /// Asks who the server is, and opens a session where there are any.
+    pub(crate) async fn greet(
+        &self,
+        version: &str,
+        deadline: Instant,
+    ) -> Result<Greeting, CallError> {
+        match &self.protocol {
+            SpokenProtocol::Session(session) => session.greet(&self.link, version, deadline).await,
+            SpokenProtocol::Stateless(_) => read_discovery(&self.discover(deadline).await?),
+        }
+    }
+
+    /// Asks in the protocol without sessions who the server is.
+    pub(crate) async fn discover(&self, deadline: Instant) -> UpstreamResponse {
+        self.request(RequestParams::Discover {}, deadline).await
+    }
+
+    /// Hears of these changes until the connection is stopped, where there are no sessions.
+    pub(crate) fn listen(
+        &self,
+        announcements: Arc<dyn Announcements>,
+        notifications: WantedNotifications,
+    ) {
+        let SpokenProtocol::Stateless(context) = &self.protocol else {
+            return;
+        };
+        let (link, context) = (Arc::clone(&self.link), Arc::clone(context));
+        let listener = tokio::spawn(listen(link, context, announcements, notifications));
+        self.replace_listener(Some(listener.abort_handle()));
+    }
+
+    /// Page of the server's tools, after the one that named the cursor.
+    pub(crate) async fn list_tools(
+        &self,
+        cursor: Option<&str>,
+        deadline: Instant,
+    ) -> Result<FreshToolPage, CallError> {
+        if let TransportLink::BuiltIn(built_in) = &*self.link {
+            return Ok(FreshToolPage {
+                tools: builtin::list(built_in.as_ref()),
+                time_to_live: None,
+            });
+        }
+        let method = Method::ToolsList;
+        let params = RequestParams::List { method, cursor };
+        let response = self.request(params, deadline).await?;
+        let mut page = FreshToolPage {
+            tools: ToolPage::parse(&response).map_err(CallError::malformed)?,
+            time_to_live: None,
+        };
+        if let SpokenProtocol::Stateless(context) = &self.protocol {
+            page.time_to_live = time_to_live(&response);
+            if let TransportLink::Http(_) = *self.link {
+                context.learn_param_headers(&mut page.tools);
+            }
+        }
+        Ok(page)
+    }
+
+    /// Makes a request that a caller waits for, whose client may be asked for input meanwhile.
+    pub(crate) async fn call(
+        &self,
+        params: RequestParams<'_>,
+        client: Option<&Arc<ClientLink>>,
+        deadline: Instant,
+    ) -> UpstreamResponse {
+        let (context, meta) = match &self.protocol {
+            SpokenProtocol::Session(session) => {
+                let client = client.map(|client| &**client);
+                session.lower_log_level(&self.link, client, deadline).await;
+                (None, None)
+            }
+            SpokenProtocol::Stateless(context) => {
+                let client = client.map(|client| &**client);
+                (Some(context), Some(context.meta(client)))
+            }
+        };
+        let mut collected = None;
+        for _ in 0..MOST_ROUNDS {
+            let mut request = OutgoingRequest::new(params, deadline);
+            request.is_for_caller = true;
+            request.client = client;
+            if let Some(context) = context {
+                request.meta = meta.as_ref();
+                request.input = collected.as_ref().or(client.map(|client| &client.input));
+                if let TransportLink::Http(_) = *self.link {
+                    request.headers = context.headers(&params);
+                }
+            }
+            let response = match &*self.link {
+                TransportLink::Stdio(stdio) => stdio.request(request).await?,
+                TransportLink::Http(http) => http.request(request).await?,
+                TransportLink::BuiltIn(_) => {
+                    return Err(CallError::unavailable("the tool is built in"));
+                }
+            };
+            if context.is_none() {
+                return Ok(response);
+            }
+            let takes_input_requests =
+                client.is_some_and(|client| client.protocol == Protocol::Stateless);
+            match read_round(response)? {
+                InputRound::InputRequired(result) if !takes_input_requests => {
+                    collected = Some(collect_input(client.map(|client| &**client), &result).await?);
+                }
+                InputRound::Complete(result) | InputRound::InputRequired(result) => {
+                    return Ok(result);
+                }
+            }
+        }
+        Err(CallError::malformed("it asks for input over and over"))
+    }
+
+    /// Makes a request that no caller waits for.
+    pub(crate) async fn request(
+        &self,
+        params: RequestParams<'_>,
+        deadline: Instant,
+    ) -> UpstreamResponse {
+        let mut request = OutgoingRequest::new(params, deadline);
+        let SpokenProtocol::Stateless(context) = &self.protocol else {
+            return self.link.request(request).await;
+        };
+        let meta = context.meta(None);
+        request.meta = Some(&meta);
+        if let TransportLink::Http(_) = *self.link {
+            request.headers = context.headers(&params);
+        }
+        match read_round(self.link.request(request).await?)? {
+            InputRound::Complete(result) => Ok(result),
+            InputRound::InputRequired(_) => Err(CallError::malformed(
+                "it asks for input where nothing can be asked for",
+            )),
+        }
+    }
+
+    /// Tools of this very program that it leads to, if it does.
+    pub(crate) fn built_in(&self) -> Option<&dyn BuiltIn> {
+        match &*self.link {
+            TransportLink::BuiltIn(built_in) => Some(&**built_in),
+            TransportLink::Stdio(_) | TransportLink::Http(_) => None,
+        }
+    }
+
+    /// Whether one call can break off without the connection being over.
+    pub(crate) fn outlives_a_call(&self) -> bool {
+        matches!(*self.link, TransportLink::Http(_))
+    }
+
+    /// Whether it runs over a program of ours, to which one connection can be made.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(*self.link, TransportLink::Stdio(_))
+    }
+
+    /// Waits for an end that nobody here asked for.
+    pub(crate) async fn lost(&self) -> LostConnection {
+        self.link.lost().await
+    }
+
+    /// Ends the connection and what runs behind it.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.replace_listener(None);
+        self.link.stop(grace).await;
+    }
+
+    /// Process behind it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.link.pid()
+    }
+
+    fn replace_listener(&self, next: Option<AbortHandle>) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *listener, next) {
+            before.abort();
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.replace_listener(None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Greeting of a server, the same for both protocols.
+
+use mcpproxy_wire::capabilities::{Capabilities, Changes};
+use mcpproxy_wire::{Json, Revision};
+
+use crate::transport::request::WantedNotifications;
+
+/// What a server said of itself when the connection was opened.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    pub(crate) server_info: Option<Json>,
+    pub(crate) revision: Option<Revision>,
+    pub(crate) has_tools: bool,
+    /// Whether every change of its tools will reach us from now on.
+    pub(crate) announces: bool,
+    /// Whether it announces them to those who listen.
+    pub(crate) announces_to_listeners: bool,
+    /// Capabilities besides tools.
+    pub(crate) capabilities: Capabilities,
+}
+
+impl Greeting {
+    /// Changes of lists that a server without sessions announces to those who listen.
+    pub(crate) fn announced_lists(&self) -> WantedNotifications {
+        let announces = |changes| changes == Some(Changes::Announced);
+        WantedNotifications {
+            tools_list_changed: self.announces_to_listeners,
+            prompts_list_changed: announces(self.capabilities.prompts),
+            resources_list_changed: announces(self.capabilities.resources),
+            resource_subscriptions: Vec::new(),
+        }
+    }
+}

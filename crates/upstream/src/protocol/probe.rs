@@ -1,0 +1,115 @@
+//! Probe that finds out whether a server has sessions, by sending it `server/discover`.
+//!
+//! Servers with sessions do not know the request. Most refuse it, some say nothing, some end over it,
+//! and one that is still starting says nothing either. A program is started once wherever that
+//! is enough: a probe in vain is followed by the greeting with a session on the same connection.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use mcpproxy_wire::Protocol;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::connection::Connection;
+use super::greeting::Greeting;
+use super::stateless::{DiscoveredProtocol, judge_discovery};
+use crate::CallError;
+use crate::call_error::UpstreamResponse;
+
+/// Outcome of a probe.
+#[derive(Debug)]
+pub(crate) enum ProbeOutcome {
+    /// The server has no sessions. The connection goes on.
+    Stateless(Greeting),
+    /// The server has sessions, and one was opened on this connection.
+    Session(Greeting),
+    /// The server speaks this, on another connection: this one is of no more use.
+    Elsewhere(Protocol),
+    /// The server was not there to be asked.
+    Unreachable(CallError),
+}
+
+/// Limits of a probe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProbeLimits<'a> {
+    /// Our version, as servers are told.
+    pub(crate) version: &'a str,
+    /// How long silence is waited for.
+    pub(crate) silence: Duration,
+    /// When the server has to have started.
+    pub(crate) deadline: Instant,
+}
+
+/// Probes the server at the other end of a new connection without sessions.
+pub(crate) async fn probe(connection: &Connection, limits: ProbeLimits<'_>) -> ProbeOutcome {
+    if connection.is_program() {
+        return probe_program(connection, limits).await;
+    }
+    let ProbeLimits {
+        silence, deadline, ..
+    } = limits;
+    let until = deadline.min(Instant::now() + silence);
+    match timeout_at(until, connection.discover(deadline)).await {
+        Ok(Err(error @ CallError::Disconnected { sent: false, .. })) => {
+            ProbeOutcome::Unreachable(error)
+        }
+        Ok(response) => match judge_discovery(&response) {
+            DiscoveredProtocol::Stateless(Some(greeting)) => ProbeOutcome::Stateless(greeting),
+            DiscoveredProtocol::Stateless(None) => ProbeOutcome::Elsewhere(Protocol::Stateless),
+            DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
+        },
+        Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
+    }
+}
+
+async fn probe_program(connection: &Connection, limits: ProbeLimits<'_>) -> ProbeOutcome {
+    let ProbeLimits {
+        version,
+        silence,
+        deadline,
+    } = limits;
+    let session = connection.in_session();
+    let mut discovery = pin!(connection.discover(deadline));
+    if let Ok(response) = timeout(silence, &mut discovery).await {
+        return match judge_discovery(&response) {
+            DiscoveredProtocol::Stateless(Some(greeting)) => ProbeOutcome::Stateless(greeting),
+            DiscoveredProtocol::Stateless(None) => ProbeOutcome::Elsewhere(Protocol::Stateless),
+            DiscoveredProtocol::Session if is_refusal(&response) => {
+                settled(session.greet(version, deadline).await)
+            }
+            DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
+        };
+    }
+    // It is still starting, or ignores what it does not know. The greeting with a session goes out as
+    // well, and what is answered first shows which of the two it is.
+    let mut greeting = pin!(session.greet(version, deadline));
+    tokio::select! {
+        biased;
+        response = &mut discovery => match judge_discovery(&response) {
+            // Both were read by now, so it may have opened a session here.
+            DiscoveredProtocol::Stateless(_) => ProbeOutcome::Elsewhere(Protocol::Stateless),
+            DiscoveredProtocol::Session => settled(greeting.await),
+        },
+        greeted = &mut greeting => match greeted {
+            Ok(greeting) => ProbeOutcome::Session(greeting),
+            Err(_) => match judge_discovery(&discovery.await) {
+                DiscoveredProtocol::Stateless(_) => ProbeOutcome::Elsewhere(Protocol::Stateless),
+                DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
+            },
+        },
+    }
+}
+
+/// Whether the server understood that it was asked something.
+fn is_refusal(response: &UpstreamResponse) -> bool {
+    matches!(response, Ok(_) | Err(CallError::Rpc(_)))
+}
+
+/// A greeting that fails on a connection on which something else was said first may work on a
+/// new one.
+fn settled(greeted: Result<Greeting, CallError>) -> ProbeOutcome {
+    match greeted {
+        Ok(greeting) => ProbeOutcome::Session(greeting),
+        Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
+    }
+}

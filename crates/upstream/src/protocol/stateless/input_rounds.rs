@@ -1,0 +1,251 @@
+//! Rounds of a request that the server answers by asking for input, until it has all it needs.
+//!
+//! Servers without sessions make no requests. They answer that input is required, and the request is
+//! repeated with it. A client that speaks this protocol itself gets such a result as it is; for any
+//! other one the requests in the result are made here.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::{Json, RpcError, rpc};
+use memchr::memmem::Finder;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::CallError;
+use crate::client::{ClientInput, ClientLink, ClientRequestKind};
+
+/// How often a server may ask for input during one request.
+pub(in crate::protocol) const MOST_ROUNDS: usize = 16;
+/// How long to wait before a request is repeated for which the server asked for nothing.
+const PAUSE: Duration = Duration::from_millis(200);
+
+static RESULT_TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"resultType"));
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
+
+/// What came of one round.
+pub(in crate::protocol) enum InputRound {
+    /// Result, untouched.
+    Complete(Json),
+    /// Result that asks for input.
+    InputRequired(Json),
+}
+
+/// Responses of the client, under the names that the server gave its requests.
+struct InputResponses<'a>(Vec<(&'a str, Json)>);
+
+impl Serialize for InputResponses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, response)| (key, response)))
+    }
+}
+
+/// Tells a result from one that asks for input; there are no others that we know.
+pub(in crate::protocol) fn read_round(result: Json) -> Result<InputRound, CallError> {
+    if is_surely_complete(result.text()) {
+        return Ok(InputRound::Complete(result));
+    }
+    let Some(kind) = result
+        .fields()
+        .and_then(|fields| super::string(&fields, "resultType"))
+    else {
+        return Ok(InputRound::Complete(result));
+    };
+    match kind.as_str() {
+        "complete" => Ok(InputRound::Complete(result)),
+        "input_required" => Ok(InputRound::InputRequired(result)),
+        other => {
+            let named: String = other.chars().take(40).collect();
+            Err(CallError::malformed(format!(
+                "it answers with a result of an unknown type, '{named}'"
+            )))
+        }
+    }
+}
+
+/// Whether a result is complete without parsing it: its only `resultType`, at whatever depth, says so,
+/// or there is none. Names spelt in escapes have to be parsed.
+fn is_surely_complete(result: &str) -> bool {
+    let bytes = result.as_bytes();
+    let mut found = RESULT_TYPE.find_iter(bytes);
+    let says_complete = found.next().is_none_or(|at| {
+        let after = result.get(at + RESULT_TYPE.needle().len()..);
+        let value = after
+            .and_then(|after| after.strip_prefix('"'))
+            .and_then(|after| after.trim_start().strip_prefix(':'));
+        value.is_some_and(|value| value.trim_start().starts_with("\"complete\""))
+    });
+    says_complete && found.next().is_none() && ESCAPE.find(bytes).is_none()
+}
+
+/// Makes all requests that a result asks for, one after the other; gives the input for the next round.
+pub(in crate::protocol) async fn collect_input(
+    client: Option<&ClientLink>,
+    result: &Json,
+) -> Result<ClientInput, CallError> {
+    let fields = result.fields().unwrap_or_default();
+    let requests = fields.given("inputRequests").map(object).transpose()?;
+    let mut input = ClientInput {
+        input_responses: None,
+        request_state: fields.given("requestState").map(|raw| result.part(raw)),
+    };
+    if let Some(requests) = &requests {
+        let client = client.ok_or_else(|| {
+            refused("the server asks for input, and nobody can be asked on this way")
+        })?;
+        let mut responses = InputResponses(Vec::new());
+        for (key, request) in requests.iter() {
+            let response = request_one(client, result, request).await?;
+            responses.0.push((key, response));
+        }
+        let text = serde_json::to_vec(&responses).ok();
+        let responses = text.and_then(|text| Json::parse(text).ok());
+        let no_json = || CallError::malformed("the client's answers are no JSON");
+        input.input_responses = Some(responses.ok_or_else(no_json)?);
+    }
+    if input == ClientInput::default() {
+        return Err(CallError::malformed(
+            "it asks for input and does not say which",
+        ));
+    }
+    if requests.is_none() {
+        // Nothing was asked for, so only time can make a difference.
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(input)
+}
+
+async fn request_one(
+    client: &ClientLink,
+    result: &Json,
+    request: &RawValue,
+) -> Result<Json, CallError> {
+    let fields = object(request)?;
+    let method = super::string(&fields, "method").unwrap_or_default();
+    let Some(kind) = ClientRequestKind::of_method(&method) else {
+        let named: String = method.chars().take(40).collect();
+        return Err(CallError::malformed(format!(
+            "it asks for input by an unknown method, '{named}'"
+        )));
+    };
+    let params = match fields.given("params") {
+        Some(raw) => result.part(raw),
+        None => Json::empty_object(),
+    };
+    client
+        .request(kind, params)
+        .await
+        .map_err(|error| refused(&format!("{}: {}", kind.method(), error.message)))
+}
+
+fn refused(message: &str) -> CallError {
+    CallError::Rpc(RpcError::new(rpc::INTERNAL_ERROR, message))
+}
+
+fn object(raw: &RawValue) -> Result<Fields<'_>, CallError> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| CallError::malformed("it asks for input in a form that cannot be read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::Protocol;
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::ClientMessage;
+
+    fn parse(text: &str) -> Json {
+        Json::parse(text.to_owned()).expect("valid JSON")
+    }
+
+    #[test]
+    fn results_are_told_apart() {
+        for text in [
+            r#"{"content":[]}"#,
+            r#"{"resultType":"complete", "x":1.50}"#,
+            r#"{"x":1,"resultType" : "complete"}"#,
+            r#"{"content":[{"text":"\u00e9"}],"resultType":"complete"}"#,
+            r#"{"structuredContent":{"resultType":"input_required"}}"#,
+            r#"{"structuredContent":{"resultType":"input_required"},"resultType":"complete"}"#,
+            r#"{"content":[{"text":"resultType\":\"input_required"}]}"#,
+        ] {
+            let Ok(InputRound::Complete(result)) = read_round(parse(text)) else {
+                panic!("{text} is complete");
+            };
+            assert_eq!(result.text(), text);
+        }
+        for text in [
+            r#"{"resultType":"input_required"}"#,
+            r#"{"result\u0054ype":"input_required"}"#,
+            r#"{"structuredContent":{"resultType":"complete"},"resultType":"input_required"}"#,
+            r#"{"structuredContent":{"resultType":"complete"},"result\u0054ype":"input_required"}"#,
+        ] {
+            let round = read_round(parse(text));
+            assert!(matches!(round, Ok(InputRound::InputRequired(_))), "{text}");
+        }
+        for text in [
+            r#"{"resultType":"task"}"#,
+            r#"{"resultType":null}"#,
+            r#"{"resultType":"completed"}"#,
+        ] {
+            assert!(read_round(parse(text)).is_err(), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_is_asked_all_there_is_to_ask() {
+        let mut client = ClientLink::new(Protocol::Session, "one");
+        client.capabilities = Json::of(&json!({ "elicitation": {}, "roots": {} }));
+        let (client, mut messages) = client.open();
+        let answering = tokio::spawn(async move {
+            let mut asked = Vec::new();
+            while asked.len() < 2
+                && let ClientMessage::Request(request) = messages.next().await
+            {
+                asked.push(request.kind);
+                request.respond(Ok(Json::of(&json!({ "n": asked.len() }))));
+            }
+            (asked, messages)
+        });
+        let result = parse(
+            r#"{"resultType":"input_required","requestState":"s","inputRequests":{
+                "a\"b":{"method":"elicitation/create","params":{"message":"?"}},
+                "c":{"method":"roots/list"}}}"#,
+        );
+        let input = collect_input(Some(&client), &result)
+            .await
+            .expect("it is answered");
+        let value = serde_json::to_value(&input).expect("valid JSON");
+        let expected = json!({
+            "inputResponses": { "a\"b": { "n": 1 }, "c": { "n": 2 } },
+            "requestState": "s",
+        });
+        assert_eq!(value, expected);
+
+        let sampling =
+            parse(r#"{"inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}}"#);
+        collect_input(Some(&client), &sampling)
+            .await
+            .expect_err("not declared");
+        collect_input(None, &sampling)
+            .await
+            .expect_err("nobody to ask");
+        for text in [
+            "{}",
+            r#"{"inputRequests":7}"#,
+            r#"{"inputRequests":{"a":{}}}"#,
+        ] {
+            collect_input(Some(&client), &parse(text))
+                .await
+                .expect_err(text);
+        }
+        let (asked, mut messages) = answering.await.expect("it ends");
+        assert!(messages.queued().is_none(), "nothing else was asked");
+        assert_eq!(
+            asked,
+            [ClientRequestKind::Elicitation, ClientRequestKind::Roots]
+        );
+    }
+}

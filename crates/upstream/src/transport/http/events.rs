@@ -1,0 +1,112 @@
+//! Stream of events on which a server sends what belongs to no request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, HeaderName, HeaderValue};
+use http::{Method, Request, StatusCode};
+use hyper::body::Incoming;
+use mcpproxy_wire::header;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::body::MessageBody;
+use super::pool::Lease;
+use super::response::StreamEnd;
+use super::{HttpEndpoint, is_absent};
+use crate::backoff;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(header::LAST_EVENT_ID);
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A stream that held this long was well.
+const WELL_AFTER: Duration = Duration::from_secs(10);
+
+/// Why a stream of events could not be opened.
+pub(super) enum NoEvents {
+    /// The server answered with this status.
+    Status(StatusCode),
+    /// There was no answer.
+    Broken,
+}
+
+/// Follows the server's events for as long as the session lasts.
+///
+/// Changes of tools count as announced only while the stream is open. Whatever happened in
+/// between may have been missed, so each opening makes the listing stale. `tried` is told when the
+/// stream is open for the first time, or cannot be opened.
+pub(super) async fn listen(
+    endpoint: Arc<HttpEndpoint>,
+    declares_changes: bool,
+    tried: oneshot::Sender<()>,
+) {
+    let mut tried = Some(tried);
+    let mut last_event = None;
+    let mut was_open = false;
+    let mut failures = 0;
+    loop {
+        let opened = endpoint.open_events(last_event.as_deref()).await;
+        drop(tried.take());
+        let mut pause = Duration::ZERO;
+        match opened {
+            Ok((mut stream, _lease)) => {
+                let since = Instant::now();
+                was_open = true;
+                if declares_changes {
+                    endpoint.incoming.announcements.set_tools_announced(true);
+                }
+                let end = endpoint.follow(&mut stream, None, &mut last_event).await;
+                if let StreamEnd::Open(Some(retry)) = end {
+                    pause = retry;
+                }
+                if declares_changes {
+                    endpoint.incoming.announcements.set_tools_announced(false);
+                }
+                failures = if since.elapsed() >= WELL_AFTER {
+                    0
+                } else {
+                    failures
+                };
+            }
+            Err(NoEvents::Status(StatusCode::NOT_FOUND))
+                if was_open && endpoint.has_session_id() =>
+            {
+                endpoint.lose(&"its session has expired".into(), true);
+                return;
+            }
+            // The server has no such stream. What it declared can then not reach us.
+            Err(NoEvents::Status(status)) if is_absent(status) || !was_open => return,
+            Err(_) => {}
+        }
+        failures += 1;
+        tokio::time::sleep(backoff::delay(failures).max(pause)).await;
+    }
+}
+
+impl HttpEndpoint {
+    /// Opens a stream of events, after the last one that was seen.
+    pub(super) async fn open_events(
+        &self,
+        last_event: Option<&str>,
+    ) -> Result<(Incoming, Lease), NoEvents> {
+        let mut request = Request::new(MessageBody::empty());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.session_headers().clone();
+        let headers = request.headers_mut();
+        headers.remove(http::header::CONTENT_TYPE);
+        headers.insert(ACCEPT, EVENTS);
+        if let Some(id) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let (response, lease) = self
+            .pool
+            .send(request)
+            .await
+            .map_err(|_| NoEvents::Broken)?;
+        if response.status() == StatusCode::OK {
+            return Ok((response.into_body(), lease));
+        }
+        Err(NoEvents::Status(response.status()))
+    }
+}

@@ -1,0 +1,169 @@
+//! Opening a session over HTTP, with whichever of the two ways the server has.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use http::header::{HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use mcpproxy_wire::initialize::ServerHello;
+use mcpproxy_wire::{Json, Revision, method, rpc};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::super::read_hello;
+use super::super::request::{OutgoingRequest, RequestParams};
+use super::body::MessageBody;
+use super::event_stream::{self, EventStream};
+use super::{
+    HttpConnection, HttpEndpoint, HttpSession, PROTOCOL_VERSION, SESSION_ID, events,
+    give_back_if_empty,
+};
+use crate::CallError;
+
+/// How long the stream of events is waited for. Some servers response only with the first event.
+const EVENTS_WITHIN: Duration = Duration::from_millis(300);
+
+/// Session that was opened.
+#[derive(Debug)]
+pub(crate) struct OpenedSession {
+    pub(crate) hello: ServerHello,
+    pub(crate) revision: Revision,
+    /// Whether every change of its tools will reach us from now on.
+    pub(crate) announces: bool,
+}
+
+/// Why there is no session.
+enum NoSession {
+    Failed(CallError),
+    /// There is no such endpoint; it may be one of before Streamable HTTP.
+    NoEndpoint(CallError),
+}
+
+impl HttpConnection {
+    /// Opens the session and the stream of events that comes with it.
+    pub(crate) async fn greet(
+        &self,
+        params: &Value,
+        deadline: Instant,
+    ) -> Result<OpenedSession, CallError> {
+        let started = Instant::now();
+        timeout_at(deadline, self.open_session(params, deadline))
+            .await
+            .map_err(|_| CallError::Timeout {
+                after: started.elapsed(),
+                sent: true,
+            })?
+    }
+
+    async fn open_session(
+        &self,
+        params: &Value,
+        deadline: Instant,
+    ) -> Result<OpenedSession, CallError> {
+        let endpoint = &self.endpoint;
+        let (hello, revision, has_event_stream) = match endpoint.initialize(params, deadline).await
+        {
+            Ok((hello, revision)) => (hello, revision, false),
+            Err(NoSession::Failed(error)) => return Err(error),
+            Err(NoSession::NoEndpoint(error)) => {
+                let Some(event_stream) = self.open_stream(deadline).await else {
+                    return Err(error);
+                };
+                let greeting = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
+                let greeted = event_stream.request(endpoint, greeting).await?;
+                let (hello, revision) = endpoint.begin_session(&greeted, None)?;
+                (hello, revision, true)
+            }
+        };
+        let initialized = rpc::notification(method::INITIALIZED, "{}");
+        let posted = endpoint.post(initialized.into_bytes(), HeaderMap::new(), Arc::default());
+        let (response, lease) = posted.await?;
+        give_back_if_empty(&response, lease);
+        if !has_event_stream {
+            let (tried, is_tried) = oneshot::channel();
+            let events = events::listen(Arc::clone(endpoint), hello.announces_tool_changes, tried);
+            self.keep_listening(tokio::spawn(events).abort_handle());
+            // What a server asks on this stream during the first call would be lost before.
+            let _ = timeout(EVENTS_WITHIN, is_tried).await;
+        }
+        Ok(OpenedSession {
+            // The one stream is open as long as the connection is. Elsewhere, the stream of
+            // events tells when changes reach us.
+            announces: has_event_stream && hello.announces_tool_changes,
+            hello,
+            revision,
+        })
+    }
+
+    /// Looks for the stream that servers of before Streamable HTTP response on.
+    async fn open_stream(&self, deadline: Instant) -> Option<&EventStream> {
+        let (event_stream, reader) = event_stream::open(&self.endpoint, deadline).await?;
+        // A connection is greeted once, so there is none yet.
+        let _ = self.endpoint.event_stream.set(event_stream);
+        self.keep_listening(tokio::spawn(reader).abort_handle());
+        self.endpoint.event_stream.get()
+    }
+
+    fn keep_listening(&self, events: tokio::task::AbortHandle) {
+        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+    }
+}
+
+impl HttpEndpoint {
+    async fn initialize(
+        self: &Arc<Self>,
+        params: &Value,
+        deadline: Instant,
+    ) -> Result<(ServerHello, Revision), NoSession> {
+        let id = self.next_id();
+        let request = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
+        let message = request.message(id).map_err(NoSession::Failed)?;
+        let is_sent = Arc::<AtomicBool>::default();
+        let mut request =
+            http::Request::new(MessageBody::new(message.into(), Arc::clone(&is_sent)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        let (response, lease) = self.pool.send(request).await.map_err(|error| {
+            NoSession::Failed(self.broken(error, is_sent.load(Ordering::Acquire)))
+        })?;
+        let status = response.status();
+        if !status.is_success() {
+            let error = self.refused(response).await;
+            return Err(match status {
+                StatusCode::BAD_REQUEST
+                | StatusCode::NOT_FOUND
+                | StatusCode::METHOD_NOT_ALLOWED => NoSession::NoEndpoint(error),
+                _ => NoSession::Failed(error),
+            });
+        }
+        let session_id = response.headers().get(&SESSION_ID).cloned();
+        let response = self.read_response(response, lease, id).await;
+        response
+            .and_then(|response| self.begin_session(&response, session_id))
+            .map_err(NoSession::Failed)
+    }
+
+    /// Takes the response to the greeting for what every later request says.
+    fn begin_session(
+        &self,
+        response: &Json,
+        session_id: Option<HeaderValue>,
+    ) -> Result<(ServerHello, Revision), CallError> {
+        let (hello, revision) = read_hello(response)?;
+        let mut headers = self.headers.clone();
+        let has_id = session_id.is_some();
+        if let Some(id) = session_id {
+            headers.insert(SESSION_ID, id);
+        }
+        headers.insert(
+            PROTOCOL_VERSION,
+            HeaderValue::from_static(revision.as_str()),
+        );
+        // A connection is greeted once; a second session would be another connection.
+        let _ = self.session.set(HttpSession { headers, has_id });
+        Ok((hello, revision))
+    }
+}

@@ -1,0 +1,340 @@
+//! Transport to a server over Streamable HTTP, or over the HTTP with a separate event stream.
+//!
+//! Every request is its own POST on a shared pool of connections, made by the caller's own
+//! task. What does not change between requests (address, headers) is prepared once.
+
+mod address;
+mod body;
+mod event_stream;
+mod events;
+mod greeting;
+mod pool;
+mod refusal;
+mod response;
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Uri};
+use hyper::body::{Body as _, Incoming};
+use mcpproxy_wire::{Protocol, Revision, header};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
+
+use self::body::MessageBody;
+use self::event_stream::EventStream;
+pub(crate) use self::pool::{Connector, connector};
+use self::pool::{Lease, Pool};
+use super::LostConnection;
+use super::deadline::before_deadline;
+use super::request::{OutgoingRequest, cancellation};
+use crate::CallError;
+use crate::call_error::UpstreamResponse;
+use crate::client::call_routes::RelayedRequest;
+use crate::client::incoming::{Announcements, IncomingMessages};
+use crate::spec::HttpSpec;
+
+/// The longest a message that nobody waits for may take.
+const ASIDE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most messages on their way that nobody waits for; further ones are dropped.
+const ASIDE_LIMIT: usize = 16;
+
+const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
+
+/// Connection to a server over HTTP.
+pub(crate) struct HttpConnection {
+    endpoint: Arc<HttpEndpoint>,
+    /// Task that reads the stream of events.
+    events: Mutex<Option<AbortHandle>>,
+}
+
+/// Endpoint of a server, with what requests and the stream of events share.
+struct HttpEndpoint {
+    pool: Arc<Pool>,
+    /// Address of the server.
+    url: Uri,
+    /// Path of the endpoint, with its query.
+    uri: Uri,
+    /// Headers of every request, before there is a session.
+    headers: HeaderMap,
+    protocol: Protocol,
+    session: OnceLock<HttpSession>,
+    /// Stream with all responses of a server that posts none.
+    event_stream: OnceLock<EventStream>,
+    incoming: IncomingMessages,
+    lost: watch::Sender<Option<(Arc<str>, bool)>>,
+    next_id: AtomicU64,
+    aside: Arc<Semaphore>,
+}
+
+/// Session, as every request of it names it.
+struct HttpSession {
+    headers: HeaderMap,
+    has_id: bool,
+}
+
+/// Request in the hands of its caller; dropping it unanswered tells the server.
+struct PostedRequest<'a> {
+    endpoint: &'a Arc<HttpEndpoint>,
+    id: u64,
+    is_sent: Arc<AtomicBool>,
+    is_answered: bool,
+}
+
+// === impl HttpConnection ===
+
+impl HttpConnection {
+    /// Prepares what every request needs; the error is for people and holds no secret.
+    pub(crate) fn new(
+        spec: &HttpSpec,
+        protocol: Protocol,
+        connector: Connector,
+        announcements: Arc<dyn Announcements>,
+    ) -> Result<Self, String> {
+        let url = address::read_url(&spec.url)?;
+        let mut headers = address::read_headers(&url, &spec.headers)?;
+        if protocol == Protocol::Stateless {
+            let revision = HeaderValue::from_static(Revision::V2026_07_28.as_str());
+            headers.insert(PROTOCOL_VERSION, revision);
+        }
+        Ok(Self {
+            endpoint: Arc::new(HttpEndpoint {
+                uri: address::path_of(&url),
+                pool: Pool::new(connector, url.clone()),
+                url,
+                headers,
+                protocol,
+                session: OnceLock::new(),
+                event_stream: OnceLock::new(),
+                incoming: IncomingMessages::new(announcements),
+                lost: watch::Sender::new(None),
+                next_id: AtomicU64::new(1),
+                aside: Arc::new(Semaphore::new(ASIDE_LIMIT)),
+            }),
+            events: Mutex::default(),
+        })
+    }
+
+    /// Sends a request and waits for its response.
+    pub(crate) async fn request(&self, mut request: OutgoingRequest<'_>) -> UpstreamResponse {
+        if let Some(event_stream) = self.endpoint.event_stream.get() {
+            // Boxed so that the futures of requests to all other servers stay small.
+            return Box::pin(event_stream.request(&self.endpoint, request)).await;
+        }
+        let started = Instant::now();
+        let id = self.endpoint.next_id();
+        let mut posted = PostedRequest {
+            endpoint: &self.endpoint,
+            id,
+            is_sent: Arc::default(),
+            is_answered: false,
+        };
+        let routes = &self.endpoint.incoming.routes;
+        let _route = request
+            .is_for_caller
+            .then(|| routes.enter(id, request.client));
+        let headers = std::mem::take(&mut request.headers);
+        let exchange = pin!(async {
+            let message = request.message(id)?;
+            let is_sent = Arc::clone(&posted.is_sent);
+            let (response, lease) = self.endpoint.post(message, headers, is_sent).await?;
+            self.endpoint.read_response(response, lease, id).await
+        });
+        let client = request.client.map(|client| &**client);
+        match before_deadline(request.deadline, client, exchange).await {
+            Ok(response) => {
+                posted.is_answered = true;
+                response
+            }
+            Err(_) => Err(CallError::Timeout {
+                after: started.elapsed(),
+                sent: posted.is_sent.load(Ordering::Acquire),
+            }),
+        }
+    }
+
+    /// Waits until the session is of no more use.
+    pub(crate) async fn lost(&self) -> LostConnection {
+        let mut lost = self.endpoint.lost.subscribe();
+        // The sender is ours, so the wait ends with a reason or not at all.
+        let lost = lost.wait_for(Option::is_some).await;
+        let (reason, is_expired) = lost
+            .as_deref()
+            .ok()
+            .cloned()
+            .flatten()
+            .unwrap_or_else(|| ("the connection was closed".into(), false));
+        LostConnection { reason, is_expired }
+    }
+
+    /// Ends the session, and tells the server if it is still there.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.stop_listening();
+        let Some(session) = self.endpoint.session.get().filter(|session| session.has_id) else {
+            return;
+        };
+        if self.endpoint.lost.borrow().is_some() {
+            return;
+        }
+        let mut request = Request::new(MessageBody::empty());
+        *request.method_mut() = Method::DELETE;
+        *request.uri_mut() = self.endpoint.uri.clone();
+        *request.headers_mut() = session.headers.clone();
+        // A server may refuse this, and then ends the session when it wants.
+        let _ = timeout(grace.min(ASIDE_TIMEOUT), self.endpoint.pool.send(request)).await;
+    }
+
+    fn stop_listening(&self) {
+        let events = self
+            .events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(events) = events {
+            events.abort();
+        }
+    }
+}
+
+impl Drop for HttpConnection {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+impl fmt::Debug for HttpConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("HttpConnection")
+    }
+}
+
+impl Drop for PostedRequest<'_> {
+    fn drop(&mut self) {
+        if self.is_answered || !self.is_sent.load(Ordering::Acquire) {
+            return;
+        }
+        // Closing the connection is how a server without sessions hears of it. To one with
+        // sessions it means nothing, so it is told.
+        if self.endpoint.protocol == Protocol::Stateless {
+            return;
+        }
+        self.endpoint.cancel(self.id);
+    }
+}
+
+// === impl HttpEndpoint ===
+
+impl HttpEndpoint {
+    fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a message; gives back a response whose status says that it was taken.
+    async fn post(
+        &self,
+        message: Vec<u8>,
+        headers: HeaderMap,
+        is_sent: Arc<AtomicBool>,
+    ) -> Result<(Response<Incoming>, Lease), CallError> {
+        let body = MessageBody::new(Bytes::from(message), Arc::clone(&is_sent));
+        let mut request = Request::new(body);
+        *request.method_mut() = Method::POST;
+        let named = self.event_stream.get().map(EventStream::endpoint);
+        *request.uri_mut() = named.unwrap_or(&self.uri).clone();
+        *request.headers_mut() = self.session_headers().clone();
+        request.headers_mut().extend(headers);
+        let (response, lease) = match self.pool.send(request).await {
+            Ok(answered) => answered,
+            Err(error) => {
+                let sent = is_sent.load(Ordering::Acquire);
+                return Err(self.broken(error, sent));
+            }
+        };
+        if response.status().is_success() {
+            return Ok((response, lease));
+        }
+        Err(self.refused(response).await)
+    }
+
+    /// Tells a server with sessions that nobody waits for an answer any more.
+    fn cancel(self: &Arc<Self>, id: u64) {
+        self.send_aside(cancellation(id));
+    }
+
+    /// Sends a message nobody waits for, unless too many are on their way.
+    fn send_aside(self: &Arc<Self>, message: Vec<u8>) {
+        let (Ok(runtime), Ok(slot)) = (
+            tokio::runtime::Handle::try_current(),
+            Arc::clone(&self.aside).try_acquire_owned(),
+        ) else {
+            return;
+        };
+        let endpoint = Arc::clone(self);
+        runtime.spawn(async move {
+            let posted = timeout(
+                ASIDE_TIMEOUT,
+                endpoint.post(message, HeaderMap::new(), Arc::default()),
+            )
+            .await;
+            if let Ok(Ok((response, lease))) = posted {
+                give_back_if_empty(&response, lease);
+            }
+            drop(slot);
+        });
+    }
+
+    /// Has a client respond to a request of the server.
+    fn relay(self: &Arc<Self>, request: RelayedRequest) {
+        let endpoint = Arc::clone(self);
+        let reply = async move |message: String| {
+            let posted = endpoint.post(message.into_bytes(), HeaderMap::new(), Arc::default());
+            if let Ok(Ok((response, lease))) = timeout(ASIDE_TIMEOUT, posted).await {
+                give_back_if_empty(&response, lease);
+            }
+        };
+        if let Err(refusal) = self.incoming.routes.relay(request, reply) {
+            self.send_aside(refusal.into_bytes());
+        }
+    }
+
+    fn session_headers(&self) -> &HeaderMap {
+        self.session
+            .get()
+            .map_or(&self.headers, |session| &session.headers)
+    }
+
+    fn has_session_id(&self) -> bool {
+        self.session.get().is_some_and(|session| session.has_id)
+    }
+
+    /// Remembers that the session is of no more use; the first reason stays.
+    fn lose(&self, reason: &Arc<str>, is_expired: bool) {
+        self.lost.send_if_modified(|lost| {
+            let is_first = lost.is_none();
+            lost.get_or_insert_with(|| (Arc::clone(reason), is_expired));
+            is_first
+        });
+    }
+}
+
+/// Keeps a connection whose answer has nothing left to read.
+fn give_back_if_empty(response: &Response<Incoming>, lease: Lease) {
+    if response.body().is_end_stream() {
+        lease.give_back();
+    }
+}
+
+/// Whether the status says that there is no such thing here.
+fn is_absent(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+    )
+}

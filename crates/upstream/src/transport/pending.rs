@@ -1,0 +1,162 @@
+//! Requests that wait for their responses, each under an id of our own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::call_error::UpstreamResponse;
+
+/// Requests of one connection that wait.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRequests {
+    next: AtomicU64,
+    waiting: Mutex<WaitingSenders>,
+}
+
+#[derive(Debug, Default)]
+struct WaitingSenders {
+    senders: HashMap<u64, oneshot::Sender<UpstreamResponse>>,
+    /// Why no response will come any more.
+    closed: Option<Arc<str>>,
+}
+
+/// Request that waits; dropping it forgets the id.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    pending: Arc<PendingRequests>,
+    pub(crate) id: u64,
+    response: oneshot::Receiver<UpstreamResponse>,
+}
+
+/// How far a message was sent: exactly one of writer and caller decides whether it is sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SendState(Arc<AtomicU8>);
+
+const QUEUED: u8 = 0;
+const BEGUN: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+// === impl PendingRequests ===
+
+impl PendingRequests {
+    /// Gives out an id to wait under; the error is why the connection is closed.
+    pub(crate) fn register(self: &Arc<Self>) -> Result<PendingRequest, Arc<str>> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, response) = oneshot::channel();
+        let mut waiting = self.lock();
+        if let Some(reason) = &waiting.closed {
+            return Err(Arc::clone(reason));
+        }
+        waiting.senders.insert(id, sender);
+        drop(waiting);
+        Ok(PendingRequest {
+            pending: Arc::clone(self),
+            id,
+            response,
+        })
+    }
+
+    /// Hands a response to whoever waits; false if nobody does.
+    pub(crate) fn respond(&self, id: u64, response: UpstreamResponse) -> bool {
+        let sender = self.lock().senders.remove(&id);
+        sender.is_some_and(|sender| sender.send(response).is_ok())
+    }
+
+    /// Ends every wait at once and refuses new ones; the first reason stays.
+    pub(crate) fn close(&self, reason: &Arc<str>) {
+        let mut waiting = self.lock();
+        waiting.closed.get_or_insert_with(|| Arc::clone(reason));
+        waiting.senders.clear();
+    }
+
+    /// Why the connection is closed.
+    pub(crate) fn closed(&self) -> Arc<str> {
+        let reason = self.lock().closed.clone();
+        reason.unwrap_or_else(|| "the connection was closed".into())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WaitingSenders> {
+        // Nothing panics while the lock is held, so the map is whole either way.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl PendingRequest ===
+
+impl PendingRequest {
+    /// Waits for the response; nothing means that the connection was closed.
+    pub(crate) async fn response(&mut self) -> Option<UpstreamResponse> {
+        (&mut self.response).await.ok()
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.pending.lock().senders.remove(&self.id);
+    }
+}
+
+// === impl SendState ===
+
+impl SendState {
+    /// The writer begins to send; false if the message was withdrawn before.
+    pub(crate) fn begin(&self) -> bool {
+        self.settle(BEGUN)
+    }
+
+    /// The caller gives up; true if no byte was or will be sent.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.settle(WITHDRAWN) || self.0.load(Ordering::Acquire) == WITHDRAWN
+    }
+
+    fn settle(&self, outcome: u8) -> bool {
+        self.0
+            .compare_exchange(QUEUED, outcome, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpproxy_wire::Json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn responses_find_their_request_and_closing_ends_every_wait() {
+        let pending = Arc::new(PendingRequests::default());
+        let mut first = pending.register().expect("it is open");
+        let mut second = pending.register().expect("it is open");
+        assert_ne!(first.id, second.id);
+        let json = Json::parse("1").expect("valid JSON");
+        assert!(pending.respond(second.id, Ok(json.clone())));
+        assert!(!pending.respond(second.id, Ok(json.clone())), "once only");
+        assert_eq!(second.response().await, Some(Ok(json.clone())));
+        pending.close(&"gone".into());
+        assert_eq!(first.response().await, None);
+        assert_eq!(
+            pending.register().expect_err("it is closed").as_ref(),
+            "gone"
+        );
+    }
+
+    #[test]
+    fn a_dropped_request_is_forgotten() {
+        let pending = Arc::new(PendingRequests::default());
+        let pending_request = pending.register().expect("it is open");
+        let id = pending_request.id;
+        drop(pending_request);
+        assert!(!pending.respond(id, Ok(Json::parse("1").expect("valid JSON"))));
+        assert!(pending.lock().senders.is_empty());
+    }
+
+    #[test]
+    fn a_message_is_either_begun_or_withdrawn() {
+        let send_state = SendState::default();
+        assert!(send_state.withdraw() && send_state.withdraw() && !send_state.begin());
+        let send_state = SendState::default();
+        assert!(send_state.begin() && !send_state.withdraw());
+    }
+}

@@ -1,0 +1,187 @@
+//! Finding out what a program speaks, whatever it makes of the question.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mcpproxy_upstream::{ProtocolSetting, Runtime, Spec, UpstreamState};
+use mcpproxy_wire::Revision;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::common::{Fake, LONG, stdio};
+
+const OLD: Revision = Revision::V2025_11_25;
+const NEW: Revision = Revision::V2026_07_28;
+
+/// Shorter than a slow server takes to start.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// A folder in which programs note their starts, and what they speak is kept.
+struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// How often a program was started.
+    fn starts(&self) -> usize {
+        let noted = std::fs::read_to_string(self.file("starts")).unwrap_or_default();
+        noted.lines().count()
+    }
+
+    fn start(&self, mode: &str, change: impl FnOnce(&mut Spec, &mut Runtime)) -> Fake {
+        let starts = self.file("starts").to_string_lossy().into_owned();
+        Fake::with(mode, |spec, runtime| {
+            spec.protocol = ProtocolSetting::Auto;
+            stdio(spec).env.push(("FAKE_STARTS".into(), starts));
+            change(spec, runtime);
+        })
+    }
+
+    /// Starts a program that is asked what it speaks; gives what is spoken with it.
+    async fn learn(&self, mode: &str) -> Option<Revision> {
+        self.learn_within(mode, LONG).await
+    }
+
+    /// The same, for a program that may be silent for so long.
+    async fn learn_within(&self, mode: &str, patience: Duration) -> Option<Revision> {
+        let file = self.file("protocols.json");
+        let fake = self.start(mode, |_, runtime| {
+            runtime.probe_silence = patience;
+            *runtime = runtime.clone().remember_protocols_in(file);
+        });
+        let revision = spoken(&fake).await;
+        assert_eq!(fake.read("echo", "{}").await, Ok(json!({})), "{mode}");
+        fake.upstream.stop(Duration::ZERO).await;
+        revision
+    }
+}
+
+async fn spoken(fake: &Fake) -> Option<Revision> {
+    fake.memory.until_ready(1).await;
+    match fake.upstream.state() {
+        UpstreamState::Ready { revision, .. } => revision,
+        other => panic!("it is {other:?}"),
+    }
+}
+
+async fn until_kept(file: &Path) -> String {
+    let kept = async {
+        loop {
+            if let Ok(text) = std::fs::read_to_string(file) {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, kept).await.expect("it is kept")
+}
+
+#[tokio::test]
+async fn every_kind_of_server_connects_and_most_are_started_once() {
+    for (mode, patience, revision, starts) in [
+        ("modern", LONG, NEW, 1),
+        ("dual", LONG, NEW, 1),
+        ("refuses", LONG, OLD, 1),
+        ("ignores", SHORT, OLD, 1),
+        ("falls-over", LONG, OLD, 2),
+    ] {
+        let scene = Scene::new();
+        let learned = scene.learn_within(mode, patience).await;
+        assert_eq!(learned, Some(revision), "{mode}");
+        assert_eq!(scene.starts(), starts, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_starts_slowly_connects_like_any_other() {
+    for (mode, revision, starts) in [
+        ("slow-refuses", OLD, 1),
+        ("slow-ignores", OLD, 1),
+        ("slow-falls-over", OLD, 2),
+        // It was greeted in both ways by the time it read either.
+        ("slow-modern", NEW, 2),
+        ("slow-dual", NEW, 2),
+    ] {
+        let scene = Scene::new();
+        let learned = scene.learn_within(mode, SHORT).await;
+        assert_eq!(learned, Some(revision), "{mode}");
+        assert_eq!(scene.starts(), starts, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_learned_is_not_asked_for_again() {
+    let scene = Scene::new();
+    assert_eq!(scene.learn("falls-over").await, Some(OLD));
+    let kept = until_kept(&scene.file("protocols.json")).await;
+    assert!(
+        kept.contains("legacy") && !kept.contains("topsecret"),
+        "{kept}"
+    );
+    assert_eq!(scene.starts(), 2);
+    assert_eq!(scene.learn("falls-over").await, Some(OLD));
+    assert_eq!(scene.starts(), 3, "it was greeted in the old way at once");
+}
+
+#[tokio::test]
+async fn what_was_learned_is_asked_for_again_when_it_fails() {
+    for (kept, mode, revision) in [("legacy", "modern", NEW), ("modern", "falls-over", OLD)] {
+        let scene = Scene::new();
+        assert_eq!(scene.learn(mode).await, Some(revision));
+        let file = scene.file("protocols.json");
+        let text = until_kept(&file).await;
+        let other = text
+            .replace("\"legacy\"", "\"x\"")
+            .replace("\"modern\"", "\"x\"");
+        std::fs::write(&file, other.replace("\"x\"", &format!("\"{kept}\""))).expect("written");
+        assert_eq!(scene.learn(mode).await, Some(revision), "{mode}");
+        let corrected = async {
+            while std::fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(LONG, corrected)
+            .await
+            .expect("the file is corrected");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_ours_is_ignored_and_written_anew() {
+    let scene = Scene::new();
+    std::fs::write(scene.file("protocols.json"), "not ours").expect("written");
+    assert_eq!(scene.learn("dual").await, Some(NEW));
+    let renewed = async {
+        while until_kept(&scene.file("protocols.json")).await == "not ours" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, renewed)
+        .await
+        .expect("the file is written");
+}
+
+#[tokio::test]
+async fn the_operator_settles_what_is_spoken() {
+    for (protocol, revision) in [
+        (ProtocolSetting::Legacy, OLD),
+        (ProtocolSetting::Modern, NEW),
+    ] {
+        let scene = Scene::new();
+        let fake = scene.start("dual", |spec, _| spec.protocol = protocol);
+        assert_eq!(spoken(&fake).await, Some(revision));
+    }
+    let scene = Scene::new();
+    let fake = scene.start("refuses", |spec, _| spec.protocol = ProtocolSetting::Modern);
+    let reason = fake.memory.failure().await;
+    assert!(reason.contains("server/discover"), "{reason}");
+}
