@@ -116,8 +116,8 @@ impl Daemon {
             .map_err(|_| too_late())?
     }
 
-    /// Opens the stream of what a session is told without having asked.
-    pub(crate) async fn hear(&self, session_id: HeaderValue) -> Result<Stream, String> {
+    /// Opens the stream of changes to a session.
+    pub(crate) async fn changes(&self, session_id: HeaderValue) -> Result<Stream, String> {
         let mut request = request(Method::GET, "/mcp", Bytes::new())?;
         request.headers_mut().insert(SESSION_ID, session_id);
         self.stream(request).await

@@ -8,6 +8,7 @@ mod arguments;
 mod backend;
 mod commands;
 mod daemon;
+mod daemon_connection;
 mod failed;
 mod logging;
 mod output;

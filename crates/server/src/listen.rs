@@ -1,9 +1,11 @@
 //! Accepting connections.
 
-use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -12,20 +14,24 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
 
 use crate::access::Reach;
-use crate::{App, Entrance, answer};
+use crate::app::App;
+use crate::exchange::endpoint::Endpoint;
+use crate::mcp;
+use crate::routes::Entrance;
 
-/// The most connections at a time; more wait to be accepted.
+/// Most connections at a time; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 8_192;
 
-/// How long a client may take to send the head of a request.
+/// Time that a client has to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
-/// How long requests in flight may take when the gateway stops.
+/// Time that requests in flight have when the gateway stops.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// How long to wait after the system refused to accept, for example without free files.
+/// Pause after the system refused to accept, for example without free files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves a TCP listener until the app is shut down.
@@ -54,7 +60,7 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
         // Its lane has its own event loop, so this one gives the connection up.
         stream.into_std()
     };
-    accept_all(accept, &app.shutdown, |stream, place| {
+    accept_all(accept, app.shutdown(), |stream, place| {
         if let Some(lane) = next.next() {
             lane.take(stream, place);
         }
@@ -63,7 +69,7 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     let ended = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(Lane::end));
     // A lane that panicked has nothing left to wait for.
     let _ = ended.await;
-    end_parked(&app).await;
+    end_suspended(&app).await;
 }
 
 /// Serves the local socket until the app is shut down.
@@ -71,18 +77,22 @@ pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
     let connections = TaskTracker::new();
     let accept = async || listener.accept().await.map(|(stream, _)| stream);
-    accept_all(accept, &app.shutdown, |stream, place| {
-        connections.spawn(converse(stream, entrance.clone(), place));
+    accept_all(accept, app.shutdown(), |stream, place| {
+        let entrance = entrance.clone();
+        connections.spawn(async move {
+            serve_connection(stream, entrance).await;
+            drop(place);
+        });
     })
     .await;
     connections.close();
     connections.wait().await;
-    end_parked(&app).await;
+    end_suspended(&app).await;
 }
 
 /// Waits for the calls that no connection waits for; what they did is on record after that.
-async fn end_parked(app: &App) {
-    let _ = tokio::time::timeout(DRAIN_TIME, app.parked.ended()).await;
+async fn end_suspended(app: &App) {
+    let _ = tokio::time::timeout(DRAIN_TIME, app.exchange.suspended.ended()).await;
 }
 
 /// Accepts connections until the shutdown, no more at a time than there are places for.
@@ -107,23 +117,21 @@ async fn accept_all<S>(
     }
 }
 
-/// Serves one connection, which takes a place until it ends.
-async fn converse<S>(stream: S, entrance: Entrance, place: OwnedSemaphorePermit)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    serve_connection(stream, entrance).await;
-    drop(place);
-}
-
 /// Serves one connection until the client is done or the shutdown.
+///
+/// The MCP endpoints are answered directly, because they are on the path of every call, and all else
+/// through the router.
 pub async fn serve_connection<S>(stream: S, entrance: Entrance)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shutdown = entrance.app.shutdown.clone();
-    let service =
-        service_fn(|request| async { Ok::<_, Infallible>(answer(&entrance, request).await) });
+    let Entrance { app, reach, router } = &entrance;
+    let service = service_fn(|request: Request<Incoming>| async move {
+        match Endpoint::at(request.uri().path()) {
+            Some(endpoint) => Ok(mcp::http::answer(app, *reach, endpoint, request).await),
+            None => router.clone().oneshot(request).await,
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -132,18 +140,29 @@ where
     tokio::select! {
         // A client that sends garbage or goes away is its own problem.
         _ = connection.as_mut() => {}
-        () = shutdown.cancelled() => {
+        () = app.shutdown().cancelled() => {
             connection.as_mut().graceful_shutdown();
             let _ = tokio::time::timeout(DRAIN_TIME, connection).await;
         }
     }
 }
 
+/// Refuses to listen where anybody could call without a credential over an open line.
+pub fn check_address(address: SocketAddr, allow_plain_http: bool) -> Result<(), String> {
+    if address.ip().is_loopback() || allow_plain_http {
+        return Ok(());
+    }
+    Err(format!(
+        "listening on {address} reaches beyond this machine over plain HTTP: \
+         use a loopback address, or set \"allow_plain_http\": true if a proxy in front adds TLS"
+    ))
+}
+
 fn lane_count() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// One thread that serves its share of the connections.
+/// Thread that serves its share of the connections.
 struct Lane {
     connections: mpsc::UnboundedSender<(std::net::TcpStream, OwnedSemaphorePermit)>,
     thread: std::thread::JoinHandle<()>,
@@ -190,7 +209,11 @@ async fn serve_lane(
     while let Some((stream, place)) = waiting.recv().await {
         match TcpStream::from_std(stream) {
             Ok(stream) => {
-                connections.spawn(converse(stream, entrance.clone(), place));
+                let entrance = entrance.clone();
+                connections.spawn(async move {
+                    serve_connection(stream, entrance).await;
+                    drop(place);
+                });
             }
             Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
         }

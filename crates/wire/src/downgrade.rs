@@ -21,8 +21,11 @@ static SCHEMA_NAME: Name = Name::new(|| Finder::new(SCHEMA));
 
 /// The result of a call: its type is left out, and structured content that is no object. Content
 /// blocks say the same for people and models.
-pub fn result(result: &str) -> Cow<'_, str> {
-    let result = without_result_type(result);
+pub fn result(result: String) -> String {
+    let result = match without_result_type(&result) {
+        Cow::Owned(without) => without,
+        Cow::Borrowed(_) => result,
+    };
     match STRUCTURED_NAME.look(&result) {
         Glance::Absent => return result,
         Glance::Followed(value) if value.starts_with(r#"":{"#) => return result,
@@ -35,16 +38,16 @@ pub fn result(result: &str) -> Cow<'_, str> {
     if fields.get(STRUCTURED).is_none_or(is_readable) {
         return result;
     }
-    Cow::Owned(without_member(&fields, STRUCTURED))
+    without_member(&fields, STRUCTURED)
 }
 
 /// The result of `tools/list`: a schema of results that is not one of objects is left out.
-pub fn tools(page: &str) -> Cow<'_, str> {
-    if !SCHEMA_NAME.may_be_in(page) {
-        return Cow::Borrowed(page);
+pub fn tools(page: String) -> String {
+    if !SCHEMA_NAME.may_be_in(&page) {
+        return page;
     }
     let read = || -> Option<String> {
-        let fields: Fields<'_> = serde_json::from_str(page).ok()?;
+        let fields: Fields<'_> = serde_json::from_str(&page).ok()?;
         let tools: Vec<&RawValue> = serde_json::from_str(fields.get("tools")?.get()).ok()?;
         let mut is_changed = false;
         let kept = tools.into_iter().map(|tool| {
@@ -63,7 +66,7 @@ pub fn tools(page: &str) -> Cow<'_, str> {
         let members: Vec<String> = members.collect();
         is_changed.then(|| format!("{{{}}}", members.join(",")))
     };
-    read().map_or(Cow::Borrowed(page), Cow::Owned)
+    read().unwrap_or(page)
 }
 
 fn is_of_objects(schema: &RawValue) -> bool {
@@ -85,23 +88,23 @@ mod tests {
             r#"{"_meta":{"structuredContent":[1]},"content":[]}"#,
             "[]",
         ] {
-            assert_eq!(result(text), text);
+            assert_eq!(result(text.to_owned()), text);
         }
         for value in ["[1]", "1", "\"x\"", "null", "true"] {
             let text = format!(
                 r#"{{"resultType":"complete","a":1.50,"structuredContent":{value},"b":{{}}}}"#
             );
-            assert_eq!(result(&text), r#"{"a":1.50,"b":{}}"#);
+            assert_eq!(result(text), r#"{"a":1.50,"b":{}}"#);
         }
         let escaped = r#"{"structured\u0043ontent":[1],"b":2}"#;
-        assert_eq!(result(escaped), r#"{"b":2}"#);
+        assert_eq!(result(escaped.to_owned()), r#"{"b":2}"#);
     }
 
     #[test]
     fn only_schemas_that_older_clients_cannot_read_are_left_out_of_a_list() {
         let object = r#"{"name":"a","outputSchema":{ "type":"object","x":1.50 },"inputSchema":{}}"#;
         let untouched = format!(r#"{{"tools":[{object}],"nextCursor":"c"}}"#);
-        assert_eq!(tools(&untouched), untouched);
+        assert_eq!(tools(untouched.clone()), untouched);
         let page = |schema: &str| {
             let tool = format!(r#"{{"name":"b","outputSchema":{schema},"inputSchema":{{}}}}"#);
             format!(r#"{{"tools":[{object},{tool}],"nextCursor":"c"}}"#)
@@ -115,10 +118,10 @@ mod tests {
             let expected = format!(
                 r#"{{"tools":[{object},{{"name":"b","inputSchema":{{}}}}],"nextCursor":"c"}}"#
             );
-            assert_eq!(tools(&page(schema)), expected, "{schema}");
+            assert_eq!(tools(page(schema)), expected, "{schema}");
         }
         for broken in ["[]", "{}", r#"{"tools":"outputSchema"}"#] {
-            assert_eq!(tools(broken), broken);
+            assert_eq!(tools(broken.to_owned()), broken);
         }
     }
 }

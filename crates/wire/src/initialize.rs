@@ -7,7 +7,7 @@ use crate::json::{Fields, Json};
 use crate::revision::Revision;
 
 /// The most that is kept of a client's name and version, in characters.
-pub(crate) const NAME_LIMIT: usize = 100;
+pub const NAME_LIMIT: usize = 100;
 
 /// The most that is kept of what a client declares, in bytes. It is kept as long as the session
 /// lasts, and a list of capabilities is not longer.
@@ -135,11 +135,12 @@ impl ServerHello {
 // === impl ClientHello ===
 
 impl ClientHello {
-    /// Reads the parameters of `initialize`; nothing if they name no revision.
-    pub fn parse(json: &str) -> Option<Self> {
-        let fields: Fields<'_> = serde_json::from_str(json).ok()?;
-        let protocol_version = serde_json::from_str(fields.given("protocolVersion")?.get()).ok()?;
-        let info = object(&fields, "clientInfo").unwrap_or_default();
+    /// Reads the parameters of `initialize`, which `given` finds by their names; nothing if they name
+    /// no revision.
+    pub fn read<'a>(given: impl Fn(&str) -> Option<&'a Json>) -> Option<Self> {
+        let protocol_version = serde_json::from_str(given("protocolVersion")?.text()).ok()?;
+        let info = given("clientInfo").and_then(Json::fields);
+        let info = info.unwrap_or_default();
         let string = |name: &str| {
             info.given(name)
                 .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
@@ -150,10 +151,10 @@ impl ClientHello {
             protocol_version,
             name: string("name"),
             version: string("version"),
-            capabilities: fields
-                .given("capabilities")
-                .filter(|raw| raw.get().starts_with('{') && raw.get().len() <= CAPABILITIES_LIMIT)
-                .map(Json::copy_of),
+            capabilities: given("capabilities")
+                .filter(|json| json.is_object() && json.text().len() <= CAPABILITIES_LIMIT)
+                // Copied, so that the session does not hold the whole message.
+                .and_then(|json| Json::parse(json.text().to_owned()).ok()),
         })
     }
 }
@@ -182,9 +183,23 @@ mod tests {
         assert!(read(r#"{"protocolVersion":5}"#).is_err());
     }
 
+    fn client_hello(params: &str) -> Option<ClientHello> {
+        let params = Json::parse(params.to_owned()).unwrap();
+        let fields = params.fields().unwrap();
+        let members: Vec<(&str, Json)> = fields
+            .iter()
+            .filter(|(_, raw)| raw.get() != "null")
+            .map(|(name, raw)| (name, params.part(raw)))
+            .collect();
+        ClientHello::read(|name| {
+            let (_, json) = members.iter().find(|(known, _)| *known == name)?;
+            Some(json)
+        })
+    }
+
     #[test]
     fn reads_what_a_client_says_of_itself() {
-        let hello = ClientHello::parse(
+        let hello = client_hello(
             r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#,
         )
         .unwrap();
@@ -196,7 +211,7 @@ mod tests {
         let declaring = |capabilities: &str| {
             let params =
                 format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities}}}"#);
-            ClientHello::parse(&params).unwrap().capabilities
+            client_hello(&params).unwrap().capabilities
         };
         let kept = declaring(r#"{"elicitation":{ "url":{} },"x":1e400}"#).unwrap();
         assert_eq!(kept.text(), r#"{"elicitation":{ "url":{} },"x":1e400}"#);
@@ -204,9 +219,9 @@ mod tests {
         for unusable in ["null", "[]", "7", &endless] {
             assert_eq!(declaring(unusable), None);
         }
-        assert!(ClientHello::parse("{}").is_none());
+        assert!(client_hello("{}").is_none());
         assert_eq!(
-            ClientHello::parse(r#"{"protocolVersion":"x","clientInfo":7}"#)
+            client_hello(r#"{"protocolVersion":"x","clientInfo":7}"#)
                 .unwrap()
                 .name,
             None

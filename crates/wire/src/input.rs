@@ -5,8 +5,8 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 
 use crate::glance::Name;
+use crate::json::text_of;
 use crate::json::{Fields, Json};
-use crate::stateless::text;
 
 static INPUT_REQUIRED: Name = Name::new(|| Finder::new(b"input_required"));
 
@@ -42,7 +42,7 @@ pub fn asks_for_input(result: &str) -> bool {
     let kind = serde_json::from_str::<Fields<'_>>(result)
         .ok()
         .and_then(|fields| fields.get("resultType"));
-    kind.and_then(text).as_deref() == Some("input_required")
+    kind.and_then(|raw| text_of(raw.get())).as_deref() == Some("input_required")
 }
 
 #[cfg(test)]

@@ -75,6 +75,15 @@ pub fn on_one_line(json: &str) -> Cow<'_, str> {
     Cow::Owned(json.replace(['\n', '\r'], " "))
 }
 
+/// Text of a JSON string; most have no escapes and are not copied.
+pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
+    if !json.contains('\\') {
+        let inside = json.strip_prefix('"')?.strip_suffix('"')?;
+        return Some(Cow::Borrowed(inside));
+    }
+    serde_json::from_str(json).ok().map(Cow::Owned)
+}
+
 /// Decodes JSON for people to look at, whatever numbers it holds: one that no decoder takes,
 /// such as `1e400`, becomes a string, and so does what is nested too deep to be looked at.
 pub fn decode_for_display(text: &str) -> Value {

@@ -34,5 +34,5 @@ pub use json::{Json, JsonObject};
 pub use method::Method;
 pub use result::CallResult;
 pub use revision::{Protocol, Revision};
-pub use rpc::{Message, RpcError};
+pub use rpc::{Message, RequestId, RpcError};
 pub use tool::Tool;

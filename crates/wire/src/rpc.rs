@@ -21,24 +21,25 @@ pub const INVALID_PARAMS: i64 = -32602;
 /// Something failed on our side.
 pub const INTERNAL_ERROR: i64 = -32603;
 
-/// One message, as a view into the bytes it came in.
+/// One message, as a view into the bytes it came in. Its parameters are read as `P`: untouched, or
+/// in the same pass as something else.
 #[derive(Debug)]
-pub enum Message<'a> {
+pub enum Message<'a, P = &'a RawValue> {
     /// Wants an answer.
     Request {
         /// The sender's id, to be repeated as it is.
         id: Id<'a>,
-        /// What is asked.
+        /// Name of the method.
         method: Cow<'a, str>,
-        /// With what.
-        params: Option<&'a RawValue>,
+        /// Its parameters.
+        params: Option<P>,
     },
     /// Wants none.
     Notification {
-        /// What is told.
+        /// Name of the method.
         method: Cow<'a, str>,
-        /// With what.
-        params: Option<&'a RawValue>,
+        /// Its parameters.
+        params: Option<P>,
     },
     /// Answers a request.
     Response {
@@ -57,9 +58,9 @@ pub struct MessageText(ByteString);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
 
-/// A request id that outlives the message it came in.
+/// Request id that outlives the message it came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptId(Box<str>);
+pub struct RequestId(Box<str>);
 
 /// The error object of JSON-RPC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -133,8 +134,13 @@ impl MessageText {
         }
     }
 
-    /// Reads the message. The error is the one to answer with.
+    /// Reads the message, its parameters untouched. The error is the one to answer with.
     pub fn message(&self) -> Result<Message<'_>, RpcError> {
+        self.message_as()
+    }
+
+    /// Reads the message with its parameters as `P`. The error is the one to answer with.
+    pub fn message_as<'a, P: Deserialize<'a>>(&'a self) -> Result<Message<'a, P>, RpcError> {
         Message::read(&self.0, serde_json::from_str(&self.0))
     }
 
@@ -146,15 +152,10 @@ impl MessageText {
 
 // === impl Message ===
 
-impl<'a> Message<'a> {
-    /// Reads one message. The error is the one to answer with.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, RpcError> {
-        Self::read(&bytes, serde_json::from_slice(bytes))
-    }
-
+impl<'a, P> Message<'a, P> {
     fn read(
         bytes: &impl AsRef<[u8]>,
-        envelope: Result<Envelope<'a>, serde_json::Error>,
+        envelope: Result<Envelope<'a, P>, serde_json::Error>,
     ) -> Result<Self, RpcError> {
         let bytes = bytes.as_ref();
         let opening = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -171,6 +172,13 @@ impl<'a> Message<'a> {
         }
         envelope.into_message()
     }
+}
+
+impl<'a> Message<'a> {
+    /// Reads one message, its parameters untouched. The error is the one to answer with.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, RpcError> {
+        Self::read(&bytes, serde_json::from_slice(bytes))
+    }
 
     /// The id of a request that could not be read further, so that even a refusal reaches
     /// whoever waits for it.
@@ -182,15 +190,16 @@ impl<'a> Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+#[serde(bound(deserialize = "P: Deserialize<'de>"))]
+struct Envelope<'a, P> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "even_null")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
+    #[serde(default)]
+    params: Option<P>,
     #[serde(borrow, default, deserialize_with = "even_null")]
     result: Option<&'a RawValue>,
     #[serde(default)]
@@ -204,8 +213,8 @@ fn even_null<'de, D: Deserializer<'de>>(
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl<'a> Envelope<'a> {
-    fn into_message(self) -> Result<Message<'a>, RpcError> {
+impl<'a, P> Envelope<'a, P> {
+    fn into_message(self) -> Result<Message<'a, P>, RpcError> {
         if self.jsonrpc.as_deref() != Some("2.0") {
             return Err(RpcError::new(
                 INVALID_REQUEST,
@@ -271,20 +280,36 @@ impl<'a> Id<'a> {
     }
 
     /// The same, to be repeated after the message is gone.
-    pub fn keep(self) -> KeptId {
-        KeptId(self.0.into())
+    pub fn keep(self) -> RequestId {
+        RequestId(self.0.into())
     }
 
-    /// The number, if this is one of ours.
+    /// Number of the id, if it is one of ours.
     pub fn number(self) -> Option<u64> {
         self.0.parse().ok()
     }
 }
 
-impl KeptId {
-    /// The id as it was written.
+impl RequestId {
+    /// Reads the JSON text of an id; nothing if it is neither a string nor a number.
+    pub fn parse(json: &str) -> Option<Self> {
+        let raw: &RawValue = serde_json::from_str(json).ok()?;
+        Id::parse(raw).ok().map(Id::keep)
+    }
+
+    /// Id as it was written.
     pub fn id(&self) -> Id<'_> {
         Id(&self.0)
+    }
+
+    /// JSON text of the id.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Number of the id, if it is one of ours.
+    pub fn number(&self) -> Option<u64> {
+        self.id().number()
     }
 }
 

@@ -6,21 +6,16 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 use serde_json::json;
-use serde_json::value::RawValue;
 
-pub use self::streams::{subscription_ended, subscription_opened, told_on_stream};
+pub use self::streams::{stream_notification, subscription_ended, subscription_opened};
 use crate::glance::{Glance, Name};
-use crate::header;
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
 use crate::json::Fields;
-use crate::meta::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, META, PROGRESS_TOKEN, PROTOCOL_VERSION,
-    SERVER_INFO,
-};
+use crate::meta::{META, SERVER_INFO};
 use crate::result::without_member;
 use crate::revision::{Protocol, Revision};
-use crate::rpc::{INVALID_PARAMS, RpcError};
+use crate::rpc::RpcError;
 
 static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
 
@@ -28,25 +23,6 @@ static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The revision is not offered.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
-
-/// The parameters of a request, read once: its fields, and those of its `_meta`.
-#[derive(Debug, Default)]
-pub struct Params<'a> {
-    /// All fields; none if the parameters are no object.
-    pub fields: Fields<'a>,
-    meta: Fields<'a>,
-}
-
-/// What a request says of its sender.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Introduction {
-    /// The client's name.
-    pub name: Option<String>,
-    /// The client's version.
-    pub version: Option<String>,
-    /// The W3C trace that the request belongs to, as it was given.
-    pub traceparent: Option<String>,
-}
 
 /// For how long a result may be kept, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,23 +86,24 @@ pub fn cacheable(result: &str, freshness: Freshness) -> String {
 
 /// A result as this revision has it: it says that it is complete, unless a server of this revision
 /// asks for input with it.
-pub fn complete(result: &str) -> String {
-    if says_its_type(result) {
-        return result.to_owned();
+pub fn complete(result: String) -> String {
+    if says_its_type(&result) {
+        return result;
     }
-    let kind = if asks_for_input(result) {
+    let kind = if asks_for_input(&result) {
         r#""resultType":"input_required""#
     } else {
         r#""resultType":"complete""#
     };
-    with_members(&without_result_type(result), kind)
+    with_members(&without_result_type(&result), kind)
 }
 
 /// A result of a server that clients may keep for as long as the server says, or else as is said here.
-pub fn complete_and_cacheable(result: &str, otherwise: Freshness) -> String {
+pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
+    let asks_for_input = asks_for_input(&result);
     let complete = complete(result);
     let fields: Fields<'_> = serde_json::from_str(&complete).unwrap_or_default();
-    if asks_for_input(result) || fields.given("ttlMs").is_some() {
+    if asks_for_input || fields.given("ttlMs").is_some() {
         return complete;
     }
     let (ttl_ms, scope) = (otherwise.ttl_ms, otherwise.scope.as_str());
@@ -178,102 +155,6 @@ fn offered() -> Vec<&'static str> {
         .filter(|revision| revision.protocol() == Protocol::Stateless)
         .map(Revision::as_str)
         .collect()
-}
-
-// === impl Params ===
-
-impl<'a> Params<'a> {
-    /// Reads parameters; those that are no object have no fields.
-    pub fn read(params: Option<&'a RawValue>) -> Self {
-        let fields: Fields<'a> = params.and_then(object).unwrap_or_default();
-        let meta = fields.given(META).and_then(object).unwrap_or_default();
-        Self { fields, meta }
-    }
-
-    /// A field that is a string.
-    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        text(self.fields.given(name)?)
-    }
-
-    /// What the client of this request can be asked, as it declares it.
-    pub fn capabilities(&self) -> Option<&'a RawValue> {
-        self.meta.given(CLIENT_CAPABILITIES)
-    }
-
-    /// What progress is to be reported under: a string or a number.
-    pub fn progress_token(&self) -> Option<&'a RawValue> {
-        let token = self.meta.given(PROGRESS_TOKEN)?;
-        let is_token = |first: &u8| matches!(first, b'"' | b'-' | b'0'..=b'9');
-        token
-            .get()
-            .as_bytes()
-            .first()
-            .filter(|first| is_token(first))?;
-        Some(token)
-    }
-
-    /// The least severe log messages that are wanted during this request.
-    pub fn log_level(&self) -> Option<&'a RawValue> {
-        self.meta.given(LOG_LEVEL)
-    }
-
-    /// Whether the request names its revision, as only those of this one do.
-    pub fn names_revision(&self) -> bool {
-        self.meta.get(PROTOCOL_VERSION).is_some()
-    }
-
-    /// The revision that the request names.
-    pub fn revision(&self) -> Option<Cow<'a, str>> {
-        text(self.meta.given(PROTOCOL_VERSION)?)
-    }
-
-    /// Whether the request says all that it has to; the error is the one to answer with.
-    pub fn introduce(&self) -> Result<Introduction, RpcError> {
-        let revision = self.revision().ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let is_offered = |revision: &str| {
-            Revision::parse(revision).map(Revision::protocol) == Some(Protocol::Stateless)
-        };
-        if !is_offered(&revision) {
-            return Err(unsupported_version(&revision));
-        }
-        self.meta
-            .given(CLIENT_CAPABILITIES)
-            .and_then(object)
-            .ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
-        let info = self
-            .meta
-            .given(CLIENT_INFO)
-            .and_then(object)
-            .unwrap_or_default();
-        let part = |fields: &Fields<'a>, name: &str| {
-            let text = text(fields.given(name)?)?;
-            Some(text.chars().take(NAME_LIMIT).collect())
-        };
-        Ok(Introduction {
-            name: part(&info, "name"),
-            version: part(&info, "version"),
-            traceparent: part(&self.meta, header::TRACEPARENT),
-        })
-    }
-}
-
-fn missing(key: &str) -> RpcError {
-    RpcError::new(
-        INVALID_PARAMS,
-        format!("Invalid params: every request without a session needs '{key}' in params._meta"),
-    )
-}
-
-fn object(raw: &RawValue) -> Option<Fields<'_>> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    if !raw.get().contains('\\') {
-        let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-        return Some(Cow::Borrowed(inside));
-    }
-    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
 }
 
 // === impl CacheScope ===

@@ -4,7 +4,6 @@ pub(crate) mod activity;
 pub(crate) mod call;
 pub(crate) mod config;
 pub(crate) mod contract;
-mod relay;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stdio;

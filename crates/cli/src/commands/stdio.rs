@@ -4,17 +4,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::{Gateway, LogRole, ServersToStart, settings};
+use mcpproxy_server::stdio::{serve, serve_through};
 use tokio::io::BufReader;
 
 use crate::arguments::Common;
 use crate::backend;
 use crate::daemon::Daemon;
+use crate::daemon_connection::DaemonConnection;
 use crate::failed::Failed;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
     let sources = common.sources();
     let served = if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
-        super::relay::run(daemon).await
+        let input = BufReader::new(tokio::io::stdin());
+        serve_through(input, tokio::io::stdout(), |lines, closing| {
+            DaemonConnection::new(daemon, lines, closing)
+        })
+        .await
     } else {
         let settings = settings::load(&sources)?;
         serve_own(backend::own(
@@ -30,7 +36,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
 
 async fn serve_own(gateway: Arc<Gateway>) -> std::io::Result<()> {
     let served = tokio::select! {
-        served = mcpproxy_server::stdio::serve(
+        served = serve(
             Arc::clone(&gateway),
             BufReader::new(tokio::io::stdin()),
             tokio::io::stdout(),

@@ -122,7 +122,7 @@ impl ClientLink {
     pub(crate) fn log(&self, params: &Json) {
         let level = params
             .fields()
-            .and_then(|fields| LogLevel::read(fields.given("level")?));
+            .and_then(|fields| LogLevel::read(fields.given("level")?.get()));
         let is_wanted = match (self.log_level, level) {
             (Some(least), Some(level)) => level >= least,
             _ => false,

@@ -3,7 +3,6 @@
 use mcpproxy_wire::rpc::RpcError;
 use mcpproxy_wire::{Json, method};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 /// Message to a client during one of its requests.
@@ -144,8 +143,8 @@ impl LogLevel {
     }
 
     /// Level that a JSON string names.
-    pub fn read(raw: &RawValue) -> Option<Self> {
-        match serde_json::from_str(raw.get()) {
+    pub fn read(json: &str) -> Option<Self> {
+        match serde_json::from_str(json) {
             Ok(Value::String(name)) => Self::parse(&name),
             _ => None,
         }

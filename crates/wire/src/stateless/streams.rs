@@ -7,7 +7,7 @@ use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 use crate::method::SUBSCRIPTION_ACKNOWLEDGED;
 use crate::rpc::{Id, notification};
 
-/// What opens a stream of changes, with what will be told on it.
+/// Notification that opens a stream of changes, with what will be told on it.
 pub fn subscription_opened(id: Id<'_>, promised: &Value) -> String {
     notification(
         SUBSCRIPTION_ACKNOWLEDGED,
@@ -18,8 +18,8 @@ pub fn subscription_opened(id: Id<'_>, promised: &Value) -> String {
     )
 }
 
-/// Tells something on a stream of changes; of a resource it names the address.
-pub fn told_on_stream(id: Id<'_>, method: &str, uri: Option<&str>) -> String {
+/// Notification on a stream of changes; of a resource it names the address.
+pub fn stream_notification(id: Id<'_>, method: &str, uri: Option<&str>) -> String {
     let uri = uri.map_or_else(String::new, |uri| format!(r#","uri":{}"#, Value::from(uri)));
     let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}}{uri}}}"#, id.text());
     notification(method, &params)

@@ -1,0 +1,132 @@
+//! The caller of a request, made here once and passed on unchanged: the client of its session and
+//! what this very request adds to that, or the client that the request itself names.
+//!
+//! A token will be checked where its rights are read, in the folder above, and end up in here.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, header};
+use mcpproxy_policy::{Caller, Rights};
+
+use crate::exchange::params::ClientInfo;
+
+/// Most characters that are kept of a REST client's name and version.
+const NAME_LIMIT: usize = 100;
+
+/// Caller of a request in a session: with the trace id of this request where it came with one, and
+/// with the rights of its credential. A session outlives a key, so nothing of that is kept.
+pub(crate) fn in_session(
+    session: &Arc<Caller>,
+    headers: &HeaderMap,
+    rights: Rights,
+) -> Arc<Caller> {
+    let trace_id = trace_id(headers);
+    if trace_id.is_none() && rights == Rights::UseTools {
+        return Arc::clone(session);
+    }
+    Arc::new(Caller {
+        trace_id,
+        rights,
+        ..Caller::clone(session)
+    })
+}
+
+/// Caller of a stateless request, from what it says of its client.
+pub(crate) fn stateless(client: ClientInfo, headers: &HeaderMap, rights: Rights) -> Arc<Caller> {
+    let in_meta = client.traceparent.as_deref();
+    Arc::new(Caller {
+        session_id: None,
+        client_name: client.name,
+        client_version: client.version,
+        trace_id: trace_id(headers).or_else(|| in_meta.and_then(trace_id_of)),
+        rights,
+    })
+}
+
+/// Caller of a REST request, from the `User-Agent` header. Nobody comes this far without the key or
+/// the local socket.
+pub(crate) fn of_rest(headers: &HeaderMap) -> Arc<Caller> {
+    let agent = headers.get(header::USER_AGENT);
+    let agent = agent
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("rest");
+    let (name, version) = match agent.split_once('/') {
+        Some((name, version)) => (name, Some(version)),
+        None => (agent, None),
+    };
+    let bounded = |text: &str| text.chars().take(NAME_LIMIT).collect();
+    Arc::new(Caller {
+        session_id: None,
+        client_name: Some(bounded(name)),
+        client_version: version.map(bounded),
+        trace_id: trace_id(headers),
+        rights: Rights::Administer,
+    })
+}
+
+/// Trace id of the W3C `traceparent` header; nothing if there is none, or it is not one.
+fn trace_id(headers: &HeaderMap) -> Option<String> {
+    trace_id_of(
+        headers
+            .get(mcpproxy_wire::header::TRACEPARENT)?
+            .to_str()
+            .ok()?,
+    )
+}
+
+/// Trace id of a W3C `traceparent`.
+fn trace_id_of(text: &str) -> Option<String> {
+    let mut parts = text.split('-');
+    let (version, trace, parent, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let is_hexadecimal = |part: &str, length: usize| {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        part.len() == length && part.bytes().all(is_digit)
+    };
+    let is_whole = is_hexadecimal(version, 2)
+        && is_hexadecimal(trace, 32)
+        && is_hexadecimal(parent, 16)
+        && is_hexadecimal(flags, 2);
+    let is_valid = is_whole
+        && version != "ff"
+        // A version that is not known yet may have more parts.
+        && (version != "00" || parts.next().is_none())
+        && trace.bytes().any(|byte| byte != b'0')
+        && parent.bytes().any(|byte| byte != b'0');
+    is_valid.then(|| trace.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_names_a_trace() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", HeaderValue::from_str(text).unwrap());
+            trace_id(&headers)
+        };
+        let good = format!("00-{trace}-00f067aa0ba902b7-01");
+        assert_eq!(read(&good).as_deref(), Some(trace));
+        assert_eq!(
+            read(&format!("01-{trace}-00f067aa0ba902b7-01-more")).as_deref(),
+            Some(trace)
+        );
+        for wrong in [
+            "",
+            trace,
+            &format!("ff-{trace}-00f067aa0ba902b7-01"),
+            &format!("{good}-more"),
+            &good.to_uppercase(),
+            &format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
+            &format!("00-{trace}-0000000000000000-01"),
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(trace_id(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! The one table of methods. Every adapter ends here; none knows a method by name.
+//!
+//! There are two protocols. In the session protocol `initialize` opens a session that later messages
+//! belong to; in the stateless one every request carries its own context. Both are served at the same
+//! time in the same place.
+
+use std::sync::Arc;
+
+use mcpproxy_gateway::Gateway;
+use mcpproxy_wire::initialize::{self, ClientHello};
+use mcpproxy_wire::method::Method;
+use mcpproxy_wire::rpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::{Protocol, RequestId, method, stateless};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::change_feed::{self, ChangeFeed, Lists, OpenedStream};
+use super::client_link::client_link;
+use super::in_flight::InFlight;
+use super::prompts_resources;
+use super::reply::{Delivery, MessageStream, OpenedSession, Outbound, Reply, WAITING_MESSAGES};
+use super::request::{Incoming, Request};
+use super::request_state;
+use super::running_call::{CallFuture, RunningCall, SessionCall};
+use super::session::Session;
+use super::suspended_calls::{Binding, SuspendedCalls};
+use super::tools;
+
+/// Version that we give of ourselves.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Exchange with clients: what requests are answered with, and what all of them share.
+#[derive(Clone)]
+pub(crate) struct Exchange {
+    pub(crate) gateway: Arc<Gateway>,
+    /// Calls of stateless clients that wait for their input.
+    pub(crate) suspended: Arc<SuspendedCalls>,
+    /// Cancelled when no client can be answered any more.
+    pub(crate) closing: CancellationToken,
+}
+
+/// Text of the response to a request.
+pub(crate) fn response(id: &RequestId, result: Result<String, RpcError>) -> String {
+    match result {
+        Ok(result) => rpc::response(id.id(), &result),
+        Err(error) => rpc::error_response(Some(id.id()), &error),
+    }
+}
+
+/// Takes a message of a session that wants no answer; `in_flight` has the requests that it may cancel.
+pub(crate) fn receive(session: &Session, in_flight: &InFlight, message: Incoming) {
+    match message {
+        Incoming::Notification { method, params } if method == method::CANCELLED => {
+            in_flight.cancel(&params);
+        }
+        Incoming::Response { id, outcome } => {
+            session.client_requests.respond(id.as_ref(), outcome);
+        }
+        Incoming::Notification { .. } | Incoming::Request(_) => {}
+    }
+}
+
+/// Message that ends a stream of changes.
+pub fn end_of_changes(id: &RequestId) -> String {
+    rpc::response(id.id(), &stateless::subscription_ended(id.id(), VERSION))
+}
+
+impl Exchange {
+    /// Exchange in front of a gateway, until `closing` is cancelled.
+    pub(crate) fn new(gateway: Arc<Gateway>, closing: CancellationToken) -> Self {
+        Self {
+            gateway,
+            suspended: SuspendedCalls::new(closing.clone()),
+            closing,
+        }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn dispatch(&self, request: Request, delivery: Delivery) -> Reply {
+        let result = match (request.method, request.protocol, &request.session) {
+            (Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead, ..) => {
+                return self.run_call(request, delivery).await;
+            }
+            // All that is no call is boxed, so that the future of a call stays small.
+            (Method::Initialize, Protocol::Session, _) => {
+                return Box::pin(self.open_session(&request)).await;
+            }
+            (Method::SubscriptionsListen, Protocol::Stateless, _) => {
+                return Box::pin(self.listen(request, delivery)).await;
+            }
+            (Method::ServerDiscover, Protocol::Stateless, _) => Ok(discover(&request)),
+            (Method::Ping, Protocol::Session, _) => Ok("{}".to_owned()),
+            (Method::LoggingSetLevel, Protocol::Session, Some(session)) => {
+                session.set_log_level(&request.params)
+            }
+            (Method::ResourcesSubscribe, Protocol::Session, Some(session)) => {
+                Box::pin(prompts_resources::subscribe(session, &request.params)).await
+            }
+            (Method::ResourcesUnsubscribe, Protocol::Session, Some(session)) => {
+                prompts_resources::unsubscribe(session, &request.params)
+            }
+            (Method::ToolsList, ..) => Box::pin(tools::list(&self.gateway, &request)).await,
+            (Method::PromptsList | Method::ResourcesList | Method::ResourceTemplatesList, ..) => {
+                Box::pin(prompts_resources::list(&self.gateway, &request)).await
+            }
+            (Method::CompletionComplete, ..) => {
+                Box::pin(prompts_resources::complete(&self.gateway, &request)).await
+            }
+            _ => Err(unknown_method(&request.method_name)),
+        };
+        Reply::Result(result)
+    }
+
+    /// Runs a call until it is done, or its upstream has something for the client; or resumes one
+    /// that was suspended.
+    async fn run_call(&self, request: Request, delivery: Delivery) -> Reply {
+        if request.protocol == Protocol::Stateless
+            && let Some(state) = request_state::own(&request.params)
+        {
+            let binding = Binding::of(&request);
+            let resumed = self.suspended.resume(&state, &binding, &request.params);
+            return match resumed {
+                Ok(messages) => Reply::messages(messages),
+                Err(error) => Reply::Result(Err(error)),
+            };
+        }
+        let (client, mut messages) = client_link(&request, delivery).open();
+        let request = Arc::new(request);
+        let (gateway, of_call) = (Arc::clone(&self.gateway), Arc::clone(&request));
+        let mut future: CallFuture = match request.method {
+            Method::ToolsCall => {
+                Box::pin(async move { tools::call(&gateway, &of_call, &client).await })
+            }
+            _ => {
+                Box::pin(async move { prompts_resources::fetch(&gateway, &of_call, &client).await })
+            }
+        };
+        let has_way_back = delivery == Delivery::Stream || request.session.is_none();
+        // Most calls end here, without a message in between.
+        let (first, result) = loop {
+            let (message, result) = tokio::select! {
+                message = messages.next() => (Some(message), None),
+                result = &mut future => (messages.queued(), Some(result)),
+            };
+            match (message, result) {
+                (Some(first), result) if has_way_back => break (first, result),
+                (_, Some(result)) => return Reply::Result(result),
+                // Nothing was declared that anything could be sent or asked for.
+                (_, None) => {}
+            }
+        };
+        let call = RunningCall::new(future, messages, result);
+        let limit = self.gateway.settings().input_timeout;
+        let Some(session) = &request.session else {
+            let binding = Binding::of(&request);
+            return Reply::messages(self.suspended.run(first, call, binding, limit));
+        };
+        let call = SessionCall {
+            call,
+            session: Arc::clone(session),
+            limit,
+        };
+        let (out, messages) = mpsc::channel(WAITING_MESSAGES);
+        Reply::Messages(MessageStream {
+            messages,
+            driver: Some(Box::pin(call.run(first, out))),
+        })
+    }
+
+    /// Opens a session for the client that says hello.
+    async fn open_session(&self, request: &Request) -> Reply {
+        let Some(hello) = ClientHello::read(|name| request.params.given(name)) else {
+            let message = "initialize needs a protocolVersion";
+            return Reply::Result(Err(RpcError::new(INVALID_PARAMS, message)));
+        };
+        let endpoint = &request.endpoint;
+        let lists = Lists::of_sessions(endpoint);
+        let changes = ChangeFeed::new(endpoint, &self.gateway, lists).await;
+        let session = Session::new(hello, endpoint.clone(), changes, self.closing.child_token());
+        let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
+        let result = initialize::result(session.revision, VERSION, instructions, announces);
+        Reply::Opened(OpenedSession {
+            session: Arc::new(session),
+            result: result.to_string(),
+        })
+    }
+
+    /// Opens a stream of changes: first what can be expected of it, at last that it ended.
+    async fn listen(&self, request: Request, delivery: Delivery) -> Reply {
+        let Request {
+            id,
+            endpoint,
+            params,
+            ..
+        } = request;
+        if delivery == Delivery::AnswerOnly {
+            let message = "This opens a stream: the Accept header must include text/event-stream";
+            return Reply::Result(Err(RpcError::new(rpc::INVALID_REQUEST, message)));
+        }
+        let wanted = params.given("notifications");
+        let opened = change_feed::open_stream(&endpoint, &self.gateway, &id, wanted).await;
+        let OpenedStream { message, feed } = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Reply::Result(Err(error)),
+        };
+        let (out, messages) = mpsc::channel(WAITING_MESSAGES);
+        let closing = self.closing.clone();
+        let driver = async move {
+            let mut next = message;
+            while out.send(Outbound::Message(next)).await.is_ok() {
+                tokio::select! {
+                    () = out.closed() => return,
+                    () = closing.cancelled() => {
+                        let _ = out.send(Outbound::Message(end_of_changes(&id))).await;
+                        return;
+                    }
+                    change = feed.next() => next = change.on_stream(&id),
+                }
+            }
+        };
+        Reply::Messages(MessageStream {
+            messages,
+            driver: Some(Box::pin(driver)),
+        })
+    }
+}
+
+fn discover(request: &Request) -> String {
+    let endpoint = &request.endpoint;
+    stateless::discovery(
+        VERSION,
+        endpoint.instructions(),
+        endpoint.announces(),
+        endpoint.freshness(),
+    )
+}
+
+fn unknown_method(method: &str) -> RpcError {
+    let shown: String = method.chars().take(100).collect();
+    RpcError::new(METHOD_NOT_FOUND, format!("Method '{shown}' not found"))
+}

@@ -1,0 +1,100 @@
+//! Endpoints: which tools a client gets to see.
+//!
+//! The protocol around them is the same at all of them.
+
+use mcpproxy_gateway::direct::Scope;
+use mcpproxy_gateway::{Failure, Gateway, menu};
+use mcpproxy_wire::initialize::Announces;
+use mcpproxy_wire::stateless::{CacheScope, Freshness};
+
+const HOUR_IN_MILLISECONDS: u64 = 60 * 60 * 1_000;
+
+/// Time that a list may be kept that changes when servers do. Who wants to know sooner can listen.
+const MOMENT_IN_MILLISECONDS: u64 = 5_000;
+
+/// Instructions for a client that gets the tools themselves.
+const DIRECT_INSTRUCTIONS: &str = "The tools are those of other servers, called by their names with their own arguments. Each call is checked and recorded by what the tool's annotations say that it does.";
+
+/// Endpoint of the gateway, by the tools that a client gets to see there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// `/mcp`: the five tools of the menu.
+    Menu,
+    /// `/mcp/all` and `/mcp/s/{server}`: tools of servers by their own names.
+    Direct(Scope),
+}
+
+impl Endpoint {
+    /// Endpoint at a path of the HTTP face.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        let below = path.strip_prefix("/mcp")?;
+        match below {
+            "" => Some(Self::Menu),
+            "/all" => Some(Self::Direct(Scope::All)),
+            _ => {
+                let server = below.strip_prefix("/s/")?;
+                let is_name = !server.is_empty() && !server.contains('/');
+                is_name.then(|| Self::Direct(Scope::Server(server.into())))
+            }
+        }
+    }
+
+    /// Whether there is such an endpoint now.
+    pub(crate) fn check(&self, gateway: &Gateway) -> Result<(), Failure> {
+        match self {
+            Self::Menu => Ok(()),
+            Self::Direct(scope) => gateway.check_scope(scope),
+        }
+    }
+
+    /// Servers whose tools are called by their own names; none at the menu.
+    pub(crate) fn scope(&self) -> Option<&Scope> {
+        match self {
+            Self::Menu => None,
+            Self::Direct(scope) => Some(scope),
+        }
+    }
+
+    /// Servers whose prompts and resources are offered; the menu offers those of all servers, too.
+    pub(crate) fn offerings(&self) -> Scope {
+        self.scope().cloned().unwrap_or(Scope::All)
+    }
+
+    /// Freshness of a list of prompts or resources.
+    pub(crate) fn offerings_freshness() -> Freshness {
+        Freshness {
+            ttl_ms: MOMENT_IN_MILLISECONDS,
+            scope: CacheScope::Private,
+        }
+    }
+
+    /// Lists whose changes are announced.
+    pub(crate) fn announces(&self) -> Announces {
+        match self {
+            Self::Menu => Announces::Nothing,
+            Self::Direct(_) => Announces::Lists,
+        }
+    }
+
+    /// Instructions for a client that connects.
+    pub(crate) fn instructions(&self) -> &'static str {
+        match self {
+            Self::Menu => menu::INSTRUCTIONS,
+            Self::Direct(_) => DIRECT_INSTRUCTIONS,
+        }
+    }
+
+    /// Freshness of the list of tools.
+    pub(crate) fn freshness(&self) -> Freshness {
+        match self {
+            // It is the same for everybody, and changes only when an operator turns to the other
+            // mode. Calls made by the old one still work, or are told what is missing.
+            Self::Menu => Freshness {
+                ttl_ms: HOUR_IN_MILLISECONDS,
+                scope: CacheScope::Public,
+            },
+            // What a caller may see can depend on who it is.
+            Self::Direct(_) => Self::offerings_freshness(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a client sends, decoded once, whichever adapter it came through.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcpproxy_policy::Caller;
+use mcpproxy_wire::method::Method;
+use mcpproxy_wire::rpc::{self, MessageText, PARSE_ERROR, RpcError};
+use mcpproxy_wire::{Json, Message, Protocol, RequestId};
+
+use super::endpoint::Endpoint;
+use super::params::{Members, Params};
+use super::session::Session;
+
+/// Request of a client, with all that answering it needs.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Id that the answer repeats as it was written.
+    pub(crate) id: RequestId,
+    pub(crate) method: Method,
+    /// Name of the method as it was sent, for methods that are not known.
+    pub(crate) method_name: Cow<'static, str>,
+    pub(crate) params: Params,
+    pub(crate) protocol: Protocol,
+    /// Where it was sent to.
+    pub(crate) endpoint: Endpoint,
+    /// Who it counts for, everywhere from here on.
+    pub(crate) caller: Arc<Caller>,
+    /// Session it belongs to; none in the stateless protocol, and none before `initialize`.
+    pub(crate) session: Option<Arc<Session>>,
+}
+
+/// Message of a client, before it is known who sent it and in which protocol.
+#[derive(Debug)]
+pub enum Incoming {
+    /// Wants an answer.
+    Request(RequestMessage),
+    /// Wants none.
+    Notification {
+        /// Name of the method.
+        method: String,
+        /// Its parameters.
+        params: Params,
+    },
+    /// Answers a client request.
+    Response {
+        /// Id of the client request; absent if the client could not read it.
+        id: Option<RequestId>,
+        /// Result, or the error that the client gave instead.
+        outcome: Result<Json, RpcError>,
+    },
+}
+
+/// Request as its message says it.
+#[derive(Debug)]
+pub struct RequestMessage {
+    /// Id that the answer repeats as it was written.
+    pub id: RequestId,
+    /// Method that is asked for.
+    pub method: Method,
+    /// Name of the method as it was sent.
+    pub method_name: Cow<'static, str>,
+    /// Parameters; none if they are no object.
+    pub params: Params,
+}
+
+/// Decodes one message. The error is the text of the answer to bytes that are none.
+pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
+    let refuse = |error: RpcError| {
+        let id = Message::salvage_id(bytes).filter(|_| error.code != PARSE_ERROR);
+        rpc::error_response(id, &error)
+    };
+    let text = MessageText::new(bytes.clone()).map_err(refuse)?;
+    let message = text.message_as::<Members<'_>>().map_err(refuse)?;
+    Ok(match message {
+        Message::Request { id, method, params } => {
+            let known = Method::parse(&method);
+            let method_name = match known {
+                Method::Unknown => Cow::Owned(method.into_owned()),
+                known => Cow::Borrowed(known.as_str()),
+            };
+            Incoming::Request(RequestMessage {
+                id: id.keep(),
+                method: known,
+                method_name,
+                params: Params::new(&text, params),
+            })
+        }
+        Message::Notification { method, params } => Incoming::Notification {
+            method: method.into_owned(),
+            params: Params::new(&text, params),
+        },
+        Message::Response { id, outcome } => Incoming::Response {
+            id: id.map(rpc::Id::keep),
+            outcome: outcome.map(|result| text.json(result)),
+        },
+    })
+}
+
+// === impl RequestMessage ===
+
+impl RequestMessage {
+    /// Protocol that the request belongs to, as far as it tells itself.
+    pub fn protocol(&self) -> Option<Protocol> {
+        if self.params.names_revision() {
+            return Some(Protocol::Stateless);
+        }
+        (self.method == Method::Initialize).then_some(Protocol::Session)
+    }
+
+    /// Request of a caller at an endpoint; `session` is the one it belongs to, if any.
+    pub(crate) fn into_request(
+        self,
+        protocol: Protocol,
+        endpoint: &Endpoint,
+        caller: Arc<Caller>,
+        session: Option<Arc<Session>>,
+    ) -> Request {
+        Request {
+            id: self.id,
+            method: self.method,
+            method_name: self.method_name,
+            params: self.params,
+            protocol,
+            endpoint: endpoint.clone(),
+            caller,
+            session,
+        }
+    }
+}

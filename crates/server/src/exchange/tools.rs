@@ -1,0 +1,92 @@
+//! Tools: listing and calling them, as an endpoint offers them.
+
+use std::sync::Arc;
+
+use mcpproxy_gateway::client::ClientLink;
+use mcpproxy_gateway::search::{SearchRequest, parse_names};
+use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
+use mcpproxy_policy::Operation;
+use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use mcpproxy_wire::{Json, Protocol, downgrade, stateless};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::endpoint::Endpoint;
+use super::request::Request;
+use super::request_state;
+
+/// Result of `tools/list`.
+pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String, RpcError> {
+    let listed = match &request.endpoint {
+        Endpoint::Menu => menu::tools_list(gateway.settings().rules.mode).to_owned(),
+        Endpoint::Direct(scope) => {
+            let cursor = request.params.cursor()?;
+            let page = gateway.list_direct(scope, cursor.as_deref()).await;
+            page.map_err(|failure| list_error(&failure))?.text
+        }
+    };
+    Ok(match request.protocol {
+        Protocol::Session => downgrade::tools(listed),
+        Protocol::Stateless => stateless::cacheable(&listed, request.endpoint.freshness()),
+    })
+}
+
+/// Calls a tool. The error is one of the protocol, not of the tool.
+pub(crate) async fn call(
+    gateway: &Gateway,
+    request: &Request,
+    client: &Arc<ClientLink>,
+) -> Result<String, RpcError> {
+    let name = request.params.text("name").ok_or_else(|| {
+        let message = "tools/call needs the name of a tool, as a string";
+        RpcError::new(INVALID_PARAMS, message)
+    })?;
+    let none = Json::empty_object();
+    let arguments = request.params.given("arguments").unwrap_or(&none);
+    let (caller, client) = (&request.caller, Some(client));
+    let result = match &request.endpoint {
+        Endpoint::Direct(scope) => {
+            let outcome = gateway
+                .call_direct(scope, &name, arguments.text(), caller, client)
+                .await;
+            outcome.to_direct_result(scope)?
+        }
+        Endpoint::Menu => match (Operation::of_variant(&name), &*name) {
+            (Some(variant), _) => {
+                let outcome = match CallRequest::parse(variant, arguments.text()) {
+                    Ok(call) => gateway.call(call, caller, client).await,
+                    Err(failure) => gateway.refuse_call(variant, failure, caller).await,
+                };
+                outcome.to_call_tool_result()
+            }
+            (None, "retrieve_tools") => {
+                let search = SearchRequest::parse(arguments.text());
+                let found = gateway.retrieve_tools(search, caller).await;
+                found.to_call_tool_result()
+            }
+            (None, "describe_tool") => {
+                let names = parse_names(arguments.text());
+                let found = gateway.describe_tools(names, caller).await;
+                found.to_call_tool_result()
+            }
+            _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(&name))),
+        },
+    };
+    Ok(match request.protocol {
+        Protocol::Session => downgrade::result(result),
+        Protocol::Stateless => request_state::with_mark(stateless::complete(result)),
+    })
+}
+
+/// Failure to list something, as an error of the protocol.
+pub(crate) fn list_error(failure: &Failure) -> RpcError {
+    let code = match failure.code {
+        Code::InvalidArguments | Code::UnknownServer => INVALID_PARAMS,
+        _ => INTERNAL_ERROR,
+    };
+    RpcError {
+        code,
+        message: failure.message.clone(),
+        data: Some(json!({ "error": failure.to_json(Uuid::now_v7()) })),
+    }
+}

@@ -1,0 +1,183 @@
+//! MCP over Streamable HTTP: what a request has to fulfil before its message is answered, and which
+//! protocol it belongs to. The two protocols share an endpoint; every message tells by itself.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use hyper::body::Incoming as Body;
+use mcpproxy_policy::Rights;
+use mcpproxy_wire::method::Method;
+use mcpproxy_wire::rpc::{self, INVALID_REQUEST, RpcError};
+use mcpproxy_wire::{Protocol, RequestId, Revision, header as mcp_header};
+
+use super::reply::{AnswerFormat, empty, is_json};
+use super::{batch, session, stateless};
+use crate::access::{self, Reach};
+use crate::app::App;
+use crate::body::{self, BODY_LIMIT, BodyError};
+use crate::exchange::endpoint::Endpoint;
+use crate::exchange::request::{Incoming, RequestMessage, decode};
+use crate::respond::{failure_response, json_response, rpc_error_response};
+
+/// Head of an HTTP request that was let in.
+pub(super) struct Head<'a> {
+    pub(super) app: &'a Arc<App>,
+    pub(super) endpoint: Endpoint,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) rights: Rights,
+}
+
+/// Refusal of an HTTP request before its message is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
+
+/// Answers a request to an endpoint.
+pub(crate) async fn answer(
+    app: &Arc<App>,
+    reach: Reach,
+    endpoint: Endpoint,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
+    let admitted = access::agent(app, reach, headers);
+    let rights = match admitted.and_then(|rights| endpoint.check(app.gateway()).map(|()| rights)) {
+        Ok(rights) => rights,
+        Err(failure) => return failure_response(&failure),
+    };
+    let head = Head {
+        app,
+        endpoint,
+        headers,
+        rights,
+    };
+    let answered = match parts.method {
+        http::Method::POST => post(&head, body).await,
+        http::Method::GET | http::Method::DELETE if names_stateless_revision(headers) => Ok(
+            not_allowed("Requests without a session are sent by POST", "POST"),
+        ),
+        http::Method::GET => session::stream(&head),
+        http::Method::DELETE => session::end(&head),
+        _ => Ok(not_allowed(
+            "The MCP endpoint takes POST, GET and DELETE",
+            "POST, GET, DELETE",
+        )),
+    };
+    answered.unwrap_or_else(Refused::response)
+}
+
+/// Answers what a client sends: one message, or a batch of them.
+async fn post(head: &Head<'_>, body: Body) -> Result<Response, Refused> {
+    let format = check_headers(head.headers)?;
+    let bytes = match body::read(body).await {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(unreadable(error)),
+    };
+    if batch::is_batch(&bytes) {
+        return session::answer_batch(head, format, &bytes).await;
+    }
+    match decode(&bytes) {
+        Ok(Incoming::Request(message)) => match protocol_of(head.headers, Some(&message)) {
+            Ok(Protocol::Stateless) => Ok(stateless::answer(head, format, message).await),
+            Ok(Protocol::Session) => session::answer(head, format, message).await,
+            Err(refused) => Ok(refused.response_to(&message.id)),
+        },
+        Ok(message) => match protocol_of(head.headers, None)? {
+            // Nothing of it matters outside a session: a client cancels a request by closing its connection.
+            Protocol::Stateless => Ok(empty(StatusCode::ACCEPTED)),
+            Protocol::Session => session::receive(head, message),
+        },
+        Err(answer) => Ok(json_response(StatusCode::BAD_REQUEST, answer)),
+    }
+}
+
+/// Protocol of a message: what it says itself, then what its headers say.
+fn protocol_of(headers: &HeaderMap, request: Option<&RequestMessage>) -> Result<Protocol, Refused> {
+    if let Some(protocol) = request.and_then(RequestMessage::protocol) {
+        return Ok(protocol);
+    }
+    if let Some(version) = headers.get(mcp_header::PROTOCOL_VERSION) {
+        let protocol = version.to_str().ok().and_then(Revision::protocol_of);
+        return protocol.ok_or(Refused(
+            StatusCode::BAD_REQUEST,
+            "The MCP-Protocol-Version header names a revision that is not offered here; initialize negotiates one, and server/discover tells which ones need none",
+        ));
+    }
+    let is_stateless_method = request.is_some_and(|request| {
+        matches!(
+            request.method,
+            Method::ServerDiscover | Method::SubscriptionsListen
+        )
+    });
+    if is_stateless_method && session::id(headers).is_none() {
+        return Ok(Protocol::Stateless);
+    }
+    Ok(Protocol::Session)
+}
+
+/// Whether the headers alone say that a request is of the stateless protocol.
+pub(super) fn names_stateless_revision(headers: &HeaderMap) -> bool {
+    let named = headers.get(mcp_header::PROTOCOL_VERSION);
+    let named = named.and_then(|value| value.to_str().ok());
+    named.and_then(Revision::protocol_of) == Some(Protocol::Stateless)
+}
+
+/// Format of answer that the headers ask for, if they fulfil all that those of a message must.
+fn check_headers(headers: &HeaderMap) -> Result<AnswerFormat, Refused> {
+    if !is_json(headers) {
+        return Err(Refused(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "The Content-Type header must be application/json",
+        ));
+    }
+    AnswerFormat::of(headers).ok_or(Refused(
+        StatusCode::NOT_ACCEPTABLE,
+        "The Accept header must include application/json or text/event-stream",
+    ))
+}
+
+fn unreadable(error: BodyError) -> Response {
+    let (status, message) = match error {
+        BodyError::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "The message is larger than {} MiB",
+                BODY_LIMIT / 1024 / 1024
+            ),
+        ),
+        BodyError::TooSlow => (
+            StatusCode::REQUEST_TIMEOUT,
+            "The message did not arrive in time".to_owned(),
+        ),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "The message broke off".to_owned()),
+    };
+    let mut response = rpc_error_response(status, INVALID_REQUEST, &message);
+    // What follows on this connection may be the rest of the message.
+    response
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn not_allowed(message: &'static str, allowed: &'static str) -> Response {
+    let mut response = Refused(StatusCode::METHOD_NOT_ALLOWED, message).response();
+    let allowed = HeaderValue::from_static(allowed);
+    response.headers_mut().insert(header::ALLOW, allowed);
+    response
+}
+
+// === impl Refused ===
+
+impl Refused {
+    /// Response to a request whose id is not known.
+    fn response(self) -> Response {
+        rpc_error_response(self.0, INVALID_REQUEST, self.1)
+    }
+
+    /// Response to the request with this id.
+    fn response_to(self, id: &RequestId) -> Response {
+        let error = RpcError::new(INVALID_REQUEST, self.1);
+        json_response(self.0, rpc::error_response(Some(id.id()), &error))
+    }
+}

@@ -1,0 +1,147 @@
+//! MCP over HTTP with sessions.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use mcpproxy_wire::method::Method;
+use mcpproxy_wire::rpc::error_response;
+use mcpproxy_wire::{Protocol, header, sse};
+
+use super::batch;
+use super::http::{Head, Refused};
+use super::reply::{ALIVE, AnswerFormat, KEEP_ALIVE, accepts_events, empty, event_stream, respond};
+use crate::access::caller;
+use crate::exchange::dispatch::{self, response};
+use crate::exchange::reply::Reply;
+use crate::exchange::request::{Incoming, RequestMessage};
+use crate::exchange::session::Session;
+use crate::respond::json_response;
+
+/// Answers a request of a session, or one that opens a session.
+pub(super) async fn answer(
+    head: &Head<'_>,
+    format: AnswerFormat,
+    message: RequestMessage,
+) -> Result<Response, Refused> {
+    if message.method == Method::Initialize {
+        return Ok(Box::pin(open(head, format, message)).await);
+    }
+    let session = find(head)?;
+    let id = message.id.clone();
+    let entry = session.in_flight.enter(&id);
+    let caller = caller::in_session(&session.caller, head.headers, head.rights);
+    let request = message.into_request(Protocol::Session, &head.endpoint, caller, Some(session));
+    let reply = head.app.exchange.dispatch(request, format.delivery());
+    let reply = tokio::select! {
+        biased;
+        () = entry.cancelled() => return Ok(empty(StatusCode::ACCEPTED)),
+        reply = reply => reply,
+    };
+    Ok(respond(format, id, reply, Some(entry), |_| StatusCode::OK).await)
+}
+
+/// Opens a session.
+async fn open(head: &Head<'_>, format: AnswerFormat, message: RequestMessage) -> Response {
+    let id = message.id.clone();
+    let request = message.into_request(Protocol::Session, &head.endpoint, Arc::default(), None);
+    match head.app.exchange.dispatch(request, format.delivery()).await {
+        Reply::Opened(opened) => {
+            let session_id = HeaderValue::from_str(opened.session.id());
+            head.app.sessions.add(opened.session);
+            let text = response(&id, Ok(opened.result));
+            let mut response = format.answer(StatusCode::OK, text);
+            if let Ok(session_id) = session_id {
+                response
+                    .headers_mut()
+                    .insert(header::SESSION_ID, session_id);
+            }
+            response
+        }
+        reply => respond(format, id, reply, None, |_| StatusCode::OK).await,
+    }
+}
+
+/// Answers a batch, in a session whose revision has such.
+pub(super) async fn answer_batch(
+    head: &Head<'_>,
+    format: AnswerFormat,
+    bytes: &Bytes,
+) -> Result<Response, Refused> {
+    let session = find(head)?;
+    if !session.revision.has_batches() {
+        let message =
+            "A list of messages is for sessions of revision 2025-03-26; send one message at a time";
+        return Err(Refused(StatusCode::BAD_REQUEST, message));
+    }
+    let caller = caller::in_session(&session.caller, head.headers, head.rights);
+    let answered = batch::answer(
+        &head.app.exchange,
+        &session,
+        &session.in_flight,
+        &caller,
+        &head.endpoint,
+        bytes,
+    );
+    Ok(match Box::pin(answered).await {
+        Ok(Some(answers)) => format.answer(StatusCode::OK, answers),
+        Ok(None) => empty(StatusCode::ACCEPTED),
+        Err(error) => json_response(StatusCode::BAD_REQUEST, error_response(None, &error)),
+    })
+}
+
+/// Takes a message that wants no answer.
+pub(super) fn receive(head: &Head<'_>, message: Incoming) -> Result<Response, Refused> {
+    let session = find(head)?;
+    dispatch::receive(&session, &session.in_flight, message);
+    Ok(empty(StatusCode::ACCEPTED))
+}
+
+/// Stream of messages to the client that belong to no request: changes of lists and of resources
+/// that it subscribed to. What a server asks during a request goes to the stream of that request.
+pub(super) fn stream(head: &Head<'_>) -> Result<Response, Refused> {
+    if !accepts_events(head.headers) {
+        let message = "A GET opens a stream: the Accept header must include text/event-stream";
+        return Err(Refused(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let state = (Arc::clone(head.app), find(head)?);
+    let messages = stream::unfold(state, |(app, session)| async move {
+        let message = tokio::select! {
+            () = session.ended.cancelled() => return None,
+            () = app.shutdown().cancelled() => return None,
+            change = session.changes.next() => Bytes::from(sse::encode(&change.in_session())),
+            () = tokio::time::sleep(KEEP_ALIVE) => ALIVE,
+        };
+        Some((Ok::<_, Infallible>(message), (app, session)))
+    });
+    Ok(event_stream(Body::from_stream(messages)))
+}
+
+/// Ends the session, because its client is done.
+pub(super) fn end(head: &Head<'_>) -> Result<Response, Refused> {
+    let session = find(head)?;
+    head.app.sessions.end(&session);
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// Session id of a request.
+pub(super) fn id(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get(header::SESSION_ID)
+        .and_then(|id| id.to_str().ok())
+}
+
+fn find(head: &Head<'_>) -> Result<Arc<Session>, Refused> {
+    let id = id(head.headers).ok_or(Refused(
+        StatusCode::BAD_REQUEST,
+        "The Mcp-Session-Id header is missing: send initialize first and repeat the id it returns",
+    ))?;
+    head.app.sessions.find(id, &head.endpoint).ok_or(Refused(
+        StatusCode::NOT_FOUND,
+        "The session does not exist here or has ended: send initialize to open another",
+    ))
+}

@@ -1,0 +1,96 @@
+//! MCP over HTTP without sessions.
+//!
+//! Whoever stands between a client and us may decide by the headers alone. So they have to say
+//! what the message says, or the request is refused.
+
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use mcpproxy_wire::method::Method;
+use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::stateless::unsupported_version;
+use mcpproxy_wire::{Protocol, Revision, header};
+
+use super::header_mirror::{self, mismatch, single};
+use super::http::{Head, names_stateless_revision};
+use super::reply::{AnswerFormat, respond};
+use crate::access::caller;
+use crate::exchange::dispatch::response;
+use crate::exchange::params::ClientInfo;
+use crate::exchange::reply::Delivery;
+use crate::exchange::request::RequestMessage;
+
+/// Codes of errors about headers, capabilities and revisions.
+const REQUEST_ERRORS: std::ops::RangeInclusive<i64> = -32022..=-32020;
+
+/// Answers a request.
+pub(super) async fn answer(
+    head: &Head<'_>,
+    format: AnswerFormat,
+    message: RequestMessage,
+) -> Response {
+    let (id, method) = (message.id.clone(), message.method);
+    let refuse = |error| format.answer(StatusCode::BAD_REQUEST, response(&id, Err(error)));
+    let client = match check(head.headers, &message) {
+        Ok(client) => client,
+        Err(error) => return refuse(error),
+    };
+    if method == Method::ToolsCall
+        && let Some(scope) = head.endpoint.scope()
+        // Boxed, so that the future of a call stays small.
+        && let mirrored = header_mirror::check(head.app.gateway(), scope, head.headers, &message.params)
+        && let Err(error) = Box::pin(mirrored).await
+    {
+        return refuse(error);
+    }
+    let caller = caller::stateless(client, head.headers, head.rights);
+    let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None);
+    let delivery = format.delivery();
+    let reply = head.app.exchange.dispatch(request, delivery).await;
+    let status = |result: &Result<String, RpcError>| status_of(method, delivery, result);
+    respond(format, id.clone(), reply, None, status).await
+}
+
+/// Status that tells whether the request itself was wrong, as only this protocol has it.
+fn status_of(method: Method, delivery: Delivery, result: &Result<String, RpcError>) -> StatusCode {
+    match result {
+        Err(_) if method == Method::SubscriptionsListen && delivery == Delivery::AnswerOnly => {
+            StatusCode::NOT_ACCEPTABLE
+        }
+        Err(_) if method == Method::SubscriptionsListen => StatusCode::BAD_REQUEST,
+        Err(error) if error.code == METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        Err(error) if REQUEST_ERRORS.contains(&error.code) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// Client of a request, if the request and its headers fulfil all that they must before the method
+/// is looked at.
+fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<ClientInfo, RpcError> {
+    let named = single(headers, header::PROTOCOL_VERSION)?;
+    let given = message.params.revision();
+    match (&given, named) {
+        (None, Some(named))
+            if !names_stateless_revision(headers) || Revision::parse(named).is_none() =>
+        {
+            return Err(unsupported_version(named));
+        }
+        (Some(given), Some(named)) if given != named => {
+            return Err(mismatch(
+                header::PROTOCOL_VERSION,
+                "is not the revision in _meta",
+            ));
+        }
+        (Some(_), None) => return Err(mismatch(header::PROTOCOL_VERSION, "is missing")),
+        _ => {}
+    }
+    let client = message.params.client_info()?;
+    match single(headers, header::METHOD)? {
+        None => return Err(mismatch(header::METHOD, "is missing")),
+        Some(method) if method != message.method_name => {
+            return Err(mismatch(header::METHOD, "is not the method of the message"));
+        }
+        Some(_) => {}
+    }
+    header_mirror::check_name(headers, message)?;
+    Ok(client)
+}

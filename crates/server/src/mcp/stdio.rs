@@ -1,0 +1,382 @@
+//! MCP over standard input and output: one message a line.
+//!
+//! The adapter reads lines, keeps what is under way, and writes lines. What answers them is a
+//! [`ClientConnection`]: the gateway in this process, or one that runs already.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use mcpproxy_gateway::Gateway;
+use mcpproxy_policy::Rights;
+use mcpproxy_wire::json::on_one_line;
+use mcpproxy_wire::method::{self, Method};
+use mcpproxy_wire::rpc::{INVALID_REQUEST, RpcError, error_response};
+use mcpproxy_wire::{Protocol, RequestId};
+use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::batch;
+use super::lines::{InputLine, InputLines};
+use crate::access::caller;
+use crate::exchange::Exchange;
+use crate::exchange::change_feed::ChangeFeed;
+use crate::exchange::dispatch::{receive, response};
+use crate::exchange::endpoint::Endpoint;
+use crate::exchange::in_flight::{InFlight, InFlightEntry};
+use crate::exchange::reply::{Delivery, MessageStream, Outbound, Reply};
+use crate::exchange::request::{Incoming, Request, RequestMessage, decode};
+use crate::exchange::session::Session;
+
+/// Messages that wait to be written; when the reader is slow, callers wait too.
+const WAITING_ANSWERS: usize = 64;
+
+/// Most messages of one client that are answered at a time; then reading pauses.
+const MOST_IN_FLIGHT: usize = 256;
+
+/// Lines to the client, each a whole message.
+pub type LineSender = mpsc::Sender<String>;
+
+/// What answers the messages of one stdio client.
+///
+/// Each method does in its body what has to happen in the order of the lines, and in the future it
+/// returns all that may take time.
+pub trait ClientConnection: Send + Sync + 'static {
+    /// Requests under way, so that the client can cancel one.
+    fn in_flight(&self) -> &InFlight;
+
+    /// Answers a request. `line` is its whole message.
+    fn request(&self, request: RequestMessage, line: Bytes) -> BoxFuture<'static, Reply>;
+
+    /// Answers a batch.
+    fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>>;
+
+    /// Takes a notification, or the response to a client request.
+    fn receive(&self, message: Incoming, line: Bytes) -> BoxFuture<'static, ()>;
+
+    /// Ends what is still open, after the input has ended.
+    fn close(&self) -> BoxFuture<'static, ()>;
+}
+
+/// Serves one client from the gateway in this process, until its input ends.
+pub async fn serve(
+    gateway: Arc<Gateway>,
+    input: impl AsyncBufRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> std::io::Result<()> {
+    serve_through(input, output, |lines, closing| {
+        LocalConnection::new(gateway, lines, closing)
+    })
+    .await
+}
+
+/// Serves one client through a connection until its input ends; then answers what is still open.
+/// The connection is given where lines to the client go, and what is cancelled when the input ends.
+pub async fn serve_through<C: ClientConnection>(
+    input: impl AsyncBufRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    connect: impl FnOnce(LineSender, CancellationToken) -> C,
+) -> std::io::Result<()> {
+    let (lines_out, waiting) = mpsc::channel(WAITING_ANSWERS);
+    let writer = tokio::spawn(write_lines(output, waiting));
+    let closing = CancellationToken::new();
+    let connection = connect(lines_out.clone(), closing.clone());
+    let in_flight = connection.in_flight().clone();
+    let answering = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
+    let mut lines = InputLines::new(input);
+    while let Some(line) = lines.next().await? {
+        let line = match line {
+            InputLine::Message(line) => Bytes::from(line),
+            InputLine::TooLong => {
+                let error = RpcError::new(INVALID_REQUEST, "The message is too large");
+                send(&lines_out, error_response(None, &error)).await;
+                continue;
+            }
+        };
+        let answer = if batch::is_batch(&line) {
+            let answers = connection.batch(line);
+            let lines_out = lines_out.clone();
+            let write = async move {
+                if let Some(answers) = answers.await {
+                    send(&lines_out, answers).await;
+                }
+            };
+            Box::pin(write) as BoxFuture<'static, ()>
+        } else {
+            match decode(&line) {
+                Ok(Incoming::Request(request)) => {
+                    let is_initialize = request.protocol() == Some(Protocol::Session);
+                    // Entered here and not in its task: what cancels it may be the next line.
+                    let (id, entry) = (request.id.clone(), in_flight.enter(&request.id));
+                    let reply = connection.request(request, line);
+                    let answer = write_reply(lines_out.clone(), id, entry, reply);
+                    if is_initialize {
+                        // What follows belongs to the session that it opens, so it has to wait.
+                        answer.await;
+                        continue;
+                    }
+                    Box::pin(answer)
+                }
+                Ok(Incoming::Notification { method, params }) if method == method::CANCELLED => {
+                    in_flight.cancel(&params);
+                    continue;
+                }
+                // It takes no place of a request: all requests may be waiting for it.
+                Ok(message) => {
+                    connection.receive(message, line).await;
+                    continue;
+                }
+                Err(answer) => {
+                    send(&lines_out, answer).await;
+                    continue;
+                }
+            }
+        };
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            break;
+        };
+        // Each message has its own task, so a slow call does not hold up the next.
+        answering.spawn(async move {
+            answer.await;
+            drop(place);
+        });
+    }
+    closing.cancel();
+    answering.close();
+    answering.wait().await;
+    connection.close().await;
+    drop((connection, lines_out));
+    writer.await.map_err(std::io::Error::other)?
+}
+
+/// Writes the messages and the response of a request; nothing more once it was cancelled.
+async fn write_reply(
+    lines: LineSender,
+    id: RequestId,
+    entry: InFlightEntry,
+    reply: BoxFuture<'static, Reply>,
+) {
+    let written = async {
+        let MessageStream {
+            mut messages,
+            driver,
+        } = match reply.await {
+            Reply::Result(result) => return send(&lines, response(&id, result)).await,
+            Reply::Opened(opened) => return send(&lines, response(&id, Ok(opened.result))).await,
+            Reply::Messages(stream) => stream,
+        };
+        let write = async {
+            while let Some(message) = messages.recv().await {
+                let line = match message {
+                    Outbound::Message(message) => message,
+                    Outbound::Result(result) => response(&id, result),
+                };
+                send(&lines, line).await;
+            }
+        };
+        match driver {
+            Some(driver) => drop(tokio::join!(driver, write)),
+            None => write.await,
+        }
+    };
+    // Nothing is owed to whoever cancelled it.
+    entry.unless_cancelled(written).await;
+}
+
+async fn send(lines: &LineSender, line: String) {
+    // The writer only ends when nobody reads; then nobody waits either.
+    let _ = lines.send(line).await;
+}
+
+async fn write_lines(
+    mut output: impl AsyncWrite + Unpin,
+    mut waiting: mpsc::Receiver<String>,
+) -> std::io::Result<()> {
+    while let Some(message) = waiting.recv().await {
+        // What an upstream sent keeps its bytes, but here a line break would end the message.
+        output.write_all(on_one_line(&message).as_bytes()).await?;
+        output.write_all(b"\n").await?;
+        output.flush().await?;
+    }
+    Ok(())
+}
+
+/// Connection of one client to the gateway in this process.
+///
+/// The first request decides which protocol the client speaks, but every message is still taken
+/// for what it says of itself, so that a client can try one protocol and fall back to the other.
+struct LocalConnection {
+    exchange: Exchange,
+    in_flight: InFlight,
+    lines: LineSender,
+    state: Arc<Mutex<LocalState>>,
+}
+
+/// What is known of a client of this process, at one line of its input.
+struct LocalState {
+    session: Arc<Session>,
+    /// Protocol that the client chose.
+    chosen: Option<Protocol>,
+}
+
+// === impl LocalConnection ===
+
+impl LocalConnection {
+    fn new(gateway: Arc<Gateway>, lines: LineSender, closing: CancellationToken) -> Self {
+        let session =
+            Session::unopened(Endpoint::Menu, ChangeFeed::silent(), closing.child_token());
+        Self {
+            exchange: Exchange::new(gateway, closing),
+            in_flight: InFlight::default(),
+            lines,
+            state: Arc::new(Mutex::new(LocalState {
+                session: Arc::new(session),
+                chosen: None,
+            })),
+        }
+    }
+
+    /// Request with its protocol and caller.
+    fn identify(&self, message: RequestMessage) -> Result<Request, RpcError> {
+        let session = Arc::clone(&self.state().session);
+        let protocol = self.protocol_of(&message);
+        match protocol {
+            Protocol::Session if message.method == Method::Initialize => {
+                Ok(message.into_request(protocol, &Endpoint::Menu, Arc::default(), None))
+            }
+            Protocol::Session => {
+                let caller = Arc::clone(&session.caller);
+                Ok(message.into_request(protocol, &Endpoint::Menu, caller, Some(session)))
+            }
+            Protocol::Stateless => {
+                let client = message.params.client_info()?;
+                let caller = caller::stateless(client, &HeaderMap::new(), Rights::UseTools);
+                Ok(message.into_request(protocol, &Endpoint::Menu, caller, None))
+            }
+        }
+    }
+
+    fn protocol_of(&self, message: &RequestMessage) -> Protocol {
+        let mut state = self.state();
+        let said = message.protocol();
+        if said == Some(Protocol::Stateless) && message.method != Method::ServerDiscover {
+            // A client that asks who is there chooses nothing by it.
+            state.chosen.get_or_insert(Protocol::Stateless);
+        }
+        let stateless_method = matches!(
+            message.method,
+            Method::ServerDiscover | Method::SubscriptionsListen
+        );
+        said.or(state.chosen).unwrap_or(if stateless_method {
+            Protocol::Stateless
+        } else {
+            Protocol::Session
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, LocalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientConnection for LocalConnection {
+    fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    fn request(&self, message: RequestMessage, _: Bytes) -> BoxFuture<'static, Reply> {
+        let request = match self.identify(message) {
+            Ok(request) => request,
+            Err(error) => return Box::pin(std::future::ready(Reply::Result(Err(error)))),
+        };
+        let (exchange, lines) = (self.exchange.clone(), self.lines.clone());
+        let state = Arc::clone(&self.state);
+        Box::pin(async move {
+            let reply = exchange.dispatch(request, Delivery::Stream).await;
+            if let Reply::Opened(opened) = &reply {
+                begin(&state, Arc::clone(&opened.session), lines);
+            }
+            reply
+        })
+    }
+
+    fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>> {
+        let (exchange, session) = (self.exchange.clone(), Arc::clone(&self.state().session));
+        let in_flight = self.in_flight.clone();
+        Box::pin(async move {
+            let caller = Arc::clone(&session.caller);
+            let answered = if session.revision.has_batches() {
+                batch::answer(
+                    &exchange,
+                    &session,
+                    &in_flight,
+                    &caller,
+                    &Endpoint::Menu,
+                    &line,
+                )
+                .await
+            } else {
+                // Decoded as one message, it says what is wrong with a batch.
+                return decode(&line).err();
+            };
+            answered.unwrap_or_else(|error| Some(error_response(None, &error)))
+        })
+    }
+
+    fn receive(&self, message: Incoming, _: Bytes) -> BoxFuture<'static, ()> {
+        receive(&self.state().session, &self.in_flight, message);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let suspended = Arc::clone(&self.exchange.suspended);
+        Box::pin(async move { suspended.ended().await })
+    }
+}
+
+/// Begins a session in the place of the one before, and writes its changes until it ends.
+fn begin(state: &Mutex<LocalState>, session: Arc<Session>, lines: LineSender) {
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.session.ended.cancel();
+    state.session = Arc::clone(&session);
+    state.chosen = Some(Protocol::Session);
+    drop(state);
+    tokio::spawn(async move {
+        loop {
+            let change = tokio::select! {
+                () = session.ended.cancelled() => return,
+                change = session.changes.next() => change,
+            };
+            if lines.send(change.in_session()).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_is_one_line_whatever_an_upstream_sent() {
+        let (lines, waiting) = mpsc::channel(1);
+        let (output, mut read) = tokio::io::duplex(1_000);
+        let writer = tokio::spawn(write_lines(output, waiting));
+        lines
+            .send("{\r\n \"a\": [\n1]\n}".to_owned())
+            .await
+            .unwrap();
+        drop(lines);
+        writer.await.unwrap().unwrap();
+        let mut text = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut read, &mut text)
+            .await
+            .unwrap();
+        assert_eq!(text, "{   \"a\": [ 1] }\n");
+    }
+}

@@ -1,0 +1,159 @@
+//! The activity log over REST. What is answered is made by [`records`]; this is its HTTP.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, header};
+use mcpproxy_gateway::records::{self, Export, Format, Pair, Piece};
+use mcpproxy_gateway::{Code, Failure};
+
+use super::parameters::{ExportParameters, Filters, PageParameters};
+use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
+use super::schemas::{Activity, ActivityList, Summary, Verdict};
+use crate::app::App;
+use crate::respond::{failure_response, json_response};
+
+/// What was asked for, as name and value, repeated names included.
+pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
+
+/// List records, newest first
+///
+/// All filters have to hold. A page after this one begins at `next_cursor`.
+#[utoipa::path(
+    get, path = "/api/v1/activity", tag = "activity", operation_id = "list_activity",
+    params(Filters, PageParameters),
+    responses((status = 200, description = "A page of records", body = ActivityList), InvalidRefusals, AccessRefusals, StoreRefusals),
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response {
+    let pairs = match read_pairs(query) {
+        Ok(pairs) => pairs,
+        Err(failure) => return failure_response(&failure),
+    };
+    answered(records::list(app.gateway().archive(), &pairs).await)
+}
+
+/// Show one record
+#[utoipa::path(
+    get, path = "/api/v1/activity/{id}", tag = "activity", operation_id = "show_activity",
+    params(("id" = Uuid, Path, description = "The record's id")),
+    responses((status = 200, description = "The record", body = Activity), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
+)]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    path: Result<Path<String>, PathRejection>,
+) -> Response {
+    match path {
+        Ok(Path(id)) => answered(records::show(app.gateway().archive(), &id).await),
+        Err(_) => failure_response(&Failure::new(
+            Code::InvalidArguments,
+            "The path is not UTF-8",
+        )),
+    }
+}
+
+/// Count records
+///
+/// By status, intent, type, server and tool.
+#[utoipa::path(
+    get, path = "/api/v1/activity/summary", tag = "activity", operation_id = "summarize_activity",
+    params(Filters),
+    responses((status = 200, description = "The counts", body = Summary), InvalidRefusals, AccessRefusals, StoreRefusals),
+)]
+pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Response {
+    let pairs = match read_pairs(query) {
+        Ok(pairs) => pairs,
+        Err(failure) => return failure_response(&failure),
+    };
+    answered(records::summary(app.gateway().archive(), &pairs).await)
+}
+
+/// Check that no record was altered
+///
+/// Goes through every chain. What was altered, removed or inserted is an answer, not an error:
+/// see `ok`.
+#[utoipa::path(
+    get, path = "/api/v1/activity/verify", tag = "activity", operation_id = "verify_activity",
+    responses((status = 200, description = "What was found", body = Verdict), AccessRefusals, StoreRefusals),
+)]
+pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
+    answered(records::verify(app.gateway().archive(), |_, _| {}).await)
+}
+
+/// Export records, newest first
+///
+/// A stream of all records that are asked for. A connection that ends in the middle of it was
+/// broken off by an error.
+#[utoipa::path(
+    get, path = "/api/v1/activity/export", tag = "activity", operation_id = "export_activity",
+    params(ExportParameters, Filters),
+    responses(
+        (status = 200, description = "A record per line; CSV begins with a header and is safe to open in a spreadsheet", content(
+            (Activity = "application/x-ndjson"),
+            (String = "text/csv; charset=utf-8"),
+        )),
+        InvalidRefusals, AccessRefusals, StoreRefusals,
+    ),
+)]
+pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> Response {
+    let asked = read_pairs(query).and_then(|pairs| Export::parse(&pairs));
+    let (filter, format) = match asked {
+        Ok(asked) => asked,
+        Err(failure) => return failure_response(&failure),
+    };
+    let mut export = Export::new(app.gateway().archive().clone(), filter, format);
+    // What goes wrong before the first byte is still an answer with a status.
+    match export.next().await {
+        Ok(first) => exported(export, first, format),
+        Err(failure) => failure_response(&failure),
+    }
+}
+
+/// The parameters of a request; those that are no text are refused.
+pub(crate) fn read_pairs(query: Pairs) -> Result<Vec<Pair>, Failure> {
+    query.map(|Query(pairs)| pairs).map_err(|error| {
+        let message = format!("The query cannot be read: {}", error.body_text());
+        Failure::new(Code::InvalidArguments, message)
+    })
+}
+
+/// The answer that streams an export whose first piece is there.
+fn exported(export: Export, first: Option<Piece>, format: Format) -> Response {
+    let pieces = stream::try_unfold((export, first), |(mut export, ready)| async move {
+        let piece = match ready {
+            Some(piece) => Some(piece),
+            None => export
+                .next()
+                .await
+                .map_err(|failure| broken_off(&failure))?,
+        };
+        Ok::<_, std::io::Error>(piece.map(|piece| (Bytes::from(piece.text), (export, None))))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    let media_type = HeaderValue::from_static(format.media_type());
+    headers.insert(header::CONTENT_TYPE, media_type);
+    let file = match format {
+        Format::JsonLines => "attachment; filename=\"mcpproxy-activity.jsonl\"",
+        Format::Csv => "attachment; filename=\"mcpproxy-activity.csv\"",
+    };
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(file));
+    response
+}
+
+/// Ends the connection in the middle: whoever reads must not take this for the whole.
+fn broken_off(failure: &Failure) -> std::io::Error {
+    tracing::error!(reason = %failure.message, "an export broke off");
+    std::io::Error::other("the export broke off")
+}
+
+fn answered(result: Result<String, Failure>) -> Response {
+    match result {
+        Ok(text) => json_response(StatusCode::OK, text),
+        Err(failure) => failure_response(&failure),
+    }
+}

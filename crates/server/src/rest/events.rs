@@ -1,0 +1,182 @@
+//! Server-sent events: what is recorded, as it happens.
+//!
+//! A stream holds a position in the log and nothing else. It reads on when its client has taken
+//! what was sent, so a slow client slows itself only, and one that comes back with the id of its
+//! last event misses nothing.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use mcpproxy_activity::{Filter, Followed, LogTail};
+use mcpproxy_gateway::records::{self, Following};
+use mcpproxy_gateway::{Code, Failure};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::activity::{Pairs, read_pairs};
+use super::parameters::{EventParameters, Filters};
+use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
+use crate::app::App;
+use crate::respond::failure_response;
+
+/// Where a client was when it went away; in an answer, where the stream begins.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How often an open stream shows that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How often the log is looked at when nobody tells of a new record: other processes write too.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is looked at when there are new records all the time.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// About how many records are read at a time.
+const BATCH: usize = 32;
+
+/// Follow what is recorded
+///
+/// Server-sent events: `activity` (calls, refusals, searches, changes of tokens and configuration, the gateway itself),
+/// `server` (a server came, went or changed) and `catalog` (a tool did). `data` is the record on
+/// one line, `id` the place in the log: with it in the header `Last-Event-ID`, or in
+/// `last_event_id`, a stream goes on exactly where another one stopped.
+#[utoipa::path(
+    get, path = "/api/v1/events", tag = "activity", operation_id = "follow_events",
+    params(EventParameters, Filters),
+    responses(
+        (status = 200, description = "The events", body = String, content_type = "text/event-stream",
+            headers(("last-event-id" = String, description = "Where the stream begins"))),
+        InvalidRefusals, AccessRefusals, StoreRefusals,
+    ),
+)]
+pub(crate) async fn events(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    query: Pairs,
+) -> Response {
+    match open(&app, &headers, query).await {
+        Ok(stream) => stream.response(),
+        Err(failure) => failure_response(&failure),
+    }
+}
+
+async fn open(app: &App, headers: &HeaderMap, query: Pairs) -> Result<EventStream, Failure> {
+    let last_id = headers
+        .get(LAST_EVENT_ID)
+        .map(HeaderValue::to_str)
+        .transpose()
+        .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
+    let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
+    // Taken before the position, so that nothing recorded in between goes unnoticed.
+    let recorded = app.gateway().recorded();
+    let tail = app.gateway().archive().follow(position).await;
+    Ok(EventStream {
+        tail: tail.map_err(|error| records::unreadable(&error))?,
+        filter,
+        recorded,
+        shutdown: app.shutdown().clone(),
+        looked: None,
+        sent: Instant::now(),
+    })
+}
+
+/// One client's stream.
+struct EventStream {
+    tail: LogTail,
+    filter: Filter,
+    /// Changes with every commit of this gateway.
+    recorded: watch::Receiver<u64>,
+    shutdown: CancellationToken,
+    /// When the log was last looked at; not yet, or there may be more to read at once.
+    looked: Option<Instant>,
+    /// When something was last sent.
+    sent: Instant,
+}
+
+impl EventStream {
+    fn response(self) -> Response {
+        let start = self.tail.position().to_string();
+        // Browsers keep this id without showing an event, and so can come back from the start on.
+        let first = stream::iter([Ok::<_, Infallible>(Bytes::from(format!("id: {start}\n\n")))]);
+        let rest = stream::unfold(self, |mut stream| async move {
+            let sent = stream.next().await?;
+            Some((Ok(Bytes::from(sent)), stream))
+        });
+        let mut response = Response::new(Body::from_stream(first.chain(rest)));
+        let headers = response.headers_mut();
+        let event_stream = HeaderValue::from_static("text/event-stream");
+        headers.insert(header::CONTENT_TYPE, event_stream);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        if let Ok(start) = HeaderValue::try_from(start) {
+            headers.insert(LAST_EVENT_ID, start);
+        }
+        response
+    }
+
+    /// What to send next; nothing when the gateway stops, or the log cannot be read. A client that
+    /// comes back is then told why.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            self.pause().await?;
+            let shutdown = self.shutdown.clone();
+            let followed = tokio::select! {
+                () = shutdown.cancelled() => return None,
+                followed = self.tail.next(BATCH) => followed,
+            };
+            let followed = followed
+                .inspect_err(|error| tracing::warn!(%error, "a stream of events ends"))
+                .ok()?;
+            self.looked = followed.is_empty().then(Instant::now);
+            let text: String = followed
+                .iter()
+                .filter(|one| self.filter.admits(&one.record))
+                .map(event)
+                .collect();
+            if !text.is_empty() {
+                self.sent = Instant::now();
+                return Some(text);
+            }
+            if self.sent.elapsed() >= KEEP_ALIVE {
+                self.sent = Instant::now();
+                // With the place, so that what was filtered out is not read again.
+                return Some(format!(": alive\nid: {}\n\n", self.tail.position()));
+            }
+        }
+    }
+
+    /// Waits until it is worth looking again; nothing when the gateway stops.
+    async fn pause(&mut self) -> Option<()> {
+        let Some(looked) = self.looked else {
+            return Some(());
+        };
+        let told = async {
+            let latest = looked + LONGEST_PAUSE;
+            if let Ok(Err(_)) = timeout_at(latest, self.recorded.changed()).await {
+                // Nobody will tell any more; the log can still be read.
+                sleep_until(latest).await;
+            }
+            sleep_until(looked + SHORTEST_PAUSE).await;
+        };
+        tokio::select! {
+            () = self.shutdown.cancelled() => None,
+            () = told => Some(()),
+        }
+    }
+}
+
+fn event(followed: &Followed) -> String {
+    format!(
+        "event: {}\nid: {}\ndata: {}\n\n",
+        records::topic(followed.record.kind),
+        followed.position,
+        records::to_line(&followed.record)
+    )
+}
