@@ -110,8 +110,9 @@ fn load(corpus: Corpus) -> Result<Catalog, Box<dyn Error>> {
         servers.entry(row.server).or_default().tools.push(tool);
     }
     let catalog = Catalog::new();
+    let names = servers.keys().cloned();
+    catalog.configure(names.map(|name| (name, Operator::default())).collect());
     for (server, listing) in servers {
-        catalog.configure(&server, Operator::default());
         catalog.replace(&server, listing);
     }
     Ok(catalog)

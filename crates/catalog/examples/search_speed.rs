@@ -57,10 +57,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             .collect::<Result<Vec<_>, _>>()?;
         let changed = listing(tools)?;
         let start = Instant::now();
+        let servers = (0..listings.len()).map(|number| format!("server{number}"));
+        catalog.configure(
+            servers
+                .map(|server| (server, Operator::default()))
+                .collect(),
+        );
         for (number, listing) in listings.into_iter().enumerate() {
-            let server = format!("server{number}");
-            catalog.configure(&server, Operator::default());
-            catalog.replace(&server, listing);
+            catalog.replace(&format!("server{number}"), listing);
         }
         println!(
             "{tools} tools: built server by server in {:?}",

@@ -66,11 +66,6 @@ impl ArgumentSchema {
         }
     }
 
-    /// Whether the schema is used, or only that the arguments are an object.
-    pub fn is_checked(&self) -> bool {
-        self.compiled.is_some()
-    }
-
     /// Checks arguments; `None` is a call without any, which is the same as `{}`. An error has
     /// at least one violation, and all of them up to a limit.
     pub fn check(&self, arguments: Option<&Value>) -> Result<(), Vec<Violation>> {

@@ -47,15 +47,9 @@ impl Catalog {
         self.changes.subscribe()
     }
 
-    /// Puts a server into the catalog, or changes the operator's settings for it. Its listing,
-    /// if there is one, stays.
-    pub fn configure(&self, server: &str, operator: Operator) {
-        self.change(|servers| put(servers, server, operator));
-    }
-
     /// Makes the catalog hold exactly these servers, in one step: new ones are added, those not
     /// named are removed, and the listings of the others stay.
-    pub fn configure_all(&self, operators: HashMap<String, Operator>) {
+    pub fn configure(&self, operators: HashMap<String, Operator>) {
         self.change(|servers| {
             servers.retain(|name, _| operators.contains_key(&**name));
             for (server, operator) in operators {
@@ -75,13 +69,6 @@ impl Catalog {
             }
         });
         configured
-    }
-
-    /// Removes a server and all its tools. It returns whether there was one.
-    pub fn remove(&self, server: &str) -> bool {
-        let mut removed = false;
-        self.change(|servers| removed = servers.remove(server).is_some());
-        removed
     }
 
     fn change(&self, edit: impl FnOnce(&mut ServerStates)) {

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::Gateway;
 use crate::agent_hints::{Made, Placed};
 use crate::call_record::{close, not_recorded, note_arguments, note_result, record_if_slow};
-use crate::failure::{Code, Failure, Violation};
+use crate::failure::{Code, Failure};
 use crate::request::{Arguments, CallRequest};
 use crate::settings::ServerSettings;
 
@@ -238,14 +238,7 @@ fn check_arguments(entry: &CatalogTool, arguments: &Arguments) -> Result<(), Fai
         .arguments()
         .check(Some(arguments.value()))
         .map_err(|found| {
-            let violations: Vec<Violation> = found
-                .into_iter()
-                .map(|one| Violation {
-                    path: one.path,
-                    message: one.message,
-                })
-                .collect();
-            Failure::invalid_arguments(entry.qualified(), &violations)
+            Failure::invalid_arguments(entry.qualified(), &found)
                 .with("input_schema", entry.tool().input_schema.to_value())
         })
 }

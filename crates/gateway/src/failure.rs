@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{Denial, IntentError, Mode, Operation};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
@@ -93,15 +94,6 @@ pub struct Failure {
     pub retryable: bool,
     /// More for programs.
     pub details: Map<String, Value>,
-}
-
-/// One thing that is wrong with arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Violation {
-    /// Where, as a JSON pointer.
-    pub path: String,
-    /// What.
-    pub message: String,
 }
 
 // === impl Code ===

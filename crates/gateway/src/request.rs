@@ -1,11 +1,12 @@
 //! A call as it was asked for: checked for shape, not yet for meaning.
 
+use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{Declared, Operation};
 use mcpproxy_wire::json::{Fields, parse_strict};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::failure::{Code, Failure, Violation};
+use crate::failure::{Code, Failure};
 use crate::nearest::nearest;
 
 /// The parameters that every `call_tool_*` variant takes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_activity::{RecordKind, RecordOutcome, Status};
-use mcpproxy_catalog::{SearchQuery, present};
+use mcpproxy_catalog::{SearchQuery, Violation, present};
 use mcpproxy_policy::Caller;
 use mcpproxy_wire::json::Fields;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::Gateway;
 use crate::call::failure_result;
-use crate::failure::{Failure, Violation};
+use crate::failure::Failure;
 use crate::menu::USAGE_INSTRUCTIONS;
 use crate::request::{is_bounded, pointer, unknown_parameters, violation};
 use crate::settings::Detail;

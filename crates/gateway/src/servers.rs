@@ -65,7 +65,7 @@ impl Gateway {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         // The catalog knows the operator's word before a server can list a tool.
-        self.catalog.configure_all(self.operators(settings));
+        self.catalog.configure(self.operators(settings));
         let before = self.servers.load_full();
         let mut after = Servers::new();
         let mut untouched: HashSet<Arc<str>> = HashSet::new();

@@ -10,7 +10,11 @@ fn presentations_have_their_fields_in_order_and_bytes_as_sent() {
         "outputSchema":{"q":1.0},"annotations":{"x":1.50,"readOnlyHint":false},"_meta":{"k":[1]}}"#;
     let parsed = Tool::parse(&Json::parse(sent.to_owned()).unwrap()).unwrap();
     let catalog = catalog(vec![("s", vec![parsed, named("plain", "", &Value::Null)])]);
-    catalog.configure("s", overrides(&json!({"readOnlyHint": true}), true));
+    configure(
+        &catalog,
+        "s",
+        overrides(&json!({"readOnlyHint": true}), true),
+    );
     let snapshot = catalog.snapshot();
     let entry = snapshot.find("s", "t").unwrap();
     let schema =

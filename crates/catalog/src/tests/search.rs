@@ -97,7 +97,7 @@ fn the_same_servers_in_any_order_of_arrival_give_the_same_answers() {
         for position in order {
             let (server, mut tools) = sample().remove(position);
             tools.reverse();
-            catalog.configure(server, Operator::default());
+            configure(&catalog, server, Operator::default());
             catalog.replace(server, listing(vec![]));
             catalog.replace(server, listing(tools));
         }

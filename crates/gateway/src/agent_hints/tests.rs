@@ -17,7 +17,7 @@ fn tools(names: &[&str]) -> ServerListing {
 
 fn catalog() -> Catalog {
     let catalog = Catalog::new();
-    catalog.configure("s", Operator::default());
+    catalog.configure([("s".to_owned(), Operator::default())].into());
     catalog.replace("s", tools(&["a", "b"]));
     catalog
 }
@@ -106,7 +106,7 @@ fn a_tool_that_is_withheld_is_not_suggested_any_more() {
         quarantined: true,
         ..Operator::default()
     };
-    catalog.configure("s", quarantined);
+    catalog.configure([("s".to_owned(), quarantined)].into());
     assert_eq!(suggested(&catalog), 0);
 }
 

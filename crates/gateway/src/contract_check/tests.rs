@@ -31,7 +31,7 @@ fn data_is_not_read_and_all_else_is() {
 #[test]
 fn a_refusal_names_what_is_broken_and_what_may_have_happened() {
     let catalog = Catalog::new();
-    catalog.configure("cards", Operator::default());
+    catalog.configure([("cards".to_owned(), Operator::default())].into());
     let tool = json!({ "name": "add-card", "inputSchema": {} });
     let tools = vec![Tool::parse(&Json::of(&tool)).unwrap()];
     catalog.replace("cards", ServerListing { tools });

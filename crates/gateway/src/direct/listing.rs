@@ -192,7 +192,7 @@ mod tests {
             tools: overrides.collect(),
             ..Operator::default()
         };
-        catalog.configure("srv", operator);
+        catalog.configure([("srv".to_owned(), operator)].into());
         let tools = tools.collect();
         assert!(catalog.replace("srv", ServerListing { tools }));
         PagedListing::of(catalog.snapshot().tools(), |entry| {

@@ -25,7 +25,11 @@ fn catalog() -> Catalog {
             .collect(),
         ..Operator::default()
     };
-    catalog.configure("s", operator);
+    let quarantined = Operator {
+        quarantined: true,
+        ..Operator::default()
+    };
+    catalog.configure([("s".to_owned(), operator), ("q".to_owned(), quarantined)].into());
     let reads = json!({ "readOnlyHint": true });
     let tools = vec![
         tool("a", reads.clone()),
@@ -35,11 +39,6 @@ fn catalog() -> Catalog {
         tool("off", reads.clone()),
     ];
     catalog.replace("s", ServerListing { tools });
-    let quarantined = Operator {
-        quarantined: true,
-        ..Operator::default()
-    };
-    catalog.configure("q", quarantined);
     catalog.replace(
         "q",
         ServerListing {

@@ -12,23 +12,28 @@ fn catalog() -> Catalog {
     };
     let reads = json!({ "readOnlyHint": true });
     let catalog = Catalog::new();
-    catalog.configure("cards", Operator::default());
+    let disabled = Operator {
+        enabled: false,
+        ..Operator::default()
+    };
+    catalog.configure(
+        [
+            ("cards".to_owned(), Operator::default()),
+            ("other".to_owned(), Operator::default()),
+            ("off".to_owned(), disabled),
+        ]
+        .into(),
+    );
     let tools = vec![
         tool("get-card", reads.clone()),
         tool("cards:odd", json!({ "destructiveHint": true })),
     ];
     catalog.replace("cards", ServerListing { tools });
-    catalog.configure("other", Operator::default());
     let tools = vec![
         tool("get-card", json!({})),
         tool("only-here", reads.clone()),
     ];
     catalog.replace("other", ServerListing { tools });
-    let disabled = Operator {
-        enabled: false,
-        ..Operator::default()
-    };
-    catalog.configure("off", disabled);
     catalog.replace(
         "off",
         ServerListing {
