@@ -1,14 +1,14 @@
-//! How long to wait before the next attempt.
+//! Backoff: the wait before the next attempt.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// The wait after the first failure, before jitter.
+/// Wait after the first failure, before jitter.
 const FIRST: Duration = Duration::from_millis(250);
 /// No wait is longer: a server that comes back is found within half a minute.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait after so many failures in a row, jittered so that upstreams that went down
+/// Wait after so many failures in a row, jittered so that upstreams that went down
 /// together do not come back in step.
 pub(crate) fn delay(failures: u32) -> Duration {
     jittered(failures, RandomState::new().hash_one(failures))

@@ -10,14 +10,14 @@ use serde_json::Value;
 /// Response of a server to a request.
 pub(crate) type UpstreamResponse = Result<Json, CallError>;
 
-/// Why a call brought no result.
+/// Reason why a call brought no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The server is not there, or refuses us; nothing was executed.
     #[error("{reason}")]
     Unavailable {
-        /// What is wrong with it.
+        /// Defect, for people.
         reason: Arc<str>,
     },
     /// The deadline passed.
@@ -33,7 +33,7 @@ pub enum CallError {
     Disconnected {
         /// Whether the call may have taken effect.
         sent: bool,
-        /// What is known of the loss.
+        /// Loss, as far as it is known.
         reason: Arc<str>,
     },
     /// The server answered with an error of the protocol.
@@ -42,7 +42,7 @@ pub enum CallError {
     /// The server answered with something that is no answer; the call may have taken effect.
     #[error("{reason}")]
     Malformed {
-        /// What is wrong with it.
+        /// Defect, for people.
         reason: Arc<str>,
     },
 }

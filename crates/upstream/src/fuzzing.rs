@@ -19,7 +19,7 @@ use crate::call_error::UpstreamResponse;
 use crate::client::incoming::{IncomingAction, IncomingMessages};
 use crate::client::{ClientLink, ClientMessage, ClientNotification, ClientRequestKind, LogLevel};
 use crate::lifecycle::readiness::Readiness;
-use crate::process::lines::Lines;
+use crate::process::lines::OutputLines;
 use crate::transport::pending::PendingRequests;
 use crate::transport::stdio::{OutputReader, QUEUE};
 
@@ -193,7 +193,7 @@ async fn follow_lines(
     };
     let reading = async move {
         reader
-            .read(Lines::new(output, limit), queue.downgrade())
+            .read(OutputLines::new(output, limit), queue.downgrade())
             .await;
         answered(&incoming).await;
         // The last one who could write is gone now.
@@ -258,7 +258,7 @@ mod tests {
             sent,
             notifications,
             response,
-        } = take_in(text.as_bytes(), way, 7).await;
+        } = take_in(text.as_bytes(), transport, 7).await;
         for id in ["a", "b", "c"] {
             let id = format!(r#""id":"{id}""#);
             assert!(sent.iter().any(|message| message.contains(&id)), "{sent:?}");

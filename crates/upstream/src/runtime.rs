@@ -22,7 +22,7 @@ const PROBE_SILENCE: Duration = Duration::from_secs(2);
 ///
 /// The upstream's own task calls it and waits meanwhile, so it must not block.
 pub trait Observer: Send + Sync {
-    /// A server's tools were listed and differ from what was told before.
+    /// Takes the tools of a server, listed and different from those before.
     fn listed(&self, server: &str, tools: Vec<Tool>);
 
     /// A server has other prompts or resources than before.
@@ -43,7 +43,7 @@ pub struct Runtime {
     pub version: String,
     /// How long a server may take to start.
     pub start_timeout: Duration,
-    /// How long a server that is asked what it speaks may be silent.
+    /// How long a server that is probed for its protocol may be silent.
     pub probe_silence: Duration,
     pub(crate) remembered: Arc<RememberedProtocols>,
     pub(crate) observer: Arc<dyn Observer>,
@@ -51,7 +51,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// What upstreams need besides their own configuration.
+    /// Runtime for upstreams that have their own configuration besides.
     pub fn new(
         guard: Option<PathBuf>,
         version: impl Into<String>,
@@ -75,7 +75,7 @@ impl Runtime {
         self
     }
 
-    /// What servers are reached with over HTTP, made when the first one needs it.
+    /// Maker of HTTP connections, made itself when the first server needs it.
     pub(crate) fn connector(&self) -> Connector {
         self.connector.get_or_init(http::connector).clone()
     }

@@ -32,7 +32,7 @@ pub struct Spec {
 /// Protocol to speak with an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProtocolSetting {
-    /// The newest one it speaks, which it is asked for.
+    /// Newest one it speaks, which a probe finds out.
     #[default]
     Auto,
     /// Revisions with sessions, up to 2025-11-25.
@@ -57,11 +57,11 @@ pub enum TransportSpec {
 pub struct StdioSpec {
     /// The program: a path, or a name looked up in `PATH`.
     pub command: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<String>,
     /// Variables it gets besides the harmless ones of the gateway; the values are secrets.
     pub env: Vec<(String, String)>,
-    /// Where it runs; the gateway's own directory if absent.
+    /// Folder in which it runs; that of the gateway if absent.
     pub working_dir: Option<PathBuf>,
 }
 
@@ -93,7 +93,7 @@ pub trait BuiltIn: Send + Sync {
 // === impl Spec ===
 
 impl Spec {
-    /// Hides the values of headers and variables in text the upstream itself produced.
+    /// Mask for the values of headers and variables in text the upstream itself produced.
     pub(crate) fn mask(&self) -> Mask {
         let pairs = match &self.transport {
             TransportSpec::Stdio(stdio) => stdio.env.as_slice(),

@@ -1,4 +1,4 @@
-//! UpstreamState of an upstream.
+//! State of an upstream.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,11 +9,11 @@ use mcpproxy_wire::{Json, Revision};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum UpstreamState {
-    /// It is being connected to; calls wait for it.
+    /// Being connected to; calls wait for it.
     Starting,
-    /// It answers.
+    /// Ready for calls.
     Ready {
-        /// Since when.
+        /// Time since when it is ready.
         since: SystemTime,
         /// Name and version as it gave them.
         server_info: Option<Json>,
@@ -22,18 +22,18 @@ pub enum UpstreamState {
         /// The process we started for it: its guard, where there is one.
         pid: Option<u32>,
     },
-    /// It was stopped because nobody used it, and starts on use.
+    /// Stopped because nobody used it; starts on use.
     Idle,
-    /// It could not be reached, or was lost; the next attempt is planned.
+    /// Not reached, or lost; the next attempt is planned.
     Failed {
-        /// What happened, without secrets.
+        /// Reason, without secrets.
         reason: Arc<str>,
         /// How often in a row.
         attempt: u32,
         /// How long until the next attempt, counted from when the state was entered.
         retry_in: Duration,
     },
-    /// It was stopped for good.
+    /// Stopped for good.
     Stopped,
 }
 

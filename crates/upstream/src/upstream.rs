@@ -17,7 +17,7 @@ use crate::lifecycle::task;
 use crate::offerings::OfferingsSnapshot;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::stderr::StderrTail;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::transport::request::RequestParams;
 use crate::{CallError, ReadRequest, Runtime, Spec, UpstreamState};
 
@@ -149,7 +149,7 @@ impl Upstream {
         } = &*self.0.shared;
         // A slot is held, so that an idle server is not stopped over it.
         let _slot = self.call_slot(deadline).await?;
-        let attempt = async |connection: &Connection| {
+        let attempt = async |connection: &UpstreamConnection| {
             let params = RequestParams::Read(request);
             match request.name() {
                 Some(_) => connection.call(params, client, deadline).await,

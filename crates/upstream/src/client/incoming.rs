@@ -16,7 +16,7 @@ use super::messages::ClientRequestKind;
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
 
-/// What a message of a server asks of its connection.
+/// Action that a message of a server asks of its connection.
 pub(crate) enum IncomingAction {
     /// Hand the response to whoever waits under the id.
     Response(u64, UpstreamResponse),
@@ -30,7 +30,7 @@ pub(crate) enum IncomingAction {
     Garbage(String),
 }
 
-/// What a server announces besides responses takes effect here.
+/// Place where the announcements of a server take effect.
 pub(crate) trait Announcements: Send + Sync + fmt::Debug {
     /// The server's tools have changed.
     fn tools_changed(&self);

@@ -1,4 +1,4 @@
-//! The client behind one request.
+//! Client behind one request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

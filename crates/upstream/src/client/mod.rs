@@ -1,4 +1,4 @@
-//! The client behind a request, and the way back to it while the request is open.
+//! Client behind a request, and the way back to it while the request is open.
 //!
 //! A server may report progress, write log messages, and ask for what only the client has: an answer
 //! of its user, its model, its folders. All of that travels as [`ClientMessage`]s to whoever serves

@@ -14,7 +14,7 @@ use super::readiness::Need;
 use super::shared::SharedUpstream;
 use crate::CallError;
 use crate::client::ClientLink;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::transport::builtin;
 use crate::transport::request::RequestParams;
 
@@ -82,15 +82,13 @@ impl<'a> CallSlot<'a> {
         }
         let arguments = check_object(arguments)?;
         self.may_change = permit.operation() != Operation::Read;
-        let attempt = async |connection: &Connection| match connection.built_in() {
-            Some(built_in) => {
+        let attempt = async |connection: &UpstreamConnection| {
+            if let Some(built_in) = connection.built_in() {
                 let answer = built_in.call(name, arguments.get(), caller, request_id);
-                builtin::before_deadline(answer, deadline).await
+                return builtin::before_deadline(answer, deadline).await;
             }
-            None => {
-                let params = RequestParams::CallTool { name, arguments };
-                connection.call(params, client, deadline).await
-            }
+            let params = RequestParams::CallTool { name, arguments };
+            connection.call(params, client, deadline).await
         };
         let live = readiness.wait(Need::ConnectionAfter(0), deadline).await?;
         let mut response = attempt(&live.connection).await;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::client::incoming::Announcements;
 use crate::offerings::Offerings;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::{CallError, UpstreamState};
 
 /// How long a listing is believed of a server that neither announces changes nor says how long.
@@ -61,7 +61,7 @@ pub(crate) struct ReadinessFacts {
 /// Connection that calls go through.
 #[derive(Debug, Clone)]
 pub(crate) struct LiveConnection {
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<UpstreamConnection>,
     /// Counts connections; the next one has a higher number.
     pub(crate) number: u64,
     /// Changes whenever the server's tools do.
@@ -77,7 +77,7 @@ struct ToolsListed {
     believed_for: Duration,
 }
 
-/// What a caller waits for.
+/// Need of a caller that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Connection with a higher number than this.

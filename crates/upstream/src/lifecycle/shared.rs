@@ -17,7 +17,7 @@ pub(crate) struct SharedUpstream {
     pub(crate) runtime: Runtime,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) tail: Arc<StderrTail>,
-    /// Hides the upstream's secrets in what it says itself.
+    /// Mask for the upstream's secrets in what it says itself.
     pub(crate) mask: Mask,
     /// Permits for the calls that may run at the same time.
     pub(crate) slots: Semaphore,

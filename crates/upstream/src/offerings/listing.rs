@@ -9,11 +9,11 @@ use mcpproxy_wire::{Json, Tool};
 use tokio::time::Instant;
 
 use crate::CallError;
-use crate::protocol::connection::{Connection, FreshToolPage};
+use crate::protocol::connection::{FreshToolPage, UpstreamConnection};
 
-/// The most tools taken from one server; the rest is left out with a warning.
+/// Most tools taken from one server; the rest is left out with a warning.
 const TOOLS_LIMIT: usize = 10_000;
-/// The most pages asked for, so that a server cannot keep us turning them.
+/// Most pages asked for, so that a server cannot keep us turning them.
 const PAGES_LIMIT: usize = 1_000;
 
 /// Listing that the observer knows, to tell whether the next one differs.
@@ -39,7 +39,7 @@ pub(crate) struct ToolListing {
 
 /// Asks for every page.
 pub(crate) async fn list_tools(
-    connection: &Connection,
+    connection: &UpstreamConnection,
     deadline: Instant,
 ) -> Result<ToolListing, CallError> {
     let mut listing = ToolListing::default();
@@ -106,7 +106,7 @@ impl ToolListing {
         }
     }
 
-    /// Says what was left out, unless the listing before left out the same.
+    /// Logs what was left out, unless the listing before left out the same.
     pub(crate) fn log(&self, server: &str, before: Option<&ReportedListing>) {
         if self.is_cut && !before.is_some_and(|before| before.is_cut) {
             tracing::warn!(

@@ -60,7 +60,7 @@ struct OfferedList {
     items: Arc<[Item]>,
     epoch: u64,
     covers: u64,
-    /// When it was last listed, or could not be.
+    /// Time when it was last listed, or could not be.
     tried_at: Option<Instant>,
     is_known: bool,
     /// The last listing that failed: the epoch it would have covered, and why.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Offerings;
 use super::subscription_streams::keep_streams;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::transport::request::RequestParams;
 use crate::{CallError, Observer};
 
@@ -39,7 +39,7 @@ pub(crate) struct RefreshedServer {
     pub(crate) mask: Mask,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) offerings: Arc<Offerings>,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<UpstreamConnection>,
     /// Capabilities that the server declared.
     pub(crate) capabilities: Capabilities,
 }
@@ -102,7 +102,7 @@ impl RefreshedServer {
         match self.connection.protocol() {
             Protocol::Session => self.refresh_in_session().await,
             Protocol::Stateless => {
-                keep_streams(&self.offerings.subscriptions, &self.connection).await
+                keep_streams(&self.offerings.subscriptions, &self.connection).await;
             }
         }
     }
@@ -152,7 +152,7 @@ impl RefreshedServer {
 /// Lists one kind, all pages of it.
 async fn list(
     server: &str,
-    connection: &Connection,
+    connection: &UpstreamConnection,
     kind: Kind,
     deadline: Instant,
 ) -> Result<Vec<Item>, CallError> {

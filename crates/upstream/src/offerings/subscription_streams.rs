@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::subscriptions::ResourceSubscriptions;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::transport::request::{RequestParams, WantedNotifications};
 use crate::{CallError, backoff};
 
@@ -32,7 +32,7 @@ struct SubscriptionStream {
 /// Keeps the streams of one connection.
 pub(super) async fn keep_streams(
     subscriptions: &ResourceSubscriptions,
-    connection: &Arc<Connection>,
+    connection: &Arc<UpstreamConnection>,
 ) {
     let mut open: Option<SubscriptionStream> = None;
     let mut failures = 0;
@@ -70,7 +70,7 @@ pub(super) async fn keep_streams(
 /// Opens a stream for these addresses and waits for its acknowledgement.
 async fn replace(
     subscriptions: &ResourceSubscriptions,
-    connection: &Arc<Connection>,
+    connection: &Arc<UpstreamConnection>,
     uris: HashSet<Arc<str>>,
 ) -> SubscriptionStream {
     let mut acknowledged = subscriptions.acknowledged.subscribe();

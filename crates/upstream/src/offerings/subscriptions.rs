@@ -23,7 +23,7 @@ pub struct Subscription {
     seen: u64,
 }
 
-/// The server is no longer there to tell of anything.
+/// End of a subscription: the server is gone for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionEnded;
 
@@ -54,13 +54,13 @@ struct SubscriptionFacts {
 
 #[derive(Debug, Clone)]
 enum Grant {
-    /// The server is still to be asked.
+    /// Still to be asked of the server.
     Wanted,
     /// The server will tell.
     Active,
-    /// It will not.
+    /// Refused by the server.
     Refused(CallError),
-    /// It is gone for good.
+    /// Over, as the server is gone for good.
     Ended,
 }
 
@@ -214,7 +214,7 @@ impl ResourceSubscriptions {
         });
     }
 
-    /// What was granted no longer is.
+    /// Takes back what was granted: the server has to be asked again.
     pub(crate) fn lapse(&self) {
         for entry in self.lock().values() {
             entry.facts.send_if_modified(|facts| {

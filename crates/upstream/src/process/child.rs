@@ -1,4 +1,4 @@
-//! A server's process, and the end of everything it started.
+//! Process of a server, and the end of everything it started.
 //!
 //! On Linux the process we start is our own guard (see [`crate::guard`]), which starts the
 //! server and ends all of its descendants. Elsewhere it is the server itself in a process

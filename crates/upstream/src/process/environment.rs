@@ -1,4 +1,4 @@
-//! What a child process gets of the gateway's own environment, and whether it can be started.
+//! Environment of a child process, and whether it can be started.
 //!
 //! The gateway's environment holds the secrets of every server. So a child gets an allow
 //! list of it, and the variables its own entry in the configuration names.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::spec::StdioSpec;
 
-/// Where programs are looked for when there is no `PATH`.
+/// Folders in which programs are looked for when there is no `PATH`.
 #[cfg(unix)]
 const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 #[cfg(not(unix))]
@@ -102,12 +102,14 @@ pub(crate) fn check(spec: &StdioSpec, environment: &[(OsString, OsString)]) -> R
         .map_or_else(|| OsString::from(DEFAULT_PATH), |(_, path)| path.clone());
     match candidates(&spec.command, directory, &path)
         .iter()
-        .map(|candidate| kind(candidate))
+        .map(|candidate| check_file(candidate))
         .max()
     {
-        Some(Kind::Executable) => Ok(()),
-        Some(Kind::NotExecutable) => Err(format!("command '{}' is not executable", shown(spec))),
-        Some(Kind::Absent) | None => Err(format!("command '{}' was not found", shown(spec))),
+        Some(CommandFile::Executable) => Ok(()),
+        Some(CommandFile::NotExecutable) => {
+            Err(format!("command '{}' is not executable", shown(spec)))
+        }
+        Some(CommandFile::Absent) | None => Err(format!("command '{}' was not found", shown(spec))),
     }
 }
 
@@ -148,23 +150,23 @@ fn candidates(command: &str, directory: Option<&Path>, path: &OsString) -> Vec<P
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CommandFile {
     Absent,
     NotExecutable,
     Executable,
 }
 
-fn kind(file: &Path) -> Kind {
+fn check_file(file: &Path) -> CommandFile {
     let Ok(metadata) = file.metadata() else {
-        return Kind::Absent;
+        return CommandFile::Absent;
     };
     if !metadata.is_file() {
-        return Kind::Absent;
+        return CommandFile::Absent;
     }
     if is_executable(&metadata) {
-        Kind::Executable
+        CommandFile::Executable
     } else {
-        Kind::NotExecutable
+        CommandFile::NotExecutable
     }
 }
 

@@ -1,4 +1,4 @@
-//! The process between the gateway and a server: it ends when either does, and takes every
+//! Guard: the process between the gateway and a server, which ends when either does, and takes every
 //! descendant of the server with it.
 //!
 //! The gateway starts its own program as `<program> __guard <gateway pid> -- <command> …`.
@@ -6,7 +6,7 @@
 //! a session of their own and lose their parents come back to it. It watches the gateway
 //! through a descriptor of the process, which tells of a `kill -9`, too.
 //!
-//! It runs without an async runtime, must not print to standard output, which belongs to
+//! The guard runs without an async runtime, must not print to standard output, which belongs to
 //! the server, and must never outlive the gateway.
 
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// The first argument that makes the program a guard.
 pub const ARGUMENT: &str = "__guard";
 
-/// What the guard exits with when the server cannot be started, as shells do.
+/// Exit code of the guard when the server cannot be started, as shells have it.
 pub(crate) const NOT_STARTED: i32 = 127;
 /// Added to the signal that ended the server, as shells do.
 pub(crate) const SIGNAL_BASE: i32 = 128;
@@ -66,20 +66,20 @@ mod linux {
     /// How often the parent is looked at where the system has no descriptors of processes.
     const PARENT_LOOK: Duration = Duration::from_millis(200);
 
-    /// Why the guard ends.
+    /// Reason why the guard ends.
     enum End {
         /// The server ended by itself.
         Server(WaitStatus),
-        /// The gateway asked for the end.
+        /// The gateway requested the end.
         Requested,
         /// The gateway is gone.
         Orphaned,
     }
 
-    /// What the guard waits for.
-    struct Watch {
+    /// Sources of what the guard waits for.
+    struct GuardWatch {
         signals: UnixStream,
-        asked: UnixStream,
+        requested: UnixStream,
         parent: Pid,
         /// Readable once the parent has ended.
         parent_end: Option<OwnedFd>,
@@ -101,7 +101,7 @@ mod linux {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot adopt processes: {error}"))?;
         // Signals are watched before the server starts, so that its end cannot be missed.
-        let watch = Watch::new(parent).map_err(|error| format!("cannot watch: {error}"))?;
+        let watch = GuardWatch::new(parent).map_err(|error| format!("cannot watch: {error}"))?;
         if getppid() != Some(parent) {
             return Err("the gateway is gone".to_owned());
         }
@@ -158,16 +158,16 @@ mod linux {
         Ok(())
     }
 
-    // === impl Watch ===
+    // === impl GuardWatch ===
 
-    impl Watch {
+    impl GuardWatch {
         fn new(parent: Pid) -> io::Result<Self> {
             let (signals, child_ended) = UnixStream::pair()?;
-            let (asked, asking) = UnixStream::pair()?;
+            let (requested, requesting) = UnixStream::pair()?;
             signals.set_nonblocking(true)?;
             pipe::register(SIGCHLD, child_ended)?;
             for signal in [SIGTERM, SIGINT, SIGHUP] {
-                pipe::register(signal, asking.try_clone()?)?;
+                pipe::register(signal, requesting.try_clone()?)?;
             }
             let parent_end = match pidfd_open(parent, PidfdFlags::empty()) {
                 Ok(descriptor) => Some(descriptor),
@@ -177,7 +177,7 @@ mod linux {
             };
             Ok(Self {
                 signals,
-                asked,
+                requested,
                 parent,
                 parent_end,
             })
@@ -193,11 +193,11 @@ mod linux {
                 if getppid() != Some(self.parent) {
                     return End::Orphaned;
                 }
-                let (asked, orphaned) = self.wait();
+                let (requested, orphaned) = self.wait();
                 if orphaned {
                     return End::Orphaned;
                 }
-                if asked {
+                if requested {
                     return End::Requested;
                 }
                 let mut signals = [0; 64];
@@ -205,23 +205,23 @@ mod linux {
             }
         }
 
-        /// Waits for anything to happen: whether the end is asked for, whether the gateway
+        /// Waits for anything to happen: whether the end is requested, whether the gateway
         /// is gone.
         fn wait(&self) -> (bool, bool) {
             let mut descriptors = vec![
-                PollFd::from_borrowed_fd(self.asked.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.requested.as_fd(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
             ];
             if let Some(parent_end) = &self.parent_end {
                 descriptors.push(PollFd::from_borrowed_fd(parent_end.as_fd(), PollFlags::IN));
             }
-            let patience = if self.parent_end.is_some() {
+            let timeout = if self.parent_end.is_some() {
                 None
             } else {
                 Timespec::try_from(PARENT_LOOK).ok()
             };
             // An interrupted wait is looked at like one that ended.
-            let _ = poll(&mut descriptors, patience.as_ref());
+            let _ = poll(&mut descriptors, timeout.as_ref());
             let has_happened = |at: usize| {
                 descriptors
                     .get(at)
@@ -237,7 +237,7 @@ mod linux {
     fn end_descendants(server: Pid, is_orderly: bool) -> Option<WaitStatus> {
         let started = Instant::now();
         let mut status = None;
-        let mut was_asked = false;
+        let mut was_requested = false;
         loop {
             let (seen, is_alone) = reap_all(server);
             status = status.or(seen);
@@ -245,9 +245,9 @@ mod linux {
                 return status;
             }
             if is_orderly && started.elapsed() < GRACE {
-                if !was_asked {
+                if !was_requested {
                     signal_descendants(getpid(), Signal::TERM);
-                    was_asked = true;
+                    was_requested = true;
                 }
             } else {
                 // Groups first: this needs no view of other processes. Then one by one,
@@ -319,7 +319,8 @@ mod linux {
         reap_all(server).0
     }
 
-    /// The same, and whether no child is left.
+    /// Collects every ended child; gives the server's status if it is among them, and whether no child
+    /// is left.
     fn reap_all(server: Pid) -> (Option<WaitStatus>, bool) {
         let mut status = None;
         loop {

@@ -1,44 +1,44 @@
-//! Messages as lines, of bounded length.
+//! Lines of a program's output, of bounded length.
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest message accepted from a server.
+/// Longest message accepted from a server.
 pub(crate) const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
-/// What is kept of both ends of a line that is too long.
-const KEPT: usize = 128;
+/// Bytes that are stored of both ends of a line that is too long.
+const STORED_ENDS: usize = 128;
 /// Room made for each read.
 const READ_BYTES: usize = 16 * 1024;
 
 /// Splits a stream into lines.
-pub(crate) struct Lines<R> {
+pub(crate) struct OutputLines<R> {
     stream: R,
     limit: usize,
     buffer: BytesMut,
     /// How much of the buffer has no line break.
     scanned: usize,
-    skipped: Option<TooLong>,
+    skipped: Option<SkippedLine>,
 }
 
 /// One line, without its line break.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum OutputLine {
     Whole(Bytes),
-    TooLong(TooLong),
+    TooLong(SkippedLine),
 }
 
 /// A line that was skipped.
 ///
 /// The connection goes on, so that one oversized answer does not fail the calls beside it.
 #[derive(Debug)]
-pub(crate) struct TooLong {
+pub(crate) struct SkippedLine {
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
 // === impl Lines ===
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> OutputLines<R> {
     pub(crate) fn new(stream: R, limit: usize) -> Self {
         Self {
             stream,
@@ -50,7 +50,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line; nothing at the end of the stream or when it breaks.
-    pub(crate) async fn next(&mut self) -> Option<Line> {
+    pub(crate) async fn next(&mut self) -> Option<OutputLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let mut line = self.buffer.split_to(self.scanned + end + 1);
@@ -59,9 +59,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Some(match self.skipped.take() {
                     Some(mut skipped) => {
                         skipped.keep(&line);
-                        Line::TooLong(skipped)
+                        OutputLine::TooLong(skipped)
                     }
-                    None => Line::Whole(line.freeze()),
+                    None => OutputLine::Whole(line.freeze()),
                 });
             }
             self.scanned = self.buffer.len();
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Ok(0) | Err(_) => {
                     // The last line of a stream may lack its line break.
                     self.scanned = 0;
-                    return Some(Line::Whole(self.buffer.split().freeze()));
+                    return Some(OutputLine::Whole(self.buffer.split().freeze()));
                 }
             }
         }
@@ -85,8 +85,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             return;
         }
         self.skipped
-            .get_or_insert_with(|| TooLong {
-                head: self.buffer[..self.buffer.len().min(KEPT)].to_vec(),
+            .get_or_insert_with(|| SkippedLine {
+                head: self.buffer[..self.buffer.len().min(STORED_ENDS)].to_vec(),
                 tail: Vec::new(),
             })
             .keep(&self.buffer);
@@ -99,13 +99,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-// === impl TooLong ===
+// === impl SkippedLine ===
 
-impl TooLong {
+impl SkippedLine {
     fn keep(&mut self, piece: &[u8]) {
         self.tail
-            .extend_from_slice(&piece[piece.len().saturating_sub(KEPT)..]);
-        let excess = self.tail.len().saturating_sub(KEPT);
+            .extend_from_slice(&piece[piece.len().saturating_sub(STORED_ENDS)..]);
+        let excess = self.tail.len().saturating_sub(STORED_ENDS);
         self.tail.drain(..excess);
     }
 
@@ -136,12 +136,12 @@ mod tests {
     use super::*;
 
     async fn read(input: &str, limit: usize) -> Vec<Result<String, Option<u64>>> {
-        let mut lines = Lines::new(input.as_bytes(), limit);
+        let mut lines = OutputLines::new(input.as_bytes(), limit);
         let mut found = Vec::new();
         while let Some(line) = lines.next().await {
             found.push(match line {
-                Line::Whole(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-                Line::TooLong(line) => Err(line.id()),
+                OutputLine::Whole(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                OutputLine::TooLong(line) => Err(line.id()),
             });
         }
         found

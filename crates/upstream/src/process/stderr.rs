@@ -1,4 +1,4 @@
-//! The last lines a program wrote to its standard error.
+//! Last lines that a program wrote to its standard error.
 //!
 //! The stream is read at full speed always, so that no program blocks on it, and only its
 //! end is kept, so that no program fills our memory.
@@ -9,16 +9,16 @@ use std::sync::{Mutex, PoisonError};
 use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The most lines kept.
+/// Most lines that are stored.
 const LINES: usize = 100;
-/// The most characters shown of one line.
+/// Most characters shown of one line.
 const LINE_BYTES: usize = 1024;
 /// Kept beyond that until the secrets are hidden, so that none is cut in half and shown.
 const MASK_BYTES: usize = 512;
-/// What is read at once.
+/// Bytes that are read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The end of a program's standard error.
+/// End of a program's standard error.
 #[derive(Debug, Default)]
 pub(crate) struct StderrTail {
     mask: Mask,

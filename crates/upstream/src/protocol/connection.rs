@@ -23,7 +23,7 @@ use crate::{BuiltIn, CallError};
 
 /// Connection that requests can be made on, by any number of callers at once.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct UpstreamConnection {
     link: Arc<TransportLink>,
     protocol: SpokenProtocol,
     /// Task that hears of changes where there are no sessions.
@@ -44,7 +44,7 @@ pub(crate) struct FreshToolPage {
     pub(crate) time_to_live: Option<Duration>,
 }
 
-impl Connection {
+impl UpstreamConnection {
     /// Connection over a transport that runs; `version` is ours, as servers are told.
     pub(crate) fn new(link: TransportLink, protocol: Protocol, version: &str) -> Self {
         let protocol = match protocol {
@@ -254,7 +254,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for UpstreamConnection {
     fn drop(&mut self) {
         self.replace_listener(None);
     }

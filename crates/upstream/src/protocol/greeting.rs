@@ -5,7 +5,7 @@ use mcpproxy_wire::{Json, Revision};
 
 use crate::transport::request::WantedNotifications;
 
-/// What a server said of itself when the connection was opened.
+/// Greeting of a server: what it said of itself when the connection was opened.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     pub(crate) server_info: Option<Json>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mcpproxy_wire::Protocol;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::connection::Connection;
+use super::connection::UpstreamConnection;
 use super::greeting::Greeting;
 use super::stateless::{DiscoveredProtocol, judge_discovery};
 use crate::CallError;
@@ -36,12 +36,15 @@ pub(crate) struct ProbeLimits<'a> {
     pub(crate) version: &'a str,
     /// How long silence is waited for.
     pub(crate) silence: Duration,
-    /// When the server has to have started.
+    /// Deadline for the server to have started.
     pub(crate) deadline: Instant,
 }
 
 /// Probes the server at the other end of a new connection without sessions.
-pub(crate) async fn probe(connection: &Connection, limits: ProbeLimits<'_>) -> ProbeOutcome {
+pub(crate) async fn probe(
+    connection: &UpstreamConnection,
+    limits: ProbeLimits<'_>,
+) -> ProbeOutcome {
     if connection.is_program() {
         return probe_program(connection, limits).await;
     }
@@ -62,7 +65,7 @@ pub(crate) async fn probe(connection: &Connection, limits: ProbeLimits<'_>) -> P
     }
 }
 
-async fn probe_program(connection: &Connection, limits: ProbeLimits<'_>) -> ProbeOutcome {
+async fn probe_program(connection: &UpstreamConnection, limits: ProbeLimits<'_>) -> ProbeOutcome {
     let ProbeLimits {
         version,
         silence,

@@ -18,7 +18,7 @@ pub(crate) struct PendingRequests {
 #[derive(Debug, Default)]
 struct WaitingSenders {
     senders: HashMap<u64, oneshot::Sender<UpstreamResponse>>,
-    /// Why no response will come any more.
+    /// Reason why no response will come any more.
     closed: Option<Arc<str>>,
 }
 
@@ -71,7 +71,7 @@ impl PendingRequests {
         waiting.senders.clear();
     }
 
-    /// Why the connection is closed.
+    /// Reason why the connection is closed.
     pub(crate) fn closed(&self) -> Arc<str> {
         let reason = self.lock().closed.clone();
         reason.unwrap_or_else(|| "the connection was closed".into())

@@ -1,4 +1,4 @@
-//! Who waits for what, without a server.
+//! Waits of callers, without a server.
 
 use mcpproxy_wire::Protocol;
 
@@ -37,7 +37,7 @@ fn live(number: u64) -> LiveConnection {
         }
     }
     LiveConnection {
-        connection: Arc::new(Connection::new(
+        connection: Arc::new(UpstreamConnection::new(
             TransportLink::BuiltIn(Arc::new(Nothing)),
             Protocol::Session,
             "1",

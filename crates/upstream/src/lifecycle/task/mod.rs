@@ -15,7 +15,7 @@ use super::readiness::LiveConnection;
 use super::shared::SharedUpstream;
 use crate::offerings::listing::{self, ReportedListing};
 use crate::offerings::refresher::OfferingsRefresher;
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::protocol::greeting::Greeting;
 use crate::spec::TransportSpec;
 use crate::transport::LostConnection;
@@ -42,11 +42,11 @@ struct UpstreamTask {
     edition: u64,
     /// Counts connections.
     connections: u64,
-    /// When a listing was last tried.
+    /// Time when a listing was last tried.
     listed_at: Instant,
     failures_in_a_row: u32,
     /// Connection that is being opened.
-    attempt: Option<Arc<Connection>>,
+    attempt: Option<Arc<UpstreamConnection>>,
     /// Whether a server that says nothing may just be slow: what was concluded from its
     /// silence before turned out wrong.
     awaits_slow_server: bool,
@@ -54,7 +54,7 @@ struct UpstreamTask {
     refresher: Option<OfferingsRefresher>,
 }
 
-/// When to connect next.
+/// Time to connect next.
 enum NextConnect {
     Now,
     After(Duration),
@@ -141,7 +141,7 @@ impl UpstreamTask {
     }
 
     /// Keeps the listing current until the connection ends.
-    async fn serve(&mut self, connection: &Arc<Connection>) -> NextConnect {
+    async fn serve(&mut self, connection: &Arc<UpstreamConnection>) -> NextConnect {
         let since = Instant::now();
         let mut idle_check = self.idle_stop().map(|idle| since + idle);
         let readiness = Arc::clone(&self.shared.readiness);
@@ -174,7 +174,7 @@ impl UpstreamTask {
         }
     }
 
-    async fn end(&self, connection: &Connection, grace: Duration) -> NextConnect {
+    async fn end(&self, connection: &UpstreamConnection, grace: Duration) -> NextConnect {
         self.shared
             .readiness
             .change(|facts| facts.connection = None);
@@ -227,7 +227,7 @@ impl UpstreamTask {
 
     fn publish(
         &mut self,
-        connection: &Arc<Connection>,
+        connection: &Arc<UpstreamConnection>,
         greeting: Greeting,
         epoch: u64,
         time_to_live: Option<Duration>,
@@ -296,7 +296,7 @@ impl UpstreamTask {
 // === impl UpstreamTask: listings ===
 
 impl UpstreamTask {
-    /// When the tools have to be listed again, if at all.
+    /// Time when the tools have to be listed again, if at all.
     fn listing_due(&self) -> Option<Instant> {
         let facts = self.shared.readiness.read();
         if facts.is_listing_due() {
@@ -310,7 +310,7 @@ impl UpstreamTask {
     }
 
     /// Lists the tools of a server that is ready.
-    async fn list_again(&mut self, connection: &Connection) {
+    async fn list_again(&mut self, connection: &UpstreamConnection) {
         let epoch = self.shared.readiness.begin_listing();
         let deadline = Instant::now() + self.shared.spec.timeout;
         let mut outcome = self.list(connection, deadline).await;
@@ -343,7 +343,7 @@ impl UpstreamTask {
     /// Lists the tools; gives back how long the server says that they stay as they are.
     async fn list(
         &mut self,
-        connection: &Connection,
+        connection: &UpstreamConnection,
         deadline: Instant,
     ) -> Result<Option<Duration>, CallError> {
         let listing = listing::list_tools(connection, deadline).await;
@@ -371,7 +371,7 @@ impl UpstreamTask {
     }
 }
 
-/// Says for people what went wrong with a request of our own.
+/// Explanation for people of what went wrong with a request of our own.
 fn explain(method: Method, error: &CallError) -> String {
     let method = method.as_str();
     match error {

@@ -12,7 +12,7 @@ use crate::client::incoming::Announcements;
 use crate::lifecycle::shared::SharedUpstream;
 use crate::offerings::listing;
 use crate::offerings::refresher::{OfferingsRefresher, RefreshedServer};
-use crate::protocol::connection::Connection;
+use crate::protocol::connection::UpstreamConnection;
 use crate::protocol::greeting::Greeting;
 use crate::protocol::probe::{ProbeLimits, ProbeOutcome, probe};
 use crate::protocol::remembered::ServerKey;
@@ -24,7 +24,7 @@ use crate::transport::stdio::StdioConnection;
 /// Connects to the server, greets it and lists its tools; the error is for people.
 ///
 /// A connection that does not get that far stays in the task, which ends it.
-pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<Connection>, String> {
+pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, String> {
     let spec = &task.shared.spec;
     let protocol = match spec.protocol {
         _ if matches!(spec.transport, TransportSpec::BuiltIn(_)) => Protocol::Session,
@@ -37,7 +37,7 @@ pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<Connection>, Str
         .map_err(OpeningProblem::into_text)
 }
 
-/// Why a connection could not be opened.
+/// Reason why a connection could not be opened.
 struct OpeningProblem {
     text: String,
     /// Whether the server was there to have something against it.
@@ -45,13 +45,13 @@ struct OpeningProblem {
 }
 
 /// Opens a connection in the way that worked before, or else finds out which one works.
-async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<Connection>, String> {
+async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, String> {
     let remembered = Arc::clone(&task.shared.runtime.remembered);
     let key = ServerKey::of(&task.shared.spec);
     let protocol = key.as_ref().and_then(|key| remembered.recall(key));
     let opened = match protocol {
         Some(protocol) => open_in(task, protocol).await,
-        None => open_asking(task).await,
+        None => open_probing(task).await,
     };
     match opened {
         Ok(connection) => {
@@ -74,7 +74,7 @@ async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<Connection>, String>
 async fn open_in(
     task: &mut UpstreamTask,
     protocol: Protocol,
-) -> Result<Arc<Connection>, OpeningProblem> {
+) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let deadline = Instant::now() + task.shared.runtime.start_timeout;
     let connection = begin(task, protocol)?;
     let version = task.shared.runtime.version.clone();
@@ -85,7 +85,7 @@ async fn open_in(
     welcome(task, connection, greeting, deadline).await
 }
 
-async fn open_asking(task: &mut UpstreamTask) -> Result<Arc<Connection>, OpeningProblem> {
+async fn open_probing(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let runtime = task.shared.runtime.clone();
     let deadline = Instant::now() + runtime.start_timeout;
     let silence = if task.awaits_slow_server {
@@ -109,7 +109,7 @@ async fn open_asking(task: &mut UpstreamTask) -> Result<Arc<Connection>, Opening
             task.attempt = Some(Arc::clone(&session));
             match welcome(task, session, greeting, deadline).await {
                 Ok(connection) => return Ok(connection),
-                // It may be the question that it did not take well.
+                // It may be the probe that it did not take well.
                 Err(_) => Protocol::Session,
             }
         }
@@ -123,13 +123,16 @@ async fn open_asking(task: &mut UpstreamTask) -> Result<Arc<Connection>, Opening
 }
 
 /// Starts what a connection needs.
-fn begin(task: &mut UpstreamTask, protocol: Protocol) -> Result<Arc<Connection>, OpeningProblem> {
+fn begin(
+    task: &mut UpstreamTask,
+    protocol: Protocol,
+) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let link = start_transport(&task.shared, protocol).map_err(|text| OpeningProblem {
         text,
         is_answer: false,
     })?;
     let version = &task.shared.runtime.version;
-    let connection = Arc::new(Connection::new(link, protocol, version));
+    let connection = Arc::new(UpstreamConnection::new(link, protocol, version));
     task.attempt = Some(Arc::clone(&connection));
     Ok(connection)
 }
@@ -163,10 +166,10 @@ fn start_transport(shared: &SharedUpstream, protocol: Protocol) -> Result<Transp
 /// Lists the tools of a server that was greeted, and lets callers have it.
 async fn welcome(
     task: &mut UpstreamTask,
-    connection: Arc<Connection>,
+    connection: Arc<UpstreamConnection>,
     greeting: Greeting,
     deadline: Instant,
-) -> Result<Arc<Connection>, OpeningProblem> {
+) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let epoch = task.shared.readiness.begin_listing();
     let mut time_to_live = None;
     if greeting.has_tools {

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 static RESULT_TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"resultType"));
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
 
-/// What came of one round.
+/// Outcome of one round.
 pub(in crate::protocol) enum InputRound {
     /// Result, untouched.
     Complete(Json),

@@ -142,7 +142,7 @@ impl StatelessContext {
 
 // === reading responses ===
 
-/// How long a page of tools may be believed, as the server says. Zero is what libraries send when
+/// Time for which a page of tools may be believed, as the server says. Zero is what libraries send when
 /// nobody thought about it, so it says nothing; taken at its word it would cost every call a listing.
 pub(super) fn time_to_live(page: &Json) -> Option<Duration> {
     let fields = page.fields()?;

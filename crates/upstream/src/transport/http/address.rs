@@ -1,4 +1,4 @@
-//! Where requests go, and the headers that all of them have.
+//! Address of requests, and the headers that all of them have.
 
 use http::Uri;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
@@ -6,7 +6,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValu
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The address of a server; the error is for people.
+/// Address of a server; the error is for people.
 pub(super) fn read_url(url: &str) -> Result<Uri, String> {
     let uri: Uri = url
         .parse()
@@ -21,13 +21,13 @@ pub(super) fn read_url(url: &str) -> Result<Uri, String> {
     }
 }
 
-/// What a request line names: the path with its query.
+/// Target of a request line: the path with its query.
 pub(super) fn path_of(url: &Uri) -> Uri {
     url.path_and_query()
         .map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()))
 }
 
-/// The headers of every request; the error is for people and holds no secret.
+/// Headers of every request; the error is for people and holds no secret.
 pub(super) fn read_headers(url: &Uri, pairs: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     let host = url.authority().map_or("", http::uri::Authority::as_str);
@@ -53,7 +53,7 @@ pub(super) fn read_headers(url: &Uri, pairs: &[(String, String)]) -> Result<Head
     Ok(headers)
 }
 
-/// The path that a server names for messages to it, seen from the address it was asked at.
+/// Path that a server names for messages to it, seen from the address it was asked at.
 /// Nothing if it is not at the same server.
 pub(super) fn resolve(named: &str, from: &Uri) -> Option<Uri> {
     let named = named.trim();

@@ -35,7 +35,7 @@ const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
 const CONFIRMATION_LIMIT: usize = 64 * 1024;
 
 /// Server that responds on one stream.
-pub(super) struct EventStream {
+pub(super) struct ResponseStream {
     endpoint: Uri,
     pending: Arc<PendingRequests>,
 }
@@ -61,11 +61,11 @@ struct StreamedRequest<'a> {
 pub(super) async fn open(
     endpoint: &Arc<HttpEndpoint>,
     deadline: Instant,
-) -> Option<(EventStream, impl Future<Output = ()> + Send + 'static)> {
+) -> Option<(ResponseStream, impl Future<Output = ()> + Send + 'static)> {
     let until = deadline.min(Instant::now() + ENDPOINT_WITHIN);
     let (stream, named) = timeout_at(until, begin(endpoint)).await.ok()??;
     let pending = Arc::new(PendingRequests::default());
-    let event_stream = EventStream {
+    let event_stream = ResponseStream {
         endpoint: named,
         pending: Arc::clone(&pending),
     };
@@ -140,10 +140,10 @@ impl OpenedStream {
     }
 }
 
-// === impl EventStream ===
+// === impl ResponseStream ===
 
-impl EventStream {
-    /// Where messages go.
+impl ResponseStream {
+    /// Path that messages are posted to.
     pub(super) fn endpoint(&self) -> &Uri {
         &self.endpoint
     }

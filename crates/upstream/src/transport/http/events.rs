@@ -22,7 +22,7 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// A stream that held this long was well.
 const WELL_AFTER: Duration = Duration::from_secs(10);
 
-/// Why a stream of events could not be opened.
+/// Reason why a stream of events could not be opened.
 pub(super) enum NoEvents {
     /// The server answered with this status.
     Status(StatusCode),

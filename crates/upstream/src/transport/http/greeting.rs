@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::super::read_hello;
 use super::super::request::{OutgoingRequest, RequestParams};
 use super::body::MessageBody;
-use super::event_stream::{self, EventStream};
+use super::event_stream::{self, ResponseStream};
 use super::{
     HttpConnection, HttpEndpoint, HttpSession, PROTOCOL_VERSION, SESSION_ID, events,
     give_back_if_empty,
@@ -34,7 +34,7 @@ pub(crate) struct OpenedSession {
     pub(crate) announces: bool,
 }
 
-/// Why there is no session.
+/// Reason why there is no session.
 enum NoSession {
     Failed(CallError),
     /// There is no such endpoint; it may be one of before Streamable HTTP.
@@ -68,7 +68,7 @@ impl HttpConnection {
             Ok((hello, revision)) => (hello, revision, false),
             Err(NoSession::Failed(error)) => return Err(error),
             Err(NoSession::NoEndpoint(error)) => {
-                let Some(event_stream) = self.open_stream(deadline).await else {
+                let Some(event_stream) = self.open_event_stream(deadline).await else {
                     return Err(error);
                 };
                 let greeting = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
@@ -97,8 +97,8 @@ impl HttpConnection {
         })
     }
 
-    /// Looks for the stream that servers of before Streamable HTTP response on.
-    async fn open_stream(&self, deadline: Instant) -> Option<&EventStream> {
+    /// Opens the stream that servers of before Streamable HTTP respond on, if there is one.
+    async fn open_event_stream(&self, deadline: Instant) -> Option<&ResponseStream> {
         let (event_stream, reader) = event_stream::open(&self.endpoint, deadline).await?;
         // A connection is greeted once, so there is none yet.
         let _ = self.endpoint.event_stream.set(event_stream);

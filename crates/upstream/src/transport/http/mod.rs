@@ -28,7 +28,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use self::body::MessageBody;
-use self::event_stream::EventStream;
+use self::event_stream::ResponseStream;
 pub(crate) use self::pool::{Connector, connector};
 use self::pool::{Lease, Pool};
 use super::LostConnection;
@@ -67,7 +67,7 @@ struct HttpEndpoint {
     protocol: Protocol,
     session: OnceLock<HttpSession>,
     /// Stream with all responses of a server that posts none.
-    event_stream: OnceLock<EventStream>,
+    event_stream: OnceLock<ResponseStream>,
     incoming: IncomingMessages,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
@@ -246,7 +246,7 @@ impl HttpEndpoint {
         let body = MessageBody::new(Bytes::from(message), Arc::clone(&is_sent));
         let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
-        let named = self.event_stream.get().map(EventStream::endpoint);
+        let named = self.event_stream.get().map(ResponseStream::endpoint);
         *request.uri_mut() = named.unwrap_or(&self.uri).clone();
         *request.headers_mut() = self.session_headers().clone();
         request.headers_mut().extend(headers);

@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Unused connections are given up before servers do so: many close after five seconds, and
 /// a request that meets the closing is lost with its outcome unknown.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-/// When a silent connection is probed, so that an event stream without a peer is noticed.
+/// Silence after which a connection is probed, so that an event stream without a peer is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// More threads than this share lists of idle connections.
@@ -51,7 +51,7 @@ pub(super) struct Lease {
     sender: SendRequest<MessageBody>,
 }
 
-/// Why a request did not get through.
+/// Reason why a request did not get through.
 pub(super) enum SendError {
     /// There is no connection to the server; for people.
     NotConnected(String),

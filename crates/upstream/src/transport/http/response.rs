@@ -149,7 +149,7 @@ impl HttpEndpoint {
                         self.send_aside(message.into_bytes());
                     }
                     IncomingAction::Relay(request) if self.protocol == Protocol::Session => {
-                        self.relay(request)
+                        self.relay(request);
                     }
                     IncomingAction::Response(..)
                     | IncomingAction::Reply(_)

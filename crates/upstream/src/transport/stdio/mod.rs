@@ -23,11 +23,11 @@ use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::incoming::{Announcements, IncomingAction, IncomingMessages};
 use crate::process::child::Process;
-use crate::process::lines::{Line, Lines, MESSAGE_LIMIT};
+use crate::process::lines::{MESSAGE_LIMIT, OutputLine, OutputLines};
 use crate::process::stderr::StderrTail;
 use crate::spec::StdioSpec;
 
-/// Messages that wait to be written. CallRoutes wait when it is full.
+/// Messages that wait to be written. Callers wait when it is full.
 pub(crate) const QUEUE: usize = 64;
 /// How long the end of a process may take to follow the end of its output, and the other
 /// way round, before the waiting calls are told.
@@ -37,7 +37,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 /// Most of a line that is no message that goes to the log, and how many such lines do.
 const LOGGED_CHARACTERS: usize = 200;
 const LOGGED_LINES: u32 = 10;
-/// What is read of such a line to hide secrets in it before it is cut.
+/// Bytes read of such a line to hide secrets in it before it is cut.
 const READ_OF_GARBAGE: usize = 4096;
 
 /// Connection to a running program.
@@ -46,7 +46,7 @@ pub(crate) struct StdioConnection {
     queue: mpsc::Sender<OutgoingLine>,
     pending: Arc<PendingRequests>,
     incoming: IncomingMessages,
-    /// Says why the connection ended; closed itself when the process is gone.
+    /// Reason why the connection ended; closed itself when the process is gone.
     ended: watch::Receiver<Option<Arc<str>>>,
     stop: Mutex<Option<oneshot::Sender<Duration>>>,
     pub(crate) pid: Option<u32>,
@@ -110,7 +110,7 @@ impl StdioConnection {
         let tail = Arc::clone(tail);
         let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
         let writer = tokio::spawn(write(streams.input, outgoing));
-        let lines = Lines::new(streams.output, MESSAGE_LIMIT);
+        let lines = OutputLines::new(streams.output, MESSAGE_LIMIT);
         let reader = tokio::spawn(reader.read(lines, queue.downgrade()));
         let tasks = StdioTasks {
             reader,
@@ -273,14 +273,14 @@ impl OutputReader {
     /// Reads messages until the program closes its output.
     pub(crate) async fn read(
         self,
-        mut lines: Lines<impl AsyncRead + Unpin>,
+        mut lines: OutputLines<impl AsyncRead + Unpin>,
         queue: mpsc::WeakSender<OutgoingLine>,
     ) {
         let mut garbage = 0;
         while let Some(line) = lines.next().await {
             match line {
-                Line::Whole(bytes) if bytes.trim_ascii().is_empty() => {}
-                Line::Whole(bytes) => match self.incoming.receive(&bytes, None) {
+                OutputLine::Whole(bytes) if bytes.trim_ascii().is_empty() => {}
+                OutputLine::Whole(bytes) => match self.incoming.receive(&bytes, None) {
                     IncomingAction::Response(id, response) => {
                         self.pending.respond(id, response);
                     }
@@ -307,7 +307,7 @@ impl OutputReader {
                         self.log_garbage(&bytes, &reason, garbage);
                     }
                 },
-                Line::TooLong(line) => {
+                OutputLine::TooLong(line) => {
                     tracing::warn!(server = %self.name, limit = MESSAGE_LIMIT,
                         "skipped a message that is too long");
                     if let Some(id) = line.id() {
@@ -319,7 +319,7 @@ impl OutputReader {
         }
     }
 
-    /// Says what a server prints between its messages, cut and not for ever.
+    /// Logs what a server prints between its messages, cut and not for ever.
     fn log_garbage(&self, bytes: &[u8], reason: &str, count: u32) {
         if count > LOGGED_LINES {
             return;
