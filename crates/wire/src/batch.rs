@@ -6,6 +6,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::json::{JsonText, to_text};
 use crate::rpc::{INVALID_REQUEST, PARSE_ERROR, RpcError};
 
 /// The most messages in one list.
@@ -37,9 +38,10 @@ pub fn split(bytes: &[u8]) -> Result<Vec<&RawValue>, RpcError> {
     Ok(messages)
 }
 
-/// The answers as one list.
-pub fn join(answers: &[String]) -> String {
-    format!("[{}]", answers.join(","))
+/// List of responses, each given as text.
+pub fn join(responses: &[String]) -> String {
+    let responses = responses.iter().map(|response| JsonText(response));
+    to_text(&responses.collect::<Vec<_>>())
 }
 
 /// Reading stops at the bound, so that a long list of nothing costs no memory.
@@ -47,8 +49,8 @@ struct Messages<'a>(Vec<&'a RawValue>);
 
 impl<'de> Deserialize<'de> for Messages<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
+        struct MessageList;
+        impl<'de> Visitor<'de> for MessageList {
             type Value = Messages<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +68,7 @@ impl<'de> Deserialize<'de> for Messages<'de> {
                 Ok(Messages(messages))
             }
         }
-        deserializer.deserialize_seq(List)
+        deserializer.deserialize_seq(MessageList)
     }
 }
 

@@ -1,16 +1,16 @@
-//! What a server declares to have besides tools, the same in every revision.
+//! Capabilities of a server besides tools, declared alike in every revision.
 
 use serde_json::value::RawValue;
 
 use crate::json::Fields;
 
-/// What a server declares to have besides tools.
+/// Capabilities that a server declares besides tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether it has prompts, and tells when there are others.
-    pub prompts: Option<Changes>,
+    pub prompts: Option<ListChanges>,
     /// Whether it has resources, and tells when there are others.
-    pub resources: Option<Changes>,
+    pub resources: Option<ListChanges>,
     /// Whether it tells those who ask for it when a resource changes.
     pub has_subscriptions: bool,
     /// Whether it completes arguments.
@@ -19,12 +19,15 @@ pub struct Capabilities {
 
 /// Whether a server tells when a list changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changes {
+pub enum ListChanges {
     /// It does.
     Announced,
     /// It does not.
     Silent,
 }
+
+#[doc(hidden)]
+pub use ListChanges as Changes;
 
 impl Capabilities {
     /// Reads the `capabilities` of a server; whatever is no object declares nothing.
@@ -33,15 +36,15 @@ impl Capabilities {
         let has = |name: &str| fields.given(name).is_some();
         let resources = fields.given("resources");
         Self {
-            prompts: fields.given("prompts").map(Changes::of),
-            resources: resources.map(Changes::of),
+            prompts: fields.given("prompts").map(ListChanges::of),
+            resources: resources.map(ListChanges::of),
             has_subscriptions: resources.is_some_and(|raw| is_true(raw, "subscribe")),
             has_completions: has("completions"),
         }
     }
 }
 
-impl Changes {
+impl ListChanges {
     fn of(capability: &RawValue) -> Self {
         if is_true(capability, "listChanged") {
             Self::Announced
@@ -77,14 +80,14 @@ mod tests {
             r#"{"prompts":{},"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#,
         );
         let expected = Capabilities {
-            prompts: Some(Changes::Silent),
-            resources: Some(Changes::Announced),
+            prompts: Some(ListChanges::Silent),
+            resources: Some(ListChanges::Announced),
             has_subscriptions: true,
             has_completions: true,
         };
         assert_eq!(all, expected);
         let odd = read(r#"{"prompts":{"listChanged":"true"},"resources":{"subscribe":1}}"#);
-        assert_eq!(odd.prompts, Some(Changes::Silent));
+        assert_eq!(odd.prompts, Some(ListChanges::Silent));
         assert!(odd.resources.is_some() && !odd.has_subscriptions);
     }
 }

@@ -9,8 +9,8 @@ use memchr::memmem::Finder;
 use serde_json::value::RawValue;
 
 use crate::glance::{Glance, Name};
-use crate::json::Fields;
-use crate::result::{member, without_member};
+use crate::json::splice::Members;
+use crate::json::{Fields, JsonText, to_text};
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
@@ -38,7 +38,7 @@ pub fn result(result: String) -> String {
     if fields.get(STRUCTURED).is_none_or(is_readable) {
         return result;
     }
-    without_member(&fields, STRUCTURED)
+    to_text(&fields.without(STRUCTURED))
 }
 
 /// The result of `tools/list`: a schema of results that is not one of objects is left out.
@@ -56,15 +56,16 @@ pub fn tools(page: String) -> String {
                 return Cow::Borrowed(tool.get());
             }
             is_changed = true;
-            Cow::Owned(without_member(&fields, SCHEMA))
+            Cow::Owned(to_text(&fields.without(SCHEMA)))
         });
         let kept: Vec<Cow<'_, str>> = kept.collect();
+        let kept: Vec<JsonText<'_>> = kept.iter().map(|tool| JsonText(tool)).collect();
+        let kept = to_text(&kept);
         let members = fields.iter().map(|(name, value)| match name {
-            "tools" => format!(r#""tools":[{}]"#, kept.join(",")),
-            _ => member(name, value),
+            "tools" => (name, JsonText(&kept)),
+            _ => (name, JsonText(value.get())),
         });
-        let members: Vec<String> = members.collect();
-        is_changed.then(|| format!("{{{}}}", members.join(",")))
+        is_changed.then(|| to_text(&Members(members.collect())))
     };
     read().unwrap_or(page)
 }

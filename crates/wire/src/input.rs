@@ -2,36 +2,54 @@
 //! client.
 
 use memchr::memmem::Finder;
-use serde_json::Value;
+use serde::{Serialize, Serializer};
 
 use crate::glance::Name;
-use crate::json::text_of;
-use crate::json::{Fields, Json};
+use crate::json::{Fields, Json, text_of, to_text};
 
 static INPUT_REQUIRED: Name = Name::new(|| Finder::new(b"input_required"));
 
-/// The result that asks a client for input: every request under its key, as method and parameters,
+/// Result that asks a client for input.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a> {
+    result_type: &'static str,
+    input_requests: InputRequests<'a>,
+    request_state: &'a str,
+}
+
+/// Requests to the client, each under its key.
+struct InputRequests<'a>(Vec<(&'a str, InputRequest<'a>)>);
+
+/// Request to the client.
+#[derive(Serialize)]
+struct InputRequest<'a> {
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a Json>,
+}
+
+impl Serialize for InputRequests<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, request)| (key, request)))
+    }
+}
+
+/// Result that asks a client for input: every request under its key, as method and parameters,
 /// and what the client has to repeat to carry on.
 pub fn input_required<'a>(
     requests: impl Iterator<Item = (&'a str, &'a str, &'a Json)>,
     state: &str,
 ) -> String {
-    let requests: Vec<String> = requests
-        .map(|(key, method, params)| {
-            let (key, method) = (Value::from(key), Value::from(method));
-            let params = if params.is_object() {
-                format!(r#","params":{}"#, params.text())
-            } else {
-                String::new()
-            };
-            format!(r#"{key}:{{"method":{method}{params}}}"#)
-        })
-        .collect();
-    format!(
-        r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":{}}}"#,
-        requests.join(","),
-        Value::from(state)
-    )
+    let requests = requests.map(|(key, method, params)| {
+        let params = params.is_object().then_some(params);
+        (key, InputRequest { method, params })
+    });
+    to_text(&InputRequired {
+        result_type: "input_required",
+        input_requests: InputRequests(requests.collect()),
+        request_state: state,
+    })
 }
 
 /// Whether a result asks for input.

@@ -1,45 +1,26 @@
-//! JSON kept as the bytes it arrived in.
+//! JSON kept as the text it arrived in.
+
+mod fields;
+mod object;
+pub(crate) mod splice;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
+
+pub use self::fields::Fields;
+pub use self::object::{JsonObject, ObjectError, parse_strict};
 
 /// One complete JSON value, as the text a peer sent. Its UTF-8 was checked once; cloning shares it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(ByteString);
-
-/// JSON object in which no object names a key twice: the text to send on, and its decoded value.
-///
-/// Arguments are checked as a decoded value and sent on as text. A key given twice would let the
-/// two differ, because readers do not agree on which of the two counts. Text of this type is exactly
-/// one object, so put into a message it cannot change what stands around it.
-#[derive(Debug, Clone)]
-pub struct JsonObject {
-    text: ByteString,
-    value: Value,
-}
-
-/// Why a text is not a [`JsonObject`].
-#[derive(Debug, thiserror::Error)]
-pub enum ObjectError {
-    /// It is no JSON, or an object names a key twice.
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    /// It is JSON of another kind.
-    #[error("it is not an object")]
-    NotAnObject,
-}
-
-/// The top level of a JSON object: names and untouched values, in their order.
-#[derive(Debug, Default)]
-pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 /// Text that is known to be one JSON value, to be written as it is by a serializer of `serde_json`.
 ///
@@ -52,17 +33,6 @@ pub struct JsonText<'a>(pub &'a str);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct JsonError(#[from] serde_json::Error);
-
-/// Reads a JSON value and refuses an object that names a key twice.
-///
-/// Arguments are checked as a decoded value and sent on as text. A key given twice would let
-/// the two differ, because readers do not agree on which of the two counts.
-pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let Strict(value) = Strict::deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
-}
 
 /// The same JSON without line breaks.
 ///
@@ -82,6 +52,11 @@ pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inside));
     }
     serde_json::from_str(json).ok().map(Cow::Owned)
+}
+
+/// JSON text of what always serializes: strings, numbers, and JSON that was read before.
+pub fn to_text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
 /// Decodes JSON for people to look at, whatever numbers it holds: one that no decoder takes,
@@ -129,8 +104,8 @@ impl Json {
     }
 
     /// Part of a text that a reader found to be JSON, sharing its bytes.
-    pub(crate) fn part_of(text: &ByteString, raw: &RawValue) -> Self {
-        Self(text.slice_ref(raw.get()))
+    pub(crate) fn part_of(text: &ByteString, part: &str) -> Self {
+        Self(text.slice_ref(part))
     }
 
     /// Part of bytes that a reader found to be JSON, sharing them.
@@ -143,7 +118,18 @@ impl Json {
     /// Part of this value, sharing its bytes.
     #[must_use]
     pub fn part(&self, raw: &RawValue) -> Self {
-        Self::part_of(&self.0, raw)
+        Self::part_of(&self.0, raw.get())
+    }
+
+    /// Part of this value that stands there, sharing its bytes.
+    pub(crate) fn part_at(&self, span: &Range<usize>) -> Self {
+        Self::part_of(&self.0, &self.0[span.clone()])
+    }
+
+    /// Where a part of this value stands in its text.
+    pub(crate) fn span_of(&self, part: &RawValue) -> Range<usize> {
+        let start = part.get().as_ptr() as usize - self.0.as_ptr() as usize;
+        start..start + part.get().len()
     }
 
     /// Copy of a value found elsewhere.
@@ -218,192 +204,9 @@ impl Serialize for JsonText<'_> {
     }
 }
 
-// === impl JsonObject ===
-
-impl JsonObject {
-    /// Object without members.
-    pub fn empty() -> Self {
-        Self {
-            text: ByteString::from_static("{}"),
-            value: Value::Object(Map::new()),
-        }
-    }
-
-    /// Reads the text of one object in one pass, and copies it.
-    pub fn parse(text: &str) -> Result<Self, ObjectError> {
-        Self::read(text, || text.into())
-    }
-
-    /// Reads an object whose bytes are shared.
-    pub fn of(json: &Json) -> Result<Self, ObjectError> {
-        Self::read(json.text(), || json.0.clone())
-    }
-
-    fn read(text: &str, kept: impl FnOnce() -> ByteString) -> Result<Self, ObjectError> {
-        match parse_strict(text)? {
-            value @ Value::Object(_) => Ok(Self {
-                text: kept(),
-                value,
-            }),
-            _ => Err(ObjectError::NotAnObject),
-        }
-    }
-
-    /// Text to send on, as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Decoded value, an object.
-    pub fn value(&self) -> &Value {
-        &self.value
-    }
-}
-
-// === impl Fields ===
-
-impl<'a> Fields<'a> {
-    /// The value of a field; the last one, should it be given twice.
-    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.iter()
-            .filter(|(key, _)| *key == name)
-            .last()
-            .map(|(_, value)| value)
-    }
-
-    /// The value of a field that is there and not null.
-    pub fn given(&self, name: &str) -> Option<&'a RawValue> {
-        self.get(name).filter(|value| value.get() != "null")
-    }
-
-    /// Names and values in the order they were sent.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(name, value)| (name.as_ref(), *value))
-    }
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Top;
-        impl<'de> Visitor<'de> for Top {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(BorrowedName(name)) = map.next_key()? {
-                    fields.push((name, map.next_value()?));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Top)
-    }
-}
-
-/// A key that is borrowed unless it holds an escape.
-#[derive(Deserialize)]
-struct BorrowedName<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// A value in which no object names a key twice.
-struct Strict(Value);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(Strict(item)) = sequence.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let Strict(value) = map.next_value()?;
-            if object.contains_key(&name) {
-                return Err(de::Error::custom(format_args!(
-                    "key '{name}' is given twice"
-                )));
-            }
-            object.insert(name, value);
-        }
-        Ok(Value::Object(object))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strict_reading_equals_ordinary_reading_but_for_repeated_keys() {
-        for text in [
-            "null",
-            "true",
-            "-1",
-            "18446744073709551615",
-            "1.5e3",
-            r#""a\u00e9\n""#,
-            "[]",
-            "{}",
-            r#"{"b":[1,{"c":null}],"a":"x"}"#,
-        ] {
-            let ordinary: Value = serde_json::from_str(text).unwrap();
-            assert_eq!(parse_strict(text).unwrap(), ordinary, "{text}");
-        }
-        for text in [
-            "",
-            "{",
-            "1 2",
-            r#"{"a":1,"a":1}"#,
-            r#"[{"x":{"a":1,"\u0061":2}}]"#,
-        ] {
-            assert!(parse_strict(text).is_err(), "{text}");
-        }
-        assert!(parse_strict(&"[".repeat(100_000)).is_err());
-    }
 
     #[test]
     fn anything_can_be_looked_at() {
@@ -416,29 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn an_object_keeps_its_text_and_names_no_key_twice() {
-        let text = " {\"b\" : [1e2] ,\"a\":{}}\n";
-        let object = JsonObject::parse(text).unwrap();
-        assert_eq!(object.text(), text);
-        assert_eq!(*object.value(), serde_json::json!({ "b": [1e2], "a": {} }));
-        let json = Json::parse(text).unwrap();
-        assert_eq!(JsonObject::of(&json).unwrap().text(), json.text());
-        assert_eq!(JsonObject::empty().text(), "{}");
-        assert!(matches!(
-            JsonObject::parse("[]"),
-            Err(ObjectError::NotAnObject)
-        ));
-        for wrong in [r#"{"a":1,"a":1}"#, "{}{}", r#"{},"name":"x""#, ""] {
-            assert!(
-                matches!(JsonObject::parse(wrong), Err(ObjectError::Json(_))),
-                "{wrong}"
-            );
-        }
-    }
-
-    #[test]
     fn json_text_is_written_as_it_is() {
-        #[derive(Serialize)]
+        #[derive(serde::Serialize)]
         struct Around<'a> {
             inside: JsonText<'a>,
             json: Json,

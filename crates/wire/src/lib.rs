@@ -16,11 +16,12 @@ mod glance;
 pub mod header;
 pub mod initialize;
 pub mod input;
-pub mod item;
 pub mod json;
+pub mod listed_item;
 pub mod meta;
 pub mod method;
 pub mod param_headers;
+pub mod response;
 pub mod result;
 pub mod revision;
 pub mod rpc;
@@ -29,10 +30,19 @@ pub mod stateless;
 pub mod tool;
 
 pub use annotations::ToolAnnotations;
-pub use capabilities::Capabilities;
+pub use capabilities::{Capabilities, ListChanges};
 pub use json::{Json, JsonObject};
 pub use method::Method;
-pub use result::CallResult;
+pub use result::{CallResult, RpcResult};
 pub use revision::{Protocol, Revision};
 pub use rpc::{Message, RequestId, RpcError};
-pub use tool::Tool;
+pub use tool::ToolDefinition;
+
+// Former names, for the crates that still use them.
+pub use ToolDefinition as Tool;
+#[doc(hidden)]
+pub mod item {
+    pub use crate::listed_item::{
+        ListedItem as Item, ListedItemPage as ItemPage, ListedKind as Kind,
+    };
+}

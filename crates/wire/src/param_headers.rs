@@ -32,7 +32,7 @@ pub fn of_schema(schema: &Json) -> Result<Vec<ParamHeader>, String> {
     }
     let schema: Value = serde_json::from_str(text)
         .map_err(|_| format!("its inputSchema cannot be read to find its {ANNOTATION}"))?;
-    let mut reader = Annotations::default();
+    let mut reader = HeaderAnnotations::default();
     if let Some(schema) = schema.as_object() {
         reader.schema(schema, Some(&mut Vec::new()), 0)?;
     }
@@ -66,12 +66,12 @@ fn is_of_a_name(byte: u8) -> bool {
 /// Looks for annotations in a schema. They count only on properties that are reached through
 /// nothing but properties, because only there it is sure which argument is meant.
 #[derive(Default)]
-struct Annotations {
+struct HeaderAnnotations {
     found: Vec<ParamHeader>,
     names: HashSet<String>,
 }
 
-impl Annotations {
+impl HeaderAnnotations {
     /// `path` leads to what the schema describes; nothing where that is not sure.
     fn schema(
         &mut self,

@@ -1,147 +1,245 @@
-//! The result of a tool call, passed on as it came.
+//! Results, passed on as they came.
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::json::{Fields, Json};
+use crate::downgrade;
+use crate::json::splice::{Members, append_item, append_members, prepend_members};
+use crate::json::{Fields, Json, JsonText, to_text};
 use crate::meta;
+use crate::revision::Protocol;
+use crate::stateless;
 
-/// An upstream's `CallToolResult`: its bytes, and the little we read of them.
+/// Result of a response: its text, and where its members stand if it is an object.
+///
+/// The members are found while the response is read, so that nobody has to read a result again.
+#[derive(Debug, Clone)]
+pub struct RpcResult {
+    json: Json,
+    layout: Option<Layout>,
+}
+
+/// An upstream's `CallToolResult`: its text, and the little we read of it.
 #[derive(Debug, Clone)]
 pub struct CallResult {
     json: Json,
+    layout: Layout,
+}
+
+/// Where the members of a result stand that are read or changed here; the last one of each name.
+#[derive(Debug, Clone, Default)]
+struct Layout {
+    meta: Option<Range<usize>>,
+    content: Option<Range<usize>>,
+    structured: Option<Range<usize>>,
+    result_type: Option<Range<usize>>,
     is_error: bool,
-    asks_for_input: bool,
-    meta: Option<Meta>,
-    is_empty: bool,
 }
 
-/// Where `_meta` stands in the text, and whether it can be extended in place.
-#[derive(Debug, Clone)]
-struct Meta {
-    span: Range<usize>,
-    shape: MetaShape,
+/// Block of content that is text.
+#[derive(Serialize)]
+struct TextBlock<'a> {
+    r#type: &'static str,
+    text: &'a str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MetaShape {
-    /// An object without keys of ours: extended in place.
-    Extensible { is_empty: bool },
-    /// Something else, or keys that only we may set: written anew.
-    Rewritten,
+// === impl RpcResult ===
+
+impl RpcResult {
+    /// Result whose text was not read yet.
+    pub fn unread(json: Json) -> Self {
+        let layout = json.fields().map(|fields| Layout::of(&json, &fields));
+        Self { json, layout }
+    }
+
+    /// Result whose members were found when it was read.
+    pub(crate) fn read(json: Json, fields: &Fields<'_>) -> Self {
+        let layout = Some(Layout::of(&json, fields));
+        Self { json, layout }
+    }
+
+    /// Result as it was sent.
+    pub fn json(&self) -> &Json {
+        &self.json
+    }
+
+    /// Result as it was sent.
+    pub fn into_json(self) -> Json {
+        self.json
+    }
+
+    /// Whether the upstream asks for input, so that it is no result yet.
+    pub fn asks_for_input(&self) -> bool {
+        let layout = self.layout.as_ref();
+        layout.is_some_and(|layout| layout.asks_for_input(&self.json))
+    }
 }
+
+// === impl CallResult ===
 
 impl CallResult {
-    /// Reads the top level of a result; nothing if it is not an object.
+    /// Result of a call; nothing if it is not an object.
+    pub fn of(result: RpcResult) -> Option<Self> {
+        let RpcResult { json, layout } = result;
+        layout.map(|layout| Self { json, layout })
+    }
+
+    /// Reads a result; nothing if it is not an object.
     pub fn parse(json: Json) -> Option<Self> {
-        let fields = json.fields()?;
-        let is_error = fields.get("isError").is_some_and(|raw| raw.get() == "true");
-        let kind = fields.get("resultType").map(RawValue::get);
-        let asks_for_input = kind == Some(r#""input_required""#);
-        let is_empty = fields.iter().next().is_none();
-        let meta = fields.get(meta::META).map(|raw| Meta {
-            span: span(json.text(), raw),
-            shape: MetaShape::of(raw.get()),
-        });
-        drop(fields);
-        Some(Self {
-            json,
-            is_error,
-            asks_for_input,
-            meta,
-            is_empty,
-        })
+        Self::of(RpcResult::unread(json))
     }
 
     /// Whether it is no result yet: the caller is to answer something and call again.
     pub fn asks_for_input(&self) -> bool {
-        self.asks_for_input
+        self.layout.asks_for_input(&self.json)
     }
 
     /// Whether the tool itself reports a failure.
     pub fn is_error(&self) -> bool {
-        self.is_error
+        self.layout.is_error
     }
 
-    /// The result as the upstream sent it.
+    /// Result as the upstream sent it.
     pub fn json(&self) -> &Json {
         &self.json
     }
 
     /// What a program reads of the result, if there is any; the last one, should it be given twice.
     pub fn structured(&self) -> Option<Json> {
-        let fields = self.json.fields()?;
-        let raw = fields.given("structuredContent")?;
-        Some(self.json.part(raw))
+        let structured = self.json.part_at(self.layout.structured.as_ref()?);
+        (structured.text() != "null").then_some(structured)
     }
 
-    /// The same result with another `structuredContent` in the place of its own. All else keeps its
-    /// bytes. Where the key was given twice, both places get it: readers do not agree on which
-    /// of the two counts.
+    /// Result with another `structuredContent` in the place of its own. All else keeps its bytes.
+    /// Where the key was given twice, both places get it: readers do not agree on which of the two
+    /// counts.
     #[must_use]
     pub fn with_structured(&self, structured: &Json) -> Self {
         Self::parse(with_member(&self.json, "structuredContent", structured))
             .unwrap_or_else(|| self.clone())
     }
 
-    /// The same result with one more text block at the end of its content. A content that is no
-    /// list has no end, so it stays as it is.
+    /// Result with one more text block at the end of its content. A content that is no list has no
+    /// end, so it stays as it is.
     #[must_use]
-    pub fn with_text(&self, block: &str) -> Self {
-        let Some(fields) = self.json.fields() else {
-            return self.clone();
-        };
-        let text = self.json.text();
-        let block = format!(r#"{{"type":"text","text":{}}}"#, Value::from(block));
-        let Some(content) = fields.get("content") else {
-            let comma = if self.is_empty { "" } else { "," };
-            let body = text.strip_suffix('}').unwrap_or(text);
-            return self.rewritten([body, comma, r#""content":["#, &block, "]}"].concat());
-        };
-        let Some(inside) = content
-            .get()
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-        else {
-            return self.clone();
-        };
-        let comma = if inside.trim().is_empty() { "" } else { "," };
-        let end = span(text, content).end - 1;
-        self.rewritten([&text[..end], comma, &block, &text[end..]].concat())
-    }
-
-    /// What became of the text. It is a result as before, since only whole values were put in
-    /// the place of whole values.
-    fn rewritten(&self, text: String) -> Self {
-        let parsed = Json::parse(text).ok().and_then(Self::parse);
-        parsed.unwrap_or_else(|| self.clone())
-    }
-
-    /// The same text with keys of ours added to `_meta`; all else keeps its bytes.
-    pub fn with_meta(&self, additions: &[(&str, &str)]) -> String {
-        let text = self.json.text();
-        let ours = members(additions);
-        let Some(meta) = &self.meta else {
-            let comma = if self.is_empty { "" } else { "," };
-            let body = text.strip_suffix('}').unwrap_or(text);
-            return [body, comma, r#""_meta":{"#, &ours, "}}"].concat();
-        };
-        let (before, after) = (&text[..meta.span.start], &text[meta.span.end..]);
-        let inner = &text[meta.span.clone()];
-        match meta.shape {
-            MetaShape::Extensible { is_empty } => {
-                let comma = if is_empty { "" } else { "," };
-                let inner = inner.strip_suffix('}').unwrap_or(inner);
-                [before, inner, comma, &ours, "}", after].concat()
-            }
-            MetaShape::Rewritten => [before, "{", &without_ours(inner, &ours), "}", after].concat(),
+    pub fn with_text(&self, text: &str) -> Self {
+        #[derive(Serialize)]
+        struct Content<'a> {
+            content: [TextBlock<'a>; 1],
         }
+        let block = TextBlock {
+            r#type: "text",
+            text,
+        };
+        let changed = match &self.layout.content {
+            None => Some(append_members(
+                self.json.text(),
+                &Content { content: [block] },
+            )),
+            Some(span) => append_item(&self.json.text()[span.clone()], &block)
+                .map(|content| self.replacing(span, &content)),
+        };
+        // Only whole values were put in the place of whole values, so it is a result as before.
+        changed
+            .and_then(|text| Json::parse(text).ok())
+            .and_then(Self::parse)
+            .unwrap_or_else(|| self.clone())
+    }
+
+    /// Text for a client of a protocol, with keys of ours added to `_meta`: its type is said where
+    /// the protocol has types of results, and what the protocol cannot read is left out. All else
+    /// keeps its bytes.
+    pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> String {
+        let text = self.with_meta(additions);
+        let is_typed = self.layout.result_type.is_some();
+        match protocol {
+            Protocol::Session if is_typed || self.has_foreign_structured() => {
+                downgrade::result(text)
+            }
+            Protocol::Session => text,
+            Protocol::Stateless if is_typed => stateless::complete(text),
+            Protocol::Stateless => prepend_members(&text, &stateless::COMPLETE),
+        }
+    }
+
+    /// Text with keys of ours added to `_meta`; all else keeps its bytes.
+    pub fn with_meta(&self, additions: &[(&str, &str)]) -> String {
+        #[derive(Serialize)]
+        struct Meta<'a> {
+            _meta: Members<'a>,
+        }
+        debug_assert!(
+            additions
+                .iter()
+                .all(|(name, _)| name.starts_with(meta::OWN_PREFIX)),
+            "not all of {additions:?} are ours to set"
+        );
+        let ours = additions.iter();
+        let mut ours: Vec<_> = ours.map(|(name, json)| (*name, JsonText(json))).collect();
+        let text = self.json.text();
+        let Some(span) = &self.layout.meta else {
+            let added = Meta {
+                _meta: Members(ours),
+            };
+            return append_members(text, &added);
+        };
+        let theirs = &text[span.clone()];
+        let fields = serde_json::from_str::<Fields<'_>>(theirs);
+        let is_ours = |name: &str| name.starts_with(meta::OWN_PREFIX);
+        let extended = match fields {
+            Ok(fields) if !fields.iter().any(|(name, _)| is_ours(name)) => {
+                append_members(theirs, &Members(ours))
+            }
+            fields => {
+                let fields = fields.unwrap_or_default();
+                let mut all: Vec<_> = fields
+                    .iter()
+                    .filter(|(name, _)| !is_ours(name))
+                    .map(|(name, raw)| (name, JsonText(raw.get())))
+                    .collect();
+                all.append(&mut ours);
+                to_text(&Members(all))
+            }
+        };
+        self.replacing(span, &extended)
+    }
+
+    /// Whether structured content is given that is no object, which only the stateless protocol has.
+    fn has_foreign_structured(&self) -> bool {
+        let span = self.layout.structured.as_ref();
+        span.is_some_and(|span| !self.json.text()[span.start..].starts_with('{'))
+    }
+
+    /// Text with something else in the place of a part.
+    fn replacing(&self, span: &Range<usize>, part: &str) -> String {
+        let text = self.json.text();
+        [&text[..span.start], part, &text[span.end..]].concat()
     }
 }
 
-/// An object with another value in every place where it has a member of this name. All else keeps
+// === impl Layout ===
+
+impl Layout {
+    fn of(json: &Json, fields: &Fields<'_>) -> Self {
+        let span = |name: &str| fields.get(name).map(|raw| json.span_of(raw));
+        Self {
+            meta: span(meta::META),
+            content: span("content"),
+            structured: span("structuredContent"),
+            result_type: span("resultType"),
+            is_error: fields.get("isError").map(RawValue::get) == Some("true"),
+        }
+    }
+
+    fn asks_for_input(&self, json: &Json) -> bool {
+        let span = self.result_type.clone();
+        span.is_some_and(|span| &json.text()[span] == r#""input_required""#)
+    }
+}
+
+/// Object with another value in every place where it has a member of this name. All else keeps
 /// its bytes; what is no object or has no such member stays as it is.
 pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
     let text = object.text();
@@ -149,7 +247,7 @@ pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
     let mut changed = String::with_capacity(text.len() + value.text().len());
     let mut at = 0;
     for (_, raw) in fields.iter().filter(|(own, _)| *own == name) {
-        let span = span(text, raw);
+        let span = object.span_of(raw);
         changed.push_str(&text[at..span.start]);
         changed.push_str(value.text());
         at = span.end;
@@ -159,80 +257,6 @@ pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
     }
     changed.push_str(&text[at..]);
     Json::parse(changed).unwrap_or_else(|_| object.clone())
-}
-
-/// An object without the members of this name. All values keep their bytes.
-pub(crate) fn without_member(fields: &Fields<'_>, name: &str) -> String {
-    let kept: Vec<String> = fields
-        .iter()
-        .filter(|(own, _)| *own != name)
-        .map(|(own, value)| member(own, value))
-        .collect();
-    format!("{{{}}}", kept.join(","))
-}
-
-/// One member of an object.
-pub(crate) fn member(name: &str, value: &RawValue) -> String {
-    format!("{}:{}", Value::from(name), value.get())
-}
-
-/// Where a part of a text stands in it.
-fn span(text: &str, part: &RawValue) -> Range<usize> {
-    let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
-    start..start + part.get().len()
-}
-
-impl MetaShape {
-    fn of(text: &str) -> Self {
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else {
-            return Self::Rewritten;
-        };
-        if fields
-            .iter()
-            .any(|(name, _)| name.starts_with(meta::OWN_PREFIX))
-        {
-            return Self::Rewritten;
-        }
-        Self::Extensible {
-            is_empty: fields.iter().next().is_none(),
-        }
-    }
-}
-
-/// The members of an upstream's `_meta` that are not ours to set, followed by ours.
-fn without_ours(meta: &str, ours: &str) -> String {
-    let fields: Fields<'_> = serde_json::from_str(meta).unwrap_or_default();
-    let mut text = String::new();
-    for (name, value) in fields
-        .iter()
-        .filter(|(name, _)| !name.starts_with(meta::OWN_PREFIX))
-    {
-        text.push_str(&Value::from(name).to_string());
-        text.push(':');
-        text.push_str(value.get());
-        text.push(',');
-    }
-    text + ours
-}
-
-/// Names and JSON values as the inside of an object.
-fn members(additions: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (name, value) in additions {
-        debug_assert!(
-            name.starts_with(meta::OWN_PREFIX),
-            "{name} is not ours to set"
-        );
-        if !text.is_empty() {
-            text.push(',');
-        }
-        // The names are ours and hold nothing that JSON would escape.
-        text.push('"');
-        text.push_str(name);
-        text.push_str("\":");
-        text.push_str(value);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -315,6 +339,28 @@ mod tests {
         ];
         for (sent, expected) in table {
             assert_eq!(result(sent).with_text("a\"b").json().text(), expected);
+        }
+    }
+
+    #[test]
+    fn a_client_gets_a_result_as_its_protocol_has_it() {
+        let additions = [("dev.mcpproxy/request_id", r#""r1""#)];
+        for sent in [
+            "{}",
+            r#" { "content" : [ ] }"#,
+            r#"{"structuredContent":{"a":1},"_meta":{"x": 1 }}"#,
+            r#"{"structuredContent":[1], "content":[]}"#,
+            r#"{"structuredContent":{}, "structuredContent":7}"#,
+            r#"{"resultType":"complete", "content":[]}"#,
+            r#"{"content":[],"resultType":"input_required"}"#,
+            r#"{"resultType":"\u0063omplete","a":"\u00e9"}"#,
+            r#"{"a":"resultType structuredContent \u00e9"}"#,
+        ] {
+            let result = result(sent);
+            let text = result.with_meta(&additions);
+            let to_text = |protocol| result.to_text(protocol, &additions);
+            assert_eq!(to_text(Protocol::Session), downgrade::result(text.clone()));
+            assert_eq!(to_text(Protocol::Stateless), stateless::complete(text));
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::{Fields, Json};
+use crate::json::{Fields, Json, JsonText, to_text};
 
 /// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -75,60 +75,83 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-/// The answer to a request, as text.
-pub fn response(id: Id<'_>, result: &str) -> String {
-    let mut text = String::with_capacity(result.len() + id.0.len() + 40);
-    text.push_str(r#"{"jsonrpc":"2.0","id":"#);
-    text.push_str(id.0);
-    text.push_str(r#","result":"#);
-    text.push_str(result);
-    text.push('}');
-    text
+/// Message as it is written; the members that its kind does not have are left out.
+#[derive(Serialize)]
+struct OutgoingEnvelope<'a, I> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<I>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<JsonText<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<JsonText<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RpcError>,
 }
 
-/// The refusal of a request, as text; without an id if there was none to read.
+/// Response to a request, as text. `result` is JSON.
+pub fn response(id: Id<'_>, result: &str) -> String {
+    to_text(&OutgoingEnvelope {
+        result: Some(JsonText(result)),
+        ..OutgoingEnvelope::to(Some(JsonText(id.0)))
+    })
+}
+
+/// Refusal of a request, as text; without an id if there was none to read.
 pub fn error_response(id: Option<Id<'_>>, error: &RpcError) -> String {
     refusal(id.map_or("null", |id| id.0), error)
 }
 
-/// The same for an id that was kept as its JSON text.
+/// Refusal of a request whose id was kept as its JSON text.
 pub fn refusal(id: &str, error: &RpcError) -> String {
-    // An error object of strings and values always serializes.
-    let error = serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned());
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+    to_text(&OutgoingEnvelope {
+        error: Some(error),
+        ..OutgoingEnvelope::to(Some(JsonText(id)))
+    })
 }
 
-/// A request of ours, as text. `params` is JSON.
+/// Request of ours, as text. `params` is JSON.
 pub fn request(id: u64, method: &str, params: &str) -> String {
-    // Built piece by piece: this is on the path of every call.
-    let id = id.to_string();
-    let opening = r#"{"jsonrpc":"2.0","id":"#;
-    [
-        opening,
-        &id,
-        r#","method":""#,
-        method,
-        r#"","params":"#,
-        params,
-        "}",
-    ]
-    .concat()
+    to_text(&OutgoingEnvelope {
+        method: Some(method),
+        params: Some(JsonText(params)),
+        ..OutgoingEnvelope::to(Some(id))
+    })
 }
 
-/// A notification of ours, as text. `params` is JSON.
+/// Notification of ours, as text. `params` is JSON.
 pub fn notification(method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+    to_text(&OutgoingEnvelope {
+        method: Some(method),
+        params: Some(JsonText(params)),
+        ..OutgoingEnvelope::to(None::<u64>)
+    })
+}
+
+impl<I> OutgoingEnvelope<'_, I> {
+    fn to(id: Option<I>) -> Self {
+        Self {
+            jsonrpc: "2.0",
+            id,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+        }
+    }
 }
 
 // === impl MessageText ===
 
 impl MessageText {
     /// Takes the bytes of a message. The error is the one to answer with.
-    pub fn new(bytes: Bytes) -> Result<Self, RpcError> {
+    pub fn new(bytes: &Bytes) -> Result<Self, RpcError> {
         match ByteString::try_from(bytes.clone()) {
             Ok(text) => Ok(Self(text)),
             // The reader says better where they are not UTF-8.
-            Err(_) => Err(Message::parse(&bytes)
+            Err(_) => Err(Message::parse(bytes)
                 .err()
                 .unwrap_or_else(|| RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8"))),
         }
@@ -144,9 +167,19 @@ impl MessageText {
         Message::read(&self.0, serde_json::from_str(&self.0))
     }
 
+    /// Text of the message.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Part of the text that a reader found to be JSON.
+    pub(crate) fn part(&self, text: &str) -> Json {
+        Json::part_of(&self.0, text)
+    }
+
     /// Value found in the message.
     pub fn json(&self, raw: &RawValue) -> Json {
-        Json::part_of(&self.0, raw)
+        Json::part_of(&self.0, raw.get())
     }
 }
 
@@ -264,7 +297,7 @@ fn explain_shape(opening: Option<&u8>, error: &str) -> String {
 // === impl Id ===
 
 impl<'a> Id<'a> {
-    fn parse(raw: &'a RawValue) -> Result<Self, RpcError> {
+    pub(crate) fn parse(raw: &'a RawValue) -> Result<Self, RpcError> {
         match raw.get().as_bytes().first() {
             Some(b'"' | b'-' | b'0'..=b'9') => Ok(Self(raw.get())),
             _ => Err(RpcError::new(

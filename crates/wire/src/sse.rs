@@ -8,7 +8,7 @@ use crate::json::on_one_line;
 
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The event's name; `message` is meant when it is absent.
     pub name: Option<String>,
     /// The payload, lines joined by a line feed.
@@ -16,6 +16,9 @@ pub struct Event {
     /// Where to resume after this event.
     pub id: Option<String>,
 }
+
+#[doc(hidden)]
+pub use {SseEvent as Event, SseReader as Reader};
 
 /// The stream has an event larger than the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,10 +30,10 @@ pub struct TooLarge {
 
 /// Takes the bytes of a stream as they come and gives its events.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SseReader {
     limit: usize,
     line: Vec<u8>,
-    event: Event,
+    event: SseEvent,
     has_data: bool,
     after_carriage_return: bool,
     at_start: bool,
@@ -44,13 +47,13 @@ pub fn encode(message: &str) -> String {
     format!("event: message\ndata: {message}\n\n")
 }
 
-impl Reader {
+impl SseReader {
     /// A reader that refuses events of more than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             line: Vec::new(),
-            event: Event::default(),
+            event: SseEvent::default(),
             has_data: false,
             after_carriage_return: false,
             at_start: true,
@@ -70,7 +73,7 @@ impl Reader {
     }
 
     /// Takes the next bytes and gives the events they complete.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
         let mut events = Vec::new();
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_carriage_return) && bytes[0] == b'\n' {
@@ -99,7 +102,7 @@ impl Reader {
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+    fn take_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let mut line = String::from_utf8_lossy(line).into_owned();
         if std::mem::take(&mut self.at_start) {
             line = line.trim_start_matches('\u{feff}').to_owned();
@@ -141,8 +144,8 @@ fn read_milliseconds(value: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn read(stream: &[u8], step: usize) -> Vec<Event> {
-        let mut reader = Reader::new(1000);
+    fn read(stream: &[u8], step: usize) -> Vec<SseEvent> {
+        let mut reader = SseReader::new(1000);
         stream
             .chunks(step)
             .flat_map(|chunk| reader.feed(chunk).unwrap())
@@ -153,15 +156,15 @@ mod tests {
     fn events_are_the_same_however_the_bytes_are_cut() {
         let stream = "\u{feff}: hello\r\nid: 7\r\nevent: message\r\ndata: {\"a\":\r\ndata: \"é\"}\r\n\r\n\ndata\n\ndata:x\rdata: y\r\rdata: unfinished".as_bytes();
         let expected = vec![
-            Event {
+            SseEvent {
                 name: Some("message".into()),
                 data: "{\"a\":\n\"é\"}".into(),
                 id: Some("7".into()),
             },
-            Event::default(),
-            Event {
+            SseEvent::default(),
+            SseEvent {
                 data: "x\ny".into(),
-                ..Event::default()
+                ..SseEvent::default()
             },
         ];
         for step in 1..stream.len() {
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn where_and_when_to_resume_is_known_without_a_payload() {
-        let mut reader = Reader::new(1000);
+        let mut reader = SseReader::new(1000);
         let mut after = |stream: &str| {
             reader.feed(stream.as_bytes()).unwrap();
             (reader.last_id().map(str::to_owned), reader.retry())
@@ -206,10 +209,10 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_refused() {
-        let mut reader = Reader::new(10);
+        let mut reader = SseReader::new(10);
         assert!(reader.feed(b"data: 12").is_ok());
         assert_eq!(reader.feed(b"345678901"), Err(TooLarge { limit: 10 }));
-        let mut reader = Reader::new(10);
+        let mut reader = SseReader::new(10);
         let many = b"data: 1234\n".repeat(3);
         assert!(reader.feed(&many).is_err());
     }

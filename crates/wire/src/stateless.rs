@@ -5,15 +5,16 @@ mod streams;
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
+use serde::Serialize;
 use serde_json::json;
 
 pub use self::streams::{stream_notification, subscription_ended, subscription_opened};
 use crate::glance::{Glance, Name};
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input::asks_for_input;
-use crate::json::Fields;
+use crate::json::splice::prepend_members;
+use crate::json::{Fields, to_text};
 use crate::meta::{META, SERVER_INFO};
-use crate::result::without_member;
 use crate::revision::{Protocol, Revision};
 use crate::rpc::RpcError;
 
@@ -75,30 +76,56 @@ pub fn discovery(
     .to_string()
 }
 
-/// A result of ours that clients may keep, with what this revision wants to know of it.
-pub fn cacheable(result: &str, freshness: Freshness) -> String {
-    let (ttl_ms, scope) = (freshness.ttl_ms, freshness.scope.as_str());
-    with_members(
-        result,
-        &format!(r#""resultType":"complete","ttlMs":{ttl_ms},"cacheScope":"{scope}""#),
-    )
+/// Members that say what a result is, and for how long it holds.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResultMembers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_scope: Option<&'static str>,
 }
 
-/// A result as this revision has it: it says that it is complete, unless a server of this revision
+/// Members of a result that is complete.
+pub(crate) const COMPLETE: ResultMembers = ResultMembers {
+    result_type: Some("complete"),
+    ttl_ms: None,
+    cache_scope: None,
+};
+
+/// Members of a result that asks for input.
+const INPUT_REQUIRED: ResultMembers = ResultMembers {
+    result_type: Some("input_required"),
+    ..COMPLETE
+};
+
+/// Result of ours that clients may keep, with what this revision wants to know of it.
+pub fn cacheable(result: &str, freshness: Freshness) -> String {
+    let members = ResultMembers {
+        ttl_ms: Some(freshness.ttl_ms),
+        cache_scope: Some(freshness.scope.as_str()),
+        ..COMPLETE
+    };
+    prepend_members(result, &members)
+}
+
+/// Result as this revision has it: it says that it is complete, unless a server of this revision
 /// asks for input with it.
 pub fn complete(result: String) -> String {
     if says_its_type(&result) {
         return result;
     }
     let kind = if asks_for_input(&result) {
-        r#""resultType":"input_required""#
+        &INPUT_REQUIRED
     } else {
-        r#""resultType":"complete""#
+        &COMPLETE
     };
-    with_members(&without_result_type(&result), kind)
+    prepend_members(&without_result_type(&result), kind)
 }
 
-/// A result of a server that clients may keep for as long as the server says, or else as is said here.
+/// Result of a server that clients may keep for as long as the server says, or else as is said here.
 pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
     let asks_for_input = asks_for_input(&result);
     let complete = complete(result);
@@ -106,12 +133,13 @@ pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
     if asks_for_input || fields.given("ttlMs").is_some() {
         return complete;
     }
-    let (ttl_ms, scope) = (otherwise.ttl_ms, otherwise.scope.as_str());
-    let scope = match fields.get("cacheScope") {
-        Some(_) => String::new(),
-        None => format!(r#","cacheScope":"{scope}""#),
+    let has_scope = fields.get("cacheScope").is_some();
+    let members = ResultMembers {
+        result_type: None,
+        ttl_ms: Some(otherwise.ttl_ms),
+        cache_scope: (!has_scope).then_some(otherwise.scope.as_str()),
     };
-    with_members(&complete, &format!(r#""ttlMs":{ttl_ms}{scope}"#))
+    prepend_members(&complete, &members)
 }
 
 /// A result as the revisions with sessions have it. Only a server of this revision says what type
@@ -126,7 +154,7 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
     if fields.get("resultType").is_none() {
         return Cow::Borrowed(result);
     }
-    Cow::Owned(without_member(&fields, "resultType"))
+    Cow::Owned(to_text(&fields.without("resultType")))
 }
 
 /// Whether it is plain that a result says, in its first member, that it is complete or asks for input.
@@ -139,14 +167,6 @@ fn says_its_type(result: &str) -> bool {
         Glance::Followed(said) => KNOWN.iter().any(|known| said.starts_with(known)),
         Glance::Absent | Glance::Unsure => false,
     }
-}
-
-/// The object with members in front of its own.
-fn with_members(object: &str, members: &str) -> String {
-    let body = object.trim_start().strip_prefix('{').unwrap_or("}");
-    let is_empty = body.trim_start().starts_with('}');
-    let comma = if is_empty { "" } else { "," };
-    ["{", members, comma, body].concat()
 }
 
 fn offered() -> Vec<&'static str> {

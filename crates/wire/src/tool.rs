@@ -14,7 +14,7 @@ const NAME_LIMIT: usize = 256;
 
 /// One tool: the bytes its server sent, and what we read of them.
 #[derive(Debug, Clone)]
-pub struct Tool {
+pub struct ToolDefinition {
     /// The whole definition, unknown fields included.
     pub raw: Json,
     /// Its name at the server.
@@ -35,7 +35,7 @@ pub struct Tool {
 #[derive(Debug, Default)]
 pub struct ToolPage {
     /// The tools that can be used.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolDefinition>,
     /// Those left out, each with the reason.
     pub rejected: Vec<Rejected>,
     /// Where the next page starts, if there is one.
@@ -75,7 +75,7 @@ impl ToolPage {
         };
         let mut names = HashSet::new();
         for (index, item) in items.into_iter().enumerate() {
-            let parsed = Tool::parse(&json.part(item)).and_then(|tool| {
+            let parsed = ToolDefinition::parse(&json.part(item)).and_then(|tool| {
                 if names.insert(Arc::clone(&tool.name)) {
                     Ok(tool)
                 } else {
@@ -95,9 +95,9 @@ impl ToolPage {
     }
 }
 
-// === impl Tool ===
+// === impl ToolDefinition ===
 
-impl Tool {
+impl ToolDefinition {
     /// Reads one definition; the error says what is wrong with it.
     pub fn parse(raw: &Json) -> Result<Self, String> {
         let fields = raw.fields().ok_or("it is not an object")?;

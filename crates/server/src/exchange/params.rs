@@ -211,7 +211,7 @@ impl Params {
     /// Parameters that are this JSON.
     pub(crate) fn parse(json: &str) -> Self {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
-        let text = MessageText::new(message.into()).expect("the test gives text");
+        let text = MessageText::new(&message.into()).expect("the test gives text");
         match text.message_as().expect("the test gives JSON") {
             Message::Notification { params, .. } => Self::new(&text, params),
             _ => unreachable!("it has no id"),

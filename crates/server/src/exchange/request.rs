@@ -71,7 +71,7 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
         let id = Message::salvage_id(bytes).filter(|_| error.code != PARSE_ERROR);
         rpc::error_response(id, &error)
     };
-    let text = MessageText::new(bytes.clone()).map_err(refuse)?;
+    let text = MessageText::new(bytes).map_err(refuse)?;
     let message = text.message_as::<Members<'_>>().map_err(refuse)?;
     Ok(match message {
         Message::Request { id, method, params } => {

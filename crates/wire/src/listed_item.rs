@@ -1,4 +1,4 @@
-//! What servers list besides tools: prompts, resources and templates of resources.
+//! Items that servers list besides tools: prompts, resources and templates of resources.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ const NAME_LIMIT: usize = 256;
 /// The longest address of a resource. Browsers and proxies take no longer ones either.
 const URI_LIMIT: usize = 8 * 1024;
 
-/// What a list is of.
+/// Kind of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ListedKind {
     /// `prompts/list`, by name.
     Prompt,
     /// `resources/list`, by address.
@@ -26,7 +26,7 @@ pub enum Kind {
 
 /// One item: the bytes its server sent, and what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct ListedItem {
     /// The whole definition, unknown fields included.
     pub raw: Json,
     /// Its name, address or template.
@@ -35,18 +35,18 @@ pub struct Item {
 
 /// One page of a list.
 #[derive(Debug, Default)]
-pub struct ItemPage {
+pub struct ListedItemPage {
     /// The items that can be used.
-    pub items: Vec<Item>,
+    pub items: Vec<ListedItem>,
     /// Why others were left out.
     pub rejected: Vec<String>,
     /// Where the next page starts, if there is one.
     pub next_cursor: Option<String>,
 }
 
-// === impl Kind ===
+// === impl ListedKind ===
 
-impl Kind {
+impl ListedKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Prompt, Self::Resource, Self::Template];
 
@@ -85,12 +85,12 @@ impl Kind {
     }
 }
 
-// === impl ItemPage ===
+// === impl ListedItemPage ===
 
-impl ItemPage {
+impl ListedItemPage {
     /// Reads the result of a list. A malformed item is left out and the others stay; an error
     /// means that there is no list at all.
-    pub fn parse(kind: Kind, json: &Json) -> Result<Self, String> {
+    pub fn parse(kind: ListedKind, json: &Json) -> Result<Self, String> {
         let (method, member) = (kind.method(), kind.member());
         let fields = json
             .fields()
@@ -108,7 +108,7 @@ impl ItemPage {
         };
         let mut keys = HashSet::new();
         for (index, item) in items.into_iter().enumerate() {
-            match Item::parse(kind, &json.part(item)) {
+            match ListedItem::parse(kind, &json.part(item)) {
                 Ok(item) if keys.insert(Arc::clone(&item.key)) => page.items.push(item),
                 Ok(item) => page.rejected.push(format!("{} is listed twice", item.key)),
                 Err(reason) => page.rejected.push(format!("item {index}: {reason}")),
@@ -118,11 +118,11 @@ impl ItemPage {
     }
 }
 
-// === impl Item ===
+// === impl ListedItem ===
 
-impl Item {
+impl ListedItem {
     /// Reads one item; the error says what is wrong with it.
-    pub fn parse(kind: Kind, raw: &Json) -> Result<Self, String> {
+    pub fn parse(kind: ListedKind, raw: &Json) -> Result<Self, String> {
         let name = kind.key();
         let fields: Fields<'_> = raw.fields().ok_or("it is not an object")?;
         let key = fields
@@ -150,8 +150,8 @@ impl Item {
 mod tests {
     use super::*;
 
-    fn page(kind: Kind, text: &str) -> Result<ItemPage, String> {
-        ItemPage::parse(kind, &Json::parse(text.to_owned()).unwrap())
+    fn page(kind: ListedKind, text: &str) -> Result<ListedItemPage, String> {
+        ListedItemPage::parse(kind, &Json::parse(text.to_owned()).unwrap())
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         ];
         for item in malformed {
             let text = format!(r#"{{"nextCursor":"c","resources":[{odd},{item},{{"uri":"b:"}}]}}"#);
-            let page = page(Kind::Resource, &text).unwrap();
+            let page = page(ListedKind::Resource, &text).unwrap();
             let keys: Vec<&str> = page.items.iter().map(|item| &*item.key).collect();
             assert_eq!(keys, ["test://a", "b:"], "{item}");
             assert_eq!(page.items[0].raw.text(), odd);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_own_member_and_key() {
-        for kind in Kind::ALL {
+        for kind in ListedKind::ALL {
             let (member, key) = (kind.member(), kind.key());
             let text = format!(r#"{{"{member}":[{{"{key}":"x"}}]}}"#);
             assert_eq!(&*page(kind, &text).unwrap().items[0].key, "x");

@@ -1,0 +1,49 @@
+//! Texts of objects and lists with something put into them; all else keeps its bytes.
+
+use serde::ser::{Serialize, Serializer};
+
+use super::{JsonText, to_text};
+
+/// Names and JSON values, written as an object.
+pub(crate) struct Members<'a>(pub(crate) Vec<(&'a str, JsonText<'a>)>);
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// Object with members in front of its own. `members` is written as an object with at least one.
+pub(crate) fn prepend_members(object: &str, members: &impl Serialize) -> String {
+    let members = to_text(members);
+    let body = object.trim_start().strip_prefix('{').unwrap_or("}");
+    let comma = comma_unless(body.trim_start().starts_with('}'));
+    ["{", inside(&members), comma, body].concat()
+}
+
+/// Object with members behind its own. `members` is written as an object with at least one.
+pub(crate) fn append_members(object: &str, members: &impl Serialize) -> String {
+    let members = to_text(members);
+    let comma = comma_unless(inside(object).trim().is_empty());
+    let body = object.strip_suffix('}').unwrap_or(object);
+    [body, comma, inside(&members), "}"].concat()
+}
+
+/// List with one more item at its end; nothing if it is no list.
+pub(crate) fn append_item(list: &str, item: &impl Serialize) -> Option<String> {
+    let items = list.strip_prefix('[')?.strip_suffix(']')?;
+    let comma = comma_unless(items.trim().is_empty());
+    Some(["[", items, comma, &to_text(item), "]"].concat())
+}
+
+/// Text of an object without its braces.
+fn inside(object: &str) -> &str {
+    let inside = object.strip_prefix('{');
+    inside
+        .and_then(|inside| inside.strip_suffix('}'))
+        .unwrap_or_default()
+}
+
+const fn comma_unless(is_empty: bool) -> &'static str {
+    if is_empty { "" } else { "," }
+}
