@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Environment, Secret, Sources};
-use mcpproxy_gateway::{Gateway, LogRole, GatewayOptions};
+use mcpproxy_gateway::{Gateway, GatewayOptions, LogRole};
 use mcpproxy_server::App;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,7 @@ impl Scene {
         let settings = settings::load(&sources).expect("the configuration is right");
         let options = GatewayOptions {
             role: LogRole::Daemon,
+            built_ins: mcpproxy_builtin::services(true).expect("the sample is built in"),
             ..GatewayOptions::default()
         };
         let gateway = {

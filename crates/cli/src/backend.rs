@@ -103,7 +103,7 @@ impl Backend {
             Self::Own(gateway) => {
                 settle(gateway).await;
                 tell_of_failures(gateway).await;
-                local(gateway.list_tools(query, server))
+                local(gateway.search().list_tools(query, server))
             }
         }
     }
@@ -117,7 +117,7 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                local(gateway.show_tool(&format!("{server}:{tool}")))
+                local(gateway.search().show_tool(&format!("{server}:{tool}")))
             }
         }
     }
@@ -155,7 +155,7 @@ impl Backend {
 /// Starts a gateway in this process.
 pub(crate) fn own(
     settings: Settings,
-    wanted: ServersToStart,
+    to_start: ServersToStart,
     role: LogRole,
 ) -> Result<Arc<Gateway>, Failed> {
     let shown = settings.data_dir.display().to_string();
@@ -164,11 +164,13 @@ pub(crate) fn own(
             "the data directory {shown} cannot be made: {error}"
         ))
     })?;
+    let built_ins = mcpproxy_builtin::services(settings.demo)
+        .map_err(|error| Failed::refused(format!("the demo cannot be offered: {error}")))?;
     let options = GatewayOptions {
         guard: guard_path(),
-        wanted,
+        to_start,
+        built_ins,
         role,
-        ..GatewayOptions::default()
     };
     Gateway::start(settings, options).map_err(|error| {
         Failed::refused(format!(
@@ -180,7 +182,7 @@ pub(crate) fn own(
 /// Waits until every server has answered or failed, within bounds.
 async fn settle(gateway: &Gateway) {
     let settled = async {
-        while !gateway.is_settled() {
+        while !gateway.servers().is_settled() {
             tokio::time::sleep(SETTLE_STEP).await;
         }
     };

@@ -12,8 +12,8 @@ use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::{CallResult, Json};
 use serde_json::{Map, Value, json};
 
-use crate::Gateway;
 use crate::failure::{Code, Failure, effect_of};
+use crate::settings::LiveSettings;
 
 /// How many violations a message names; the details have all of them.
 const NAMED: usize = 3;
@@ -24,42 +24,40 @@ const LOGGED: usize = 5;
 /// The most of a server's text that goes into a message or a detail, in characters.
 const TEXT_LIMIT: usize = 500;
 
-impl Gateway {
-    /// Refuses an answer that breaks the contract its tool announces, or warns of it where
-    /// servers are not held strictly to what they say.
-    pub(crate) fn hold_to_contract(
-        &self,
-        entry: &CatalogTool,
-        variant: Operation,
-        result: &CallResult,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<(), Failure> {
-        let structured = result.structured();
-        let found = check::result(&outline(structured.as_ref()));
-        if found.is_empty() {
-            return Ok(());
-        }
-        let is_strict = self.settings.load().rules.strict_server_validation;
-        // A failure that its server only tells in words is passed on: the words are what the agent needs.
-        let is_told_in_words = result.is_error() && structured.is_none();
-        if is_strict && !is_told_in_words {
-            return Err(refusal(entry, variant, result, &found).masked(&self.mask.load()));
-        }
-        warnings.push(Warning {
-            code: "CONTRACT_VIOLATION",
-            message: format!(
-                "The answer of '{}' breaks the tool contract that it announces: {}",
-                entry.qualified(),
-                named(&found, NAMED)
-            ),
-        });
-        Ok(())
+/// Refuses an answer that breaks the contract its tool announces, or warns of it where servers are
+/// not held strictly to what they say.
+pub(crate) fn check_answer(
+    entry: &CatalogTool,
+    variant: Operation,
+    result: &CallResult,
+    settings: &LiveSettings,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Failure> {
+    let structured = result.structured();
+    let found = check::result(&outline(structured.as_ref()));
+    if found.is_empty() {
+        return Ok(());
     }
+    let is_strict = settings.load().rules.strict_server_validation;
+    // A failure that its server only tells in words is passed on: the words are what the agent needs.
+    let is_told_in_words = result.is_error() && structured.is_none();
+    if is_strict && !is_told_in_words {
+        return Err(refusal(entry, variant, result, &found).masked(&settings.mask()));
+    }
+    warnings.push(Warning {
+        code: "CONTRACT_VIOLATION",
+        message: format!(
+            "The answer of '{}' breaks the tool contract that it announces: {}",
+            entry.qualified(),
+            named(&found, NAMED)
+        ),
+    });
+    Ok(())
 }
 
 /// Tells the log what is wrong with the definitions of a server that announces the contract. Called
 /// when its list has changed.
-pub(crate) fn tell_of_definitions(server: &str, snapshot: &Snapshot) {
+pub(crate) fn log_definition_problems(server: &str, snapshot: &Snapshot) {
     let Some(state) = snapshot.server(server) else {
         return;
     };

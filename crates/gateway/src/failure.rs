@@ -5,23 +5,23 @@
 
 use std::time::Duration;
 
+use mcpproxy_activity::{RecordOutcome, Status};
 use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{Denial, IntentError, Mode, Operation};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
-use mcpproxy_wire::RpcError;
-use serde::Serialize;
+use mcpproxy_wire::{RpcError, meta};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::menu;
 
-/// Between the name of a server and the error that it answered with.
-const ANSWERED: &str = " answered with an error: ";
+/// Code on record when the tool itself reports an error.
+pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
 /// What programs match on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
     /// Nothing was declared.
     MissingIntent,
@@ -94,6 +94,8 @@ pub struct Failure {
     pub retryable: bool,
     /// More for programs.
     pub details: Map<String, Value>,
+    /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
+    rpc_error: Option<Box<RpcError>>,
 }
 
 // === impl Code ===
@@ -177,6 +179,12 @@ impl Code {
     }
 }
 
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 // === impl Failure ===
 
 impl Failure {
@@ -187,6 +195,7 @@ impl Failure {
             message: message.into(),
             retryable: code.is_retryable(),
             details: Map::new(),
+            rpc_error: None,
         }
     }
 
@@ -229,15 +238,9 @@ impl Failure {
         .with("violations", json!(violations))
     }
 
-    /// The error of the protocol that an upstream answered with, secrets hidden, if it did.
-    pub(crate) fn of_protocol(&self) -> Option<RpcError> {
-        let code = self.details.get("upstream_code")?.as_i64()?;
-        let said = self.message.split_once(ANSWERED);
-        Some(RpcError {
-            code,
-            message: said.map_or(&*self.message, |(_, said)| said).to_owned(),
-            data: self.details.get("upstream_data").cloned(),
-        })
+    /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
+    pub(crate) fn rpc_error(&self) -> Option<&RpcError> {
+        self.rpc_error.as_deref()
     }
 
     /// What an upstream that did not do its part means for the caller.
@@ -266,15 +269,17 @@ impl Failure {
             )
             .with("sent", sent),
             CallError::Rpc(error) => {
-                let failure = Self::new(
-                    Code::UpstreamError,
-                    format!("Server '{server}'{ANSWERED}{}", error.message),
+                let message = format!(
+                    "Server '{server}' answered with an error: {}",
+                    error.message
                 );
-                let failure = failure.with("upstream_code", error.code);
-                match error.data {
-                    Some(data) => failure.with("upstream_data", data),
-                    None => failure,
+                let mut failure =
+                    Self::new(Code::UpstreamError, message).with("upstream_code", error.code);
+                if let Some(data) = &error.data {
+                    failure = failure.with("upstream_data", data.clone());
                 }
+                failure.rpc_error = Some(Box::new(error));
+                failure
             }
             CallError::Malformed { reason } => Self::new(
                 Code::UpstreamError,
@@ -299,7 +304,7 @@ impl Failure {
     /// The error object, as every face shows it.
     pub fn to_json(&self, request_id: Uuid) -> Value {
         json!({
-            "code": self.code.as_str(),
+            "code": self.code,
             "message": self.message,
             "category": self.code.category(),
             "retryable": self.retryable,
@@ -308,10 +313,43 @@ impl Failure {
         })
     }
 
+    /// Text of a `CallToolResult`: the message as text, the object for programs.
+    pub(crate) fn to_call_tool_result(&self, request_id: Uuid, activity_id: Uuid) -> String {
+        let result = json!({
+            "content": [{ "type": "text", "text": self.message }],
+            "structuredContent": { "error": self.to_json(request_id) },
+            "isError": true,
+            "_meta": {
+                meta::ACTIVITY_ID: activity_id,
+                meta::REQUEST_ID: request_id,
+            },
+        });
+        result.to_string()
+    }
+
+    /// How the failure of a call is put on record.
+    pub(crate) fn record_outcome(&self) -> RecordOutcome<'_> {
+        // A fault of ours is no refusal; the call may have been sent.
+        let is_error = self.code.is_of_upstream() || self.code == Code::Internal;
+        RecordOutcome {
+            status: if is_error {
+                Status::Error
+            } else {
+                Status::Blocked
+            },
+            error: Some((self.code.as_str(), &self.message)),
+            response: None,
+        }
+    }
+
     /// The same without secrets of the configuration.
     pub(crate) fn masked(mut self, mask: &Mask) -> Self {
         self.message = mask.apply(&self.message).into_owned();
         self.details = mask_map(self.details, mask);
+        if let Some(error) = &mut self.rpc_error {
+            error.message = mask.apply(&error.message).into_owned();
+            error.data = error.data.take().map(|data| mask_value(data, mask));
+        }
         self
     }
 }

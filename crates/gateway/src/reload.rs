@@ -1,11 +1,9 @@
-//! A configuration that changes while the gateway runs.
+//! Configuration that changes while the gateway runs.
 
-use std::sync::{Arc, PoisonError};
+use mcpproxy_redact::OwnSecrets;
 
-use mcpproxy_redact::{Mask, OwnSecrets};
-
-use crate::settings::{Settings, SettingsError};
-use crate::{Gateway, change_records, redaction};
+use crate::Gateway;
+use crate::settings::{Settings, SettingsError, redaction};
 
 impl Gateway {
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
@@ -19,16 +17,12 @@ impl Gateway {
                 if settings.store != self.settings.load().store {
                     tracing::warn!("the new store takes effect at the next start");
                 }
-                self.mask.store(Arc::new(Mask::new(settings.secrets())));
                 redaction::set_from(&settings);
-                self.log.set_redactor(redaction::current());
-                self.log
-                    .set_policy(change_records::recording_policy(&settings));
-                let settings = Arc::new(settings);
-                self.settings.store(Arc::clone(&settings));
-                self.note_configuration(None);
-                self.reconcile(&settings);
-                self.note_problem(None);
+                self.records.apply(&settings);
+                let settings = self.settings.replace(settings);
+                self.records.configuration_reloaded();
+                self.servers.reconcile(&settings);
+                self.settings.set_problem(None);
                 tracing::info!("configuration reloaded");
             }
             Err(error) => {
@@ -38,21 +32,9 @@ impl Gateway {
                 let problem = redaction::current()
                     .text(&problem, &OwnSecrets::none())
                     .into_owned();
-                self.note_configuration(Some(&problem));
-                self.note_problem(Some(problem));
+                self.records.configuration_refused(&problem);
+                self.settings.set_problem(Some(problem));
             }
         }
-    }
-
-    /// Why the file on disk is not what runs.
-    pub fn configuration_problem(&self) -> Option<String> {
-        self.problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn note_problem(&self, problem: Option<String>) {
-        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 }

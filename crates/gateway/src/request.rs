@@ -53,6 +53,17 @@ pub struct Arguments {
     value: Value,
 }
 
+/// Why a text cannot be the arguments of a tool.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentsError {
+    /// It is not JSON, or an object in it has a member twice.
+    #[error("is not valid JSON: {0}")]
+    NotJson(mcpproxy_wire::json::JsonError),
+    /// It is another JSON value.
+    #[error("must be an object")]
+    NotAnObject,
+}
+
 // === impl CallRequest ===
 
 impl CallRequest {
@@ -128,12 +139,34 @@ fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Optio
             "/args",
             Err("args and args_json are both given, send one of them".to_owned()),
         ),
-        (Some(object), None) => ("/args", Arguments::parse(object.get())),
-        (None, Some(text)) => ("/args_json", Arguments::parse_encoded(text)),
+        (Some(object), None) => (
+            "/args",
+            Arguments::parse(object.get()).map_err(|error| match error {
+                ArgumentsError::NotAnObject => {
+                    format!("{error}; JSON text goes into args_json")
+                }
+                ArgumentsError::NotJson(_) => error.to_string(),
+            }),
+        ),
+        (None, Some(text)) => ("/args_json", read_encoded_arguments(text)),
         (None, None) => return Some(Arguments::none()),
     };
     read.map_err(|message| violations.push(violation(path, &message)))
         .ok()
+}
+
+/// Reads a JSON string that holds the text of an object. Agents send an empty string when a tool
+/// takes nothing, so that counts as no arguments.
+fn read_encoded_arguments(raw: &RawValue) -> Result<Arguments, String> {
+    let text: String = serde_json::from_str(raw.get())
+        .map_err(|_| "must be a string of JSON; an object goes into args".to_owned())?;
+    if text.trim().is_empty() {
+        return Ok(Arguments::none());
+    }
+    Arguments::parse(&text).map_err(|error| match error {
+        ArgumentsError::NotAnObject => "must hold a JSON object".to_owned(),
+        ArgumentsError::NotJson(_) => error.to_string(),
+    })
 }
 
 fn read_declared(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Declared {
@@ -184,32 +217,16 @@ impl Arguments {
         }
     }
 
-    /// Reads the text of a JSON object; the error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let value = parse_strict(text).map_err(|error| format!("is not valid JSON: {error}"))?;
+    /// Reads the text of a JSON object.
+    pub fn parse(text: &str) -> Result<Self, ArgumentsError> {
+        let value = parse_strict(text).map_err(ArgumentsError::NotJson)?;
         if value.is_object() {
             return Ok(Self {
                 text: text.to_owned(),
                 value,
             });
         }
-        Err("must be an object; JSON text goes into args_json".to_owned())
-    }
-
-    /// Reads a JSON string that holds the text of an object. Agents send an empty string
-    /// when a tool takes nothing, so that counts as no arguments.
-    fn parse_encoded(raw: &RawValue) -> Result<Self, String> {
-        let text: String = serde_json::from_str(raw.get())
-            .map_err(|_| "must be a string of JSON; an object goes into args".to_owned())?;
-        if text.trim().is_empty() {
-            return Ok(Self::none());
-        }
-        Self::parse(&text).map_err(|message| {
-            message.replace(
-                "must be an object; JSON text goes into args_json",
-                "must hold a JSON object",
-            )
-        })
+        Err(ArgumentsError::NotAnObject)
     }
 
     /// The text to send, as the caller wrote it.

@@ -50,7 +50,7 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
     })
     .unwrap();
     let options = GatewayOptions {
-        built_ins: vec![("fragile".into(), Arc::new(Fragile))],
+        built_ins: Box::new(|_| vec![("fragile".into(), Arc::new(Fragile))]),
         ..GatewayOptions::default()
     };
     let gateway = Gateway::start(settings, options).unwrap();

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::{admin_tools, settings};
+use mcpproxy_builtin::admin_tools;
+use mcpproxy_gateway::settings;
 use serde_json::Value;
 
 use crate::arguments::Common;

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use mcpproxy_builtin::admin_tools;
+use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::ToolName;
-use mcpproxy_gateway::{ServersToStart, admin_tools};
 use serde_json::Value;
 use uuid::Uuid;
 

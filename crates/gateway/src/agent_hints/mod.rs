@@ -10,24 +10,23 @@ mod observed;
 mod primed;
 mod proxied;
 mod resources;
-mod vetting;
+pub(crate) mod vetting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use mcpproxy_catalog::{CatalogTool, Snapshot};
+use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::AgentHints;
 use mcpproxy_policy::agent_hints::vet;
-use mcpproxy_policy::{Caller, Operation, Permit, Warning};
+use mcpproxy_policy::{Caller, Permit};
 use mcpproxy_wire::CallResult;
 use mcpproxy_wire::meta::AGENT_HINTS;
 use serde_json::Value;
 
-use self::observed::{Call, Observed};
-use self::proxied::Ended;
-use crate::Gateway;
+use self::observed::{Observed, ObservedCall};
+use self::proxied::CallEnding;
 use crate::failure::{Code, Failure};
 use crate::request::Arguments;
 use crate::settings::ProxiedHints;
@@ -47,25 +46,25 @@ const MOST_TEXTS: usize = 1_024;
 /// What was observed, and the texts made from it.
 #[derive(Default)]
 pub(crate) struct ObservedHints {
-    state: Mutex<State>,
+    state: Mutex<HintState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HintState {
     observed: Observed,
-    texts: HashMap<Arc<str>, Texts>,
+    texts: HashMap<Arc<str>, ToolTexts>,
 }
 
 /// The texts for a tool: for calls that ended well, and badly.
 #[derive(Default)]
-struct Texts {
-    well: Option<Kept>,
-    badly: Option<Kept>,
+struct ToolTexts {
+    well: Option<CachedText>,
+    badly: Option<CachedText>,
 }
 
 /// A text, and what it rests on.
-struct Kept {
-    text: Arc<Text>,
+struct CachedText {
+    text: Arc<HintText>,
     revision: u64,
     made: Timestamp,
     /// A change of the catalog may withhold what is suggested, so the text ends with it.
@@ -74,7 +73,7 @@ struct Kept {
 
 /// Hints as JSON, into which resources can be put.
 #[derive(Debug)]
-struct Text {
+struct HintText {
     json: String,
     /// Where the list of related resources begins.
     resources_at: usize,
@@ -82,44 +81,45 @@ struct Text {
 
 /// A call that its server answered, as far as hints are concerned.
 #[derive(Debug)]
-pub(crate) struct Made {
-    entry: Arc<CatalogTool>,
+pub(crate) struct AnsweredCall {
+    tool: Arc<CatalogTool>,
     took: Duration,
-    ended: Ended,
-    asked_for: Option<String>,
+    ending: CallEnding,
+    /// Address or path that the arguments name.
+    requested_resource: Option<String>,
 }
 
 /// Hints of ours, and where they go.
 #[derive(Debug)]
-pub(crate) enum Placed {
+pub(crate) enum PlacedHints {
     /// Into `_meta`, as this JSON.
     Meta(String),
     /// Into a text block at the end of the content.
     Content(String),
 }
 
-impl Made {
+impl AnsweredCall {
     /// What is to be learned from an answer. Nothing, if the server could not be reached: that says
     /// nothing about the tool.
     pub(crate) fn of(
-        entry: &Arc<CatalogTool>,
+        tool: &Arc<CatalogTool>,
         arguments: &Arguments,
         took: Duration,
         answer: &Result<CallResult, Failure>,
     ) -> Option<Self> {
-        let ended = match answer {
+        let ending = match answer {
             // It has not ended.
             Ok(result) if result.asks_for_input() => return None,
-            Ok(result) if !result.is_error() => Ended::Well,
-            Ok(_) => Ended::Badly,
-            Err(failure) if says_something_of_the_tool(failure.code.as_str()) => Ended::Badly,
+            Ok(result) if !result.is_error() => CallEnding::Well,
+            Ok(_) => CallEnding::Badly,
+            Err(failure) if says_something_of_the_tool(failure.code.as_str()) => CallEnding::Badly,
             Err(_) => return None,
         };
         Some(Self {
-            entry: Arc::clone(entry),
+            tool: Arc::clone(tool),
             took,
-            ended,
-            asked_for: resources::asked_for(arguments.value()),
+            ending,
+            requested_resource: resources::requested(arguments.value()),
         })
     }
 }
@@ -131,79 +131,56 @@ fn says_something_of_the_tool(code: &str) -> bool {
         .any(|one| one.as_str() == code)
 }
 
-impl Gateway {
-    /// What a server answered, as it may be passed on. From one that announces the tool contract
-    /// the answer is held to the contract and its hints are vetted; the answers of all others stay
-    /// as they are.
-    pub(crate) fn answer_of(
-        &self,
-        entry: &CatalogTool,
-        variant: Operation,
-        result: CallResult,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<CallResult, Failure> {
-        if !entry.announces_contract() || result.asks_for_input() {
-            return Ok(result);
-        }
-        self.hold_to_contract(entry, variant, &result, warnings)?;
-        let catalog = self.catalog.snapshot();
-        let (result, warning) = vetting::vetted(result, entry.server(), &catalog);
-        warnings.extend(warning);
-        Ok(result)
-    }
-
-    /// The deadline of a call: the configured one, or an earlier one where the tool has shown how
+impl ObservedHints {
+    /// Deadline of a call: the configured one, or an earlier one where the tool has shown how
     /// long it takes and giving up does no harm.
-    pub(crate) fn measured_deadline(
+    pub(crate) fn deadline(
         &self,
-        entry: &CatalogTool,
+        tool: &CatalogTool,
         permit: &Permit,
         configured: Instant,
     ) -> Instant {
         if !permit.may_repeat() {
             return configured;
         }
-        match self
-            .observed_hints
-            .lock()
-            .observed
-            .patience(entry.qualified())
-        {
-            Some(patience) => configured.min(Instant::now() + patience),
+        match self.lock().observed.time_limit(tool.qualified()) {
+            Some(limit) => configured.min(Instant::now() + limit),
             None => configured,
         }
     }
 
     /// Learns from a call, and gives the hints that go with its result.
-    pub(crate) fn hints_after(
+    pub(crate) fn after(
         &self,
-        made: &Made,
+        answered: &AnsweredCall,
         caller: &Caller,
         result: &Result<CallResult, Failure>,
-    ) -> Option<Placed> {
-        let call = Call {
+        place: ProxiedHints,
+        catalog: &Catalog,
+    ) -> Option<PlacedHints> {
+        let call = ObservedCall {
             caller: same_caller(caller),
-            tool: made.entry.qualified(),
-            succeeded: made.ended == Ended::Well,
-            took: made.took,
+            tool: answered.tool.qualified(),
+            succeeded: answered.ending == CallEnding::Well,
+            took: answered.took,
             at: Timestamp::now(),
         };
-        let place = self.settings.load().hints;
-        let (Ok(result), false) = (result, made.entry.announces_contract()) else {
-            self.observed_hints.learn(&call);
+        let (Ok(result), false) = (result, answered.tool.announces_contract()) else {
+            self.learn(&call);
             return None;
         };
         if place == ProxiedHints::Off {
-            self.observed_hints.learn(&call);
+            self.learn(&call);
             return None;
         }
-        let text = self
-            .observed_hints
-            .after(&call, made.ended, &self.catalog.snapshot())?;
-        let json = text.with(&resources::named(result, made.asked_for.as_deref()));
+        let text = self.text_after(&call, answered.ending, &catalog.snapshot())?;
+        let json = text.with(&resources::named(
+            result,
+            answered.requested_resource.as_deref(),
+        ));
         Some(match place {
-            ProxiedHints::Content => Placed::Content(format!(r#"{{"{AGENT_HINTS}":{json}}}"#)),
-            _ => Placed::Meta(json),
+            ProxiedHints::Content => PlacedHints::Content(format!(r#"{{"{AGENT_HINTS}":{json}}}"#)),
+            _ => PlacedHints::Meta(json),
         })
     }
 }
@@ -219,18 +196,23 @@ fn same_caller(caller: &Caller) -> Option<&str> {
 // === impl ObservedHints ===
 
 impl ObservedHints {
-    fn learn(&self, call: &Call<'_>) {
+    fn learn(&self, call: &ObservedCall<'_>) {
         self.lock().observed.learn(call);
     }
 
     /// Learns from a call, and gives the text of the hints for it.
-    fn after(&self, call: &Call<'_>, ended: Ended, catalog: &Arc<Snapshot>) -> Option<Arc<Text>> {
+    fn text_after(
+        &self,
+        call: &ObservedCall<'_>,
+        ending: CallEnding,
+        catalog: &Arc<Snapshot>,
+    ) -> Option<Arc<HintText>> {
         let mut state = self.lock();
         let revision = state.observed.learn(call);
         let kept = state
             .texts
             .get(call.tool)
-            .and_then(|texts| texts.kept(ended));
+            .and_then(|texts| texts.cached(ending));
         if let Some(kept) = kept
             && kept.is_good(revision, catalog, call.at)
         {
@@ -238,15 +220,15 @@ impl ObservedHints {
         }
         let observation = state.observed.of(call.tool)?;
         drop(state);
-        let hints = proxied::hints(&observation, catalog, ended, call.at);
-        let text = Arc::new(Text::of(&hints, catalog));
-        let kept = Kept {
+        let hints = proxied::hints(&observation, catalog, ending, call.at);
+        let text = Arc::new(HintText::of(&hints, catalog));
+        let kept = CachedText {
             text: Arc::clone(&text),
             revision,
             made: call.at,
             catalog: Arc::downgrade(catalog),
         };
-        self.lock().keep(call.tool, ended, kept);
+        self.lock().keep(call.tool, ending, kept);
         Some(text)
     }
 
@@ -258,35 +240,35 @@ impl ObservedHints {
         state.texts.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HintState> {
         // Whoever panicked with it was counting; a count that is one short harms nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn keep(&mut self, tool: &str, ended: Ended, kept: Kept) {
+impl HintState {
+    fn keep(&mut self, tool: &str, ending: CallEnding, kept: CachedText) {
         if self.texts.len() >= MOST_TEXTS && !self.texts.contains_key(tool) {
             self.texts.clear();
         }
         let texts = self.texts.entry(tool.into()).or_default();
-        match ended {
-            Ended::Well => texts.well = Some(kept),
-            Ended::Badly => texts.badly = Some(kept),
+        match ending {
+            CallEnding::Well => texts.well = Some(kept),
+            CallEnding::Badly => texts.badly = Some(kept),
         }
     }
 }
 
-impl Texts {
-    fn kept(&self, ended: Ended) -> Option<&Kept> {
-        match ended {
-            Ended::Well => self.well.as_ref(),
-            Ended::Badly => self.badly.as_ref(),
+impl ToolTexts {
+    fn cached(&self, ending: CallEnding) -> Option<&CachedText> {
+        match ending {
+            CallEnding::Well => self.well.as_ref(),
+            CallEnding::Badly => self.badly.as_ref(),
         }
     }
 }
 
-impl Kept {
+impl CachedText {
     fn is_good(&self, revision: u64, catalog: &Arc<Snapshot>, now: Timestamp) -> bool {
         let new = revision.saturating_sub(self.revision);
         new * NEW_PART <= self.revision.min(MOST_NEW)
@@ -295,9 +277,9 @@ impl Kept {
     }
 }
 
-// === impl Text ===
+// === impl HintText ===
 
-impl Text {
+impl HintText {
     /// The JSON of hints, each suggestion with how to call it.
     fn of(hints: &AgentHints, catalog: &Snapshot) -> Self {
         let members = match serde_json::to_value(hints) {

@@ -31,22 +31,22 @@ const FORGETTING_AFTER: u32 = 512;
 const TIMES_KEPT: usize = 64;
 
 /// How many times its slowest call a tool is waited for: a busy machine is no failure.
-const PATIENCE: u32 = 20;
+const TIME_LIMIT_FACTOR: u32 = 20;
 
 /// However fast a tool is, it is waited for so long.
-const LEAST_PATIENCE: Duration = Duration::from_secs(5);
+const LEAST_TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    tools: HashMap<Arc<str>, Tool>,
+    tools: HashMap<Arc<str>, ObservedTool>,
     /// The last call of each caller.
     callers: HashMap<Box<str>, Last>,
 }
 
 /// A call that was made, and what came of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ObservedCall<'a> {
     /// Who made it; nothing if nobody can tell which calls are of the same caller.
     pub(crate) caller: Option<&'a str>,
     /// `server:tool`.
@@ -98,12 +98,12 @@ struct Last {
 }
 
 #[derive(Debug, Clone)]
-struct Tool {
+struct ObservedTool {
     name: Arc<str>,
     calls: u32,
     successes: u32,
     continued: u32,
-    followers: Vec<Counted>,
+    followers: Vec<FollowerCount>,
     times: Times,
     at: Timestamp,
     before: Option<Timestamp>,
@@ -112,7 +112,7 @@ struct Tool {
 }
 
 #[derive(Debug, Clone)]
-struct Counted {
+struct FollowerCount {
     tool: Arc<str>,
     followed: u32,
     succeeded: u32,
@@ -129,7 +129,7 @@ struct Times {
 
 impl Observed {
     /// Learns from a call. It tells how often something was learned about its tool.
-    pub(crate) fn learn(&mut self, call: &Call<'_>) -> u64 {
+    pub(crate) fn learn(&mut self, call: &ObservedCall<'_>) -> u64 {
         let name = self.remember(call);
         self.follow(call, &name);
         self.tools.get(call.tool).map_or(0, |tool| tool.revision)
@@ -138,10 +138,10 @@ impl Observed {
     /// How long to wait for a tool that has shown how long it takes: many times its slowest call.
     /// Nothing while too few calls were seen. A call that runs into it counts as a slow one, so
     /// that a tool which has become slower is waited for from then on.
-    pub(crate) fn patience(&self, tool: &str) -> Option<Duration> {
+    pub(crate) fn time_limit(&self, tool: &str) -> Option<Duration> {
         let times = &self.tools.get(tool)?.times;
         let slowest = (times.count >= TIMES_KEPT).then(|| times.below(100))??;
-        Some((slowest * PATIENCE).max(LEAST_PATIENCE))
+        Some((slowest * TIME_LIMIT_FACTOR).max(LEAST_TIME_LIMIT))
     }
 
     /// What is known of a tool.
@@ -194,7 +194,7 @@ impl Observed {
     }
 
     /// Counts the call itself.
-    fn remember(&mut self, call: &Call<'_>) -> Arc<str> {
+    fn remember(&mut self, call: &ObservedCall<'_>) -> Arc<str> {
         if let Some(tool) = self.tools.get_mut(call.tool) {
             tool.before = Some(tool.at);
             tool.count(call);
@@ -202,7 +202,7 @@ impl Observed {
         }
         make_room(&mut self.tools, MOST_TOOLS, |tool| tool.at);
         let name: Arc<str> = call.tool.into();
-        let mut tool = Tool::new(Arc::clone(&name), call.at);
+        let mut tool = ObservedTool::new(Arc::clone(&name), call.at);
         tool.count(call);
         self.tools.insert(Arc::clone(&name), tool);
         name
@@ -210,7 +210,7 @@ impl Observed {
 
     /// Counts the call as what followed the one before. A tool that is called again, because it
     /// is polled or leafed through, does not follow itself.
-    fn follow(&mut self, call: &Call<'_>, name: &Arc<str>) {
+    fn follow(&mut self, call: &ObservedCall<'_>, name: &Arc<str>) {
         let Some(caller) = call.caller else {
             return;
         };
@@ -238,9 +238,9 @@ impl Observed {
     }
 }
 
-// === impl Tool ===
+// === impl ObservedTool ===
 
-impl Tool {
+impl ObservedTool {
     fn new(name: Arc<str>, at: Timestamp) -> Self {
         Self {
             name,
@@ -258,7 +258,7 @@ impl Tool {
         }
     }
 
-    fn count(&mut self, call: &Call<'_>) {
+    fn count(&mut self, call: &ObservedCall<'_>) {
         self.calls += 1;
         self.successes += u32::from(call.succeeded);
         self.times.push(call.took);
@@ -272,7 +272,7 @@ impl Tool {
     fn followed_by(&mut self, name: &Arc<str>, succeeded: bool) {
         self.continued += 1;
         self.revision += 1;
-        self.add(Counted {
+        self.add(FollowerCount {
             tool: Arc::clone(name),
             followed: 1,
             succeeded: succeeded.into(),
@@ -280,7 +280,7 @@ impl Tool {
     }
 
     /// Adds to a follower; where there is no room for a new one, the rarest makes it.
-    fn add(&mut self, more: Counted) {
+    fn add(&mut self, more: FollowerCount) {
         let mut known = self.followers.iter_mut();
         if let Some(known) = known.find(|known| known.tool == more.tool) {
             known.followed += more.followed;

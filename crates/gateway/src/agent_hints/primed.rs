@@ -1,13 +1,16 @@
 //! What was observed before the start, read back from the activity log.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
 use uuid::Uuid;
 
-use super::observed::{Call, Observed};
+use super::observed::{Observed, ObservedCall};
 use super::{ObservedHints, says_something_of_the_tool};
-use crate::call_record::TOOL_ERROR;
-use crate::{Gateway, ServersToStart};
+use crate::background::Background;
+use crate::failure::TOOL_ERROR;
+use crate::records::Records;
 
 /// How many of the newest calls are read: more than the counts of any one tool remember.
 const MOST_RECORDS: usize = 4_000;
@@ -24,22 +27,12 @@ struct Past {
     took: std::time::Duration,
 }
 
-impl Gateway {
-    /// Reads the newest calls of the log, beside everything else. A command that makes a single
-    /// call has no use for it.
-    pub(crate) fn prime_hints(&self) {
-        if !matches!(self.wanted, ServersToStart::All) {
-            return;
-        }
-        let archive = self.archive().clone();
-        let hints = std::sync::Arc::clone(&self.observed_hints);
-        let stopping = self.stopping.clone();
-        self.tasks.spawn(async move {
-            tokio::select! {
-                () = stopping.cancelled() => {}
-                () = prime(&archive, &hints) => {}
-            }
-        });
+impl ObservedHints {
+    /// Reads the newest calls of the log, beside everything else.
+    pub(crate) fn read_past_calls(self: &Arc<Self>, records: &Records, background: &Background) {
+        let archive = records.archive().clone();
+        let hints = Arc::clone(self);
+        background.spawn_until_stop(async move { prime(&archive, &hints).await });
     }
 }
 
@@ -76,7 +69,7 @@ fn observed(calls: &[Past]) -> Observed {
     let mut observed = Observed::default();
     for past in calls.iter().rev() {
         let took = SignedDuration::try_from(past.took).unwrap_or_default();
-        observed.learn(&Call {
+        observed.learn(&ObservedCall {
             caller: past.caller.as_deref(),
             tool: &past.tool,
             succeeded: past.succeeded,

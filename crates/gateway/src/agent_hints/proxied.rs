@@ -52,7 +52,7 @@ const WORKS_PERCENT: u64 = 34;
 
 /// How a call ended that hints are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum CallEnding {
     /// The tool did what was asked.
     Well,
     /// The tool reported an error.
@@ -72,7 +72,7 @@ impl ActionDirectory for Callable<'_> {
 pub(crate) fn hints(
     observation: &Observation,
     catalog: &Snapshot,
-    ended: Ended,
+    ended: CallEnding,
     now: Timestamp,
 ) -> AgentHints {
     let evidence = evidence(observation, ended, now);
@@ -94,7 +94,7 @@ pub(crate) fn hints(
 }
 
 /// How reliable the tool is, from how many calls that is known, and how old that is.
-fn evidence(observation: &Observation, ended: Ended, now: Timestamp) -> Evidence {
+fn evidence(observation: &Observation, ended: CallEnding, now: Timestamp) -> Evidence {
     let age = observation
         .called_before
         .map_or(Duration::ZERO, |at| now.duration_since(at).unsigned_abs());
@@ -109,10 +109,10 @@ fn evidence(observation: &Observation, ended: Ended, now: Timestamp) -> Evidence
 
 /// After a failure counts, besides, how many of the observed calls failed as well: what is known
 /// from those that worked says little then.
-fn like_this_one(known: Evidence, observation: &Observation, ended: Ended) -> Evidence {
+fn like_this_one(known: Evidence, observation: &Observation, ended: CallEnding) -> Evidence {
     match ended {
-        Ended::Well => known,
-        Ended::Badly => known.and(matched(failures(observation), observation.calls)),
+        CallEnding::Well => known,
+        CallEnding::Badly => known.and(matched(failures(observation), observation.calls)),
     }
 }
 
@@ -125,7 +125,11 @@ fn quality(observations: u64) -> SourceQuality {
     }
 }
 
-fn suggestions(observation: &Observation, catalog: &Snapshot, ended: Ended) -> Vec<Suggestion> {
+fn suggestions(
+    observation: &Observation,
+    catalog: &Snapshot,
+    ended: CallEnding,
+) -> Vec<Suggestion> {
     if observation.continued < FEW_OBSERVATIONS {
         return Vec::new();
     }
@@ -143,7 +147,7 @@ fn suggestion(
     follower: &Follower,
     observation: &Observation,
     catalog: &Snapshot,
-    ended: Ended,
+    ended: CallEnding,
 ) -> Option<Suggestion> {
     let found = Suggestion::found_in(&Callable(catalog), &follower.tool)?;
     let effect = vetting::callable(catalog, &follower.tool)?.effect();
@@ -225,7 +229,7 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
 }
 
 /// What was counted, in words.
-fn summary(observation: &Observation, ended: Ended) -> String {
+fn summary(observation: &Observation, ended: CallEnding) -> String {
     let Observation {
         calls,
         successes,
@@ -233,8 +237,10 @@ fn summary(observation: &Observation, ended: Ended) -> String {
         ..
     } = observation;
     let failed = match ended {
-        Ended::Well => "",
-        Ended::Badly => "This call failed, so what usually follows may not be what helps now. ",
+        CallEnding::Well => "",
+        CallEnding::Badly => {
+            "This call failed, so what usually follows may not be what helps now. "
+        }
     };
     let time = observation.median.map_or_else(String::new, |median| {
         format!(", half of them within {} ms", median.as_millis().max(1))

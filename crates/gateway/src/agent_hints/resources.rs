@@ -19,15 +19,15 @@ const LONGEST_TEXT: usize = 1_000;
 const MARK: &[u8] = b"\"resource";
 
 /// The address that a call was given, if it was given one.
-pub(super) fn asked_for(arguments: &Value) -> Option<String> {
+pub(super) fn requested(arguments: &Value) -> Option<String> {
     let address = arguments.get("uri")?.as_str()?;
     is_address(address).then(|| address.to_owned())
 }
 
 /// The resources a call has to do with, each as JSON; those of its result first.
-pub(super) fn named(result: &CallResult, asked_for: Option<&str>) -> Vec<String> {
+pub(super) fn named(result: &CallResult, requested: Option<&str>) -> Vec<String> {
     let mut found = of_content(result);
-    if let Some(address) = asked_for {
+    if let Some(address) = requested {
         found.push((address.to_owned(), None));
     }
     let mut told: Vec<&str> = Vec::new();
@@ -99,9 +99,9 @@ mod tests {
 
     use super::*;
 
-    fn check(result: &Value, asked_for: Option<&str>, expected: &[(&str, &str)]) {
+    fn check(result: &Value, requested: Option<&str>, expected: &[(&str, &str)]) {
         let result = CallResult::parse(Json::of(result)).unwrap();
-        let found: Vec<Value> = named(&result, asked_for)
+        let found: Vec<Value> = named(&result, requested)
             .iter()
             .map(|text| serde_json::from_str(text).unwrap())
             .collect();
@@ -163,7 +163,7 @@ mod tests {
             ),
         ];
         for (arguments, expected) in table {
-            assert_eq!(asked_for(&arguments).as_deref(), expected, "{arguments}");
+            assert_eq!(requested(&arguments).as_deref(), expected, "{arguments}");
         }
     }
 }

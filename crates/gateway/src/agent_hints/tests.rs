@@ -22,8 +22,8 @@ fn catalog() -> Catalog {
     catalog
 }
 
-fn call(tool: &str, second: i64) -> Call<'_> {
-    Call {
+fn call(tool: &str, second: i64) -> ObservedCall<'_> {
+    ObservedCall {
         caller: Some("one"),
         tool,
         succeeded: true,
@@ -32,7 +32,7 @@ fn call(tool: &str, second: i64) -> Call<'_> {
     }
 }
 
-fn decoded(text: &Text) -> Value {
+fn decoded(text: &HintText) -> Value {
     serde_json::from_str(&text.with(&[])).unwrap()
 }
 
@@ -45,7 +45,7 @@ fn each_suggestion_says_how_to_call_it() {
         hints.learn(&call("s:b", second));
     }
     let text = hints
-        .after(&call("s:a", 20), Ended::Well, &catalog)
+        .text_after(&call("s:a", 20), CallEnding::Well, &catalog)
         .unwrap();
     let action = &decoded(&text)["suggestedNextActions"][0];
     assert_eq!(action["tool"], "s:b");
@@ -66,7 +66,7 @@ fn a_text_is_kept_until_enough_has_changed() {
     }
     let made = |second: i64, snapshot: &Arc<Snapshot>| {
         hints
-            .after(&call("s:a", second), Ended::Well, snapshot)
+            .text_after(&call("s:a", second), CallEnding::Well, snapshot)
             .unwrap()
     };
     let first = made(0, &snapshot);
@@ -81,7 +81,7 @@ fn a_text_is_kept_until_enough_has_changed() {
     catalog.replace("s", tools(&["a"]));
     let fourth = made(10, &catalog.snapshot());
     assert!(!Arc::ptr_eq(&third, &fourth), "the catalog changed");
-    let failed = hints.after(&call("s:a", 10), Ended::Badly, &catalog.snapshot());
+    let failed = hints.text_after(&call("s:a", 10), CallEnding::Badly, &catalog.snapshot());
     assert!(
         !Arc::ptr_eq(&fourth, &failed.unwrap()),
         "it ended otherwise"
@@ -97,7 +97,7 @@ fn a_tool_that_is_withheld_is_not_suggested_any_more() {
         hints.learn(&call("s:b", second));
     }
     let suggested = |catalog: &Catalog| {
-        let text = hints.after(&call("s:a", 50), Ended::Well, &catalog.snapshot());
+        let text = hints.text_after(&call("s:a", 50), CallEnding::Well, &catalog.snapshot());
         let actions = decoded(&text.unwrap())["suggestedNextActions"].take();
         actions.as_array().unwrap().len()
     };
@@ -116,7 +116,9 @@ fn texts_of_many_tools_are_bounded() {
     let hints = ObservedHints::default();
     for number in 0..MOST_TEXTS + 10 {
         let tool = format!("s:{number}");
-        hints.after(&call(&tool, 0), Ended::Well, &catalog).unwrap();
+        hints
+            .text_after(&call(&tool, 0), CallEnding::Well, &catalog)
+            .unwrap();
     }
     assert!(hints.lock().texts.len() <= MOST_TEXTS);
 }
@@ -125,7 +127,7 @@ fn texts_of_many_tools_are_bounded() {
 fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
     let catalog = catalog().snapshot();
     let hints = ObservedHints::default();
-    hints.after(&call("s:a", 1_000), Ended::Well, &catalog);
+    hints.text_after(&call("s:a", 1_000), CallEnding::Well, &catalog);
     let mut earlier = Observed::default();
     for second in 0..30 {
         earlier.learn(&call("s:a", second));
@@ -133,7 +135,7 @@ fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
     }
     hints.prime(earlier);
     let text = hints
-        .after(&call("s:a", 1_001), Ended::Well, &catalog)
+        .text_after(&call("s:a", 1_001), CallEnding::Well, &catalog)
         .unwrap();
     let found = decoded(&text);
     assert_eq!(found["suggestedNextActions"][0]["tool"], "s:b");

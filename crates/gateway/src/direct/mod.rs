@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use mcpproxy_activity::RecordKind;
 use mcpproxy_catalog::{ServerState, Snapshot};
 use mcpproxy_policy::{Caller, Declared, Operation};
 use mcpproxy_upstream::client::ClientLink;
@@ -23,10 +22,11 @@ use mcpproxy_wire::rpc::INVALID_PARAMS;
 use self::listing::PagedListing;
 use self::name::{Names, Target, may_be_of};
 use crate::Gateway;
-use crate::call::Outcome;
-use crate::call_record::close;
+use crate::background::Background;
+use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure};
-use crate::request::{Arguments, CallRequest, cut, is_bounded, violation};
+use crate::request::{Arguments, ArgumentsError, CallRequest, cut, is_bounded, violation};
+use crate::servers::Servers;
 
 /// How long a server may take to list its tools again before it is shown as it is known.
 const RENEWED_WITHIN: Duration = Duration::from_secs(2);
@@ -45,13 +45,17 @@ pub enum Scope {
 pub struct DirectPage {
     /// The result of `tools/list`.
     pub text: String,
-    /// Stands for the whole list, as [`Gateway::direct_digest`] gives it.
+    /// Stands for the whole list, as [`DirectEndpoints::digest`] gives it.
     pub digest: u64,
 }
 
-/// What was made of the newest snapshot that somebody asked for.
-#[derive(Default)]
-pub(crate) struct DirectEndpoints(ArcSwapOption<DirectTools>);
+/// Direct endpoints: what they list, and which tool a name of theirs stands for.
+pub struct DirectEndpoints {
+    servers: Arc<Servers>,
+    background: Background,
+    /// Made of the newest snapshot that somebody asked for.
+    newest: ArcSwapOption<DirectTools>,
+}
 
 /// What is offered of one snapshot; the parts are made when they are first wanted.
 struct DirectTools {
@@ -61,14 +65,18 @@ struct DirectTools {
     servers: Mutex<HashMap<Arc<str>, Arc<PagedListing>>>,
 }
 
-impl Gateway {
+impl DirectEndpoints {
+    pub(crate) fn new(servers: &Arc<Servers>, background: &Background) -> Self {
+        Self {
+            servers: Arc::clone(servers),
+            background: background.clone(),
+            newest: ArcSwapOption::default(),
+        }
+    }
+
     /// Answers `tools/list`. Where one server is offered, it is waited for until it has said which
     /// tools it has; of all servers, those are listed that are known.
-    pub async fn list_direct(
-        &self,
-        scope: &Scope,
-        cursor: Option<&str>,
-    ) -> Result<DirectPage, Failure> {
+    pub async fn list(&self, scope: &Scope, cursor: Option<&str>) -> Result<DirectPage, Failure> {
         if let Scope::Server(server) = scope {
             self.wait_for_listing(server).await?;
             self.renew_listing(server).await;
@@ -86,65 +94,24 @@ impl Gateway {
     }
 
     /// Stands for everything that is offered now: it changes when the list does.
-    pub async fn direct_digest(&self, scope: &Scope) -> u64 {
+    pub async fn digest(&self, scope: &Scope) -> u64 {
         self.listing(scope).await.digest()
-    }
-
-    /// Changes when there may be other tools to tools.
-    pub fn catalog_changes(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.catalog.changes()
     }
 
     /// Whether there is anything to tools in this scope: an error if it names no server.
     pub fn check_scope(&self, scope: &Scope) -> Result<(), Failure> {
         match scope {
             Scope::All => Ok(()),
-            Scope::Server(server) => self.known_server(server),
+            Scope::Server(server) => self.servers.check_known(server),
         }
-    }
-
-    /// Calls an offered tool with the text of its arguments; see [`Outcome::to_direct_result`].
-    pub async fn call_direct(
-        &self,
-        scope: &Scope,
-        name: &str,
-        arguments: &str,
-        caller: &Arc<Caller>,
-        client: Option<&Arc<ClientLink>>,
-    ) -> Outcome {
-        let Some((server, tool)) = self.direct_target(scope, name).await else {
-            let failure = self.not_found(scope, name, Code::UnknownTool);
-            return self.refuse(None, name, failure, caller).await;
-        };
-        let arguments = match Arguments::parse(arguments) {
-            Ok(arguments) => arguments,
-            Err(message) => {
-                let failure = self.bad_arguments(&server, &tool, &message);
-                return self.refuse(Some(&server), &tool, failure, caller).await;
-            }
-        };
-        let request = CallRequest {
-            variant: None,
-            name: format!("{server}:{tool}"),
-            arguments,
-            declared: Declared::default(),
-        };
-        let mut outcome = self.call(request, caller, client).await;
-        if let Err(failure) = &outcome.result
-            && is_unknown(failure.code)
-        {
-            // The record has the names of the catalog; the caller knows those of its endpoint.
-            outcome.result = Err(self.not_found(scope, name, failure.code));
-        }
-        outcome
     }
 
     /// The arguments of an offered tool that a client has to repeat in headers.
-    pub async fn direct_param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
-        let Some((server, tool)) = self.direct_target(scope, name).await else {
+    pub async fn param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
+        let Some((server, tool)) = self.target(scope, name).await else {
             return Vec::new();
         };
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.servers.catalog().snapshot();
         let entry = snapshot.find(&server, &tool);
         // Nobody can follow an annotation that is not valid, so nobody is held to it.
         let read = entry.map(|entry| param_headers::of_schema(&entry.tool().input_schema));
@@ -153,7 +120,7 @@ impl Gateway {
 
     /// The tool that a name stands for. A server that has not listed its tools yet is waited for,
     /// where only its list can tell.
-    async fn direct_target(&self, scope: &Scope, name: &str) -> Option<Target> {
+    async fn target(&self, scope: &Scope, name: &str) -> Option<Target> {
         if !is_bounded(name) || name.is_empty() {
             return None;
         }
@@ -162,7 +129,11 @@ impl Gateway {
         }
         let tools = self.tools();
         if let Some(target) = tools.names().target(name) {
-            return self.known_server(&target.0).is_ok().then_some(target);
+            return self
+                .servers
+                .check_known(&target.0)
+                .is_ok()
+                .then_some(target);
         }
         let unlisted = tools
             .snapshot
@@ -177,11 +148,11 @@ impl Gateway {
 
     /// Waits until a server that can be called has listed its tools, within its deadline.
     async fn wait_for_listing(&self, server: &str) -> Result<(), Failure> {
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.servers.catalog().snapshot();
         if snapshot.server(server).is_some_and(ServerState::is_listed) {
             return Ok(());
         }
-        let reachable = match self.server(server) {
+        let reachable = match self.servers.reachable(server) {
             Ok(reachable) => reachable,
             // Nothing of it may be called, so nothing of it is listed.
             Err(failure)
@@ -193,15 +164,13 @@ impl Gateway {
         };
         let deadline = Instant::now() + reachable.settings.timeout;
         let listed = reachable.upstream.fresh(deadline).await;
-        listed.map_err(|error| {
-            Failure::of_upstream(server, Operation::Read, error, &self.mask.load())
-        })
+        listed.map_err(|error| self.servers.failure_of(server, Operation::Read, error))
     }
 
     /// Has a server that does not tell of changes list its tools again. One that cannot do so now is
     /// shown as it is known.
     async fn renew_listing(&self, server: &str) {
-        if let Ok(reachable) = self.server(server) {
+        if let Ok(reachable) = self.servers.reachable(server) {
             let _ = reachable
                 .upstream
                 .fresh(Instant::now() + RENEWED_WITHIN)
@@ -209,38 +178,12 @@ impl Gateway {
         }
     }
 
-    /// A call that is refused before anything of it could be checked; it is on record as well.
-    async fn refuse(
-        &self,
-        server: Option<&str>,
-        tool: &str,
-        failure: Failure,
-        caller: &Arc<Caller>,
-    ) -> Outcome {
-        let mut record = self.log.open(RecordKind::ToolCall, caller, None);
-        match server {
-            Some(server) => record.set_tool(server, tool),
-            None => record.set_tool_name(&cut(tool, 300)),
-        }
-        let (activity_id, request_id) = (record.id(), record.request_id());
-        Outcome {
-            activity_id,
-            request_id,
-            warnings: Vec::new(),
-            result: close(record, Operation::Read, Err(failure)).await,
-            hints: None,
-        }
-    }
-
-    fn bad_arguments(&self, server: &str, tool: &str, message: &str) -> Failure {
-        let message = match message.split_once(';') {
-            Some((shape, _)) if message.starts_with("must be") => shape,
-            _ => message,
-        };
+    fn bad_arguments(&self, server: &str, tool: &str, error: &ArgumentsError) -> Failure {
         let name = format!("{server}:{tool}");
-        let failure = Failure::invalid_arguments(&name, &[violation("", message)]);
+        let violations = [violation("", &error.to_string())];
+        let failure = Failure::invalid_arguments(&name, &violations);
         let failure = failure.with("tool", name);
-        match self.known_tool(server, tool) {
+        match self.servers.tool(server, tool) {
             Ok(entry) => failure.with("input_schema", entry.tool().input_schema.to_value()),
             Err(_) => failure,
         }
@@ -268,16 +211,13 @@ impl Gateway {
         }
         // Thousands of tools take a while, which others on this thread need not wait for.
         let (making, wanted) = (Arc::clone(&tools), scope.clone());
-        let made = self.general.spawn_blocking(move || making.listing(&wanted));
-        match made.await {
-            Ok(listing) => listing,
-            Err(_) => tools.listing(scope),
-        }
+        let made = self.background.compute(move || making.listing(&wanted));
+        made.await.unwrap_or_else(|| tools.listing(scope))
     }
 
     fn tools(&self) -> Arc<DirectTools> {
-        let snapshot = self.catalog.snapshot();
-        let known = self.direct.0.load_full();
+        let snapshot = self.servers.catalog().snapshot();
+        let known = self.newest.load_full();
         if let Some(tools) = known.filter(|tools| Arc::ptr_eq(&tools.snapshot, &snapshot)) {
             return tools;
         }
@@ -287,8 +227,54 @@ impl Gateway {
             all: OnceLock::new(),
             servers: Mutex::default(),
         });
-        self.direct.0.store(Some(Arc::clone(&tools)));
+        self.newest.store(Some(Arc::clone(&tools)));
         tools
+    }
+}
+
+impl Gateway {
+    /// Calls a tool of a direct endpoint with the text of its arguments; see
+    /// [`CallOutcome::to_direct_result`].
+    pub async fn call_direct(
+        &self,
+        scope: &Scope,
+        name: &str,
+        arguments: &str,
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
+    ) -> CallOutcome {
+        let refuse = async |server: Option<&str>, tool: &str, failure| {
+            let record = CallRecord::of_refusal(&self.records, None, caller);
+            record
+                .about(server, tool)
+                .close(Err(failure), Vec::new())
+                .await
+        };
+        let Some((server, tool)) = self.direct.target(scope, name).await else {
+            let failure = self.direct.not_found(scope, name, Code::UnknownTool);
+            return refuse(None, &cut(name, 300), failure).await;
+        };
+        let arguments = match Arguments::parse(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let failure = self.direct.bad_arguments(&server, &tool, &error);
+                return refuse(Some(&server), &tool, failure).await;
+            }
+        };
+        let request = CallRequest {
+            variant: None,
+            name: format!("{server}:{tool}"),
+            arguments,
+            declared: Declared::default(),
+        };
+        let mut outcome = self.call(request, caller, client).await;
+        if let Err(failure) = &outcome.result
+            && is_unknown(failure.code)
+        {
+            // The record has the names of the catalog; the caller knows those of its endpoint.
+            outcome.result = Err(self.direct.not_found(scope, name, failure.code));
+        }
+        outcome
     }
 }
 
@@ -364,9 +350,9 @@ impl DirectTools {
     }
 }
 
-// === impl Outcome ===
+// === impl CallOutcome ===
 
-impl Outcome {
+impl CallOutcome {
     /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
     /// error of the protocol if there is no such tool. A server that is offered alone has its own
     /// errors of the protocol passed on as well, because its clients may know what to do about them.
@@ -374,9 +360,9 @@ impl Outcome {
         match &self.result {
             Err(failure)
                 if *scope != Scope::All
-                    && let Some(error) = failure.of_protocol() =>
+                    && let Some(error) = failure.rpc_error() =>
             {
-                Err(error)
+                Err(error.clone())
             }
             Err(failure) if is_unknown(failure.code) => Err(RpcError {
                 code: INVALID_PARAMS,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_activity::{RecordOutcome, Status};
+use mcpproxy_activity::RecordOutcome;
 use mcpproxy_policy::Operation;
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
@@ -24,8 +24,6 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 #[derive(Debug, Clone)]
 pub struct FetchError {
     failure: Failure,
-    /// What the server itself said.
-    own: Option<RpcError>,
     /// The address of the resource that it is about.
     uri: Option<String>,
     request_id: Uuid,
@@ -35,7 +33,6 @@ impl From<Failure> for FetchError {
     fn from(failure: Failure) -> Self {
         Self {
             failure,
-            own: None,
             uri: None,
             request_id: Uuid::now_v7(),
         }
@@ -59,21 +56,7 @@ impl FetchError {
 
     /// What a server that did not do its part means for the caller.
     pub(crate) fn of_upstream(server: &str, error: CallError, mask: &Mask) -> Self {
-        let own = match &error {
-            CallError::Rpc(error) => Some(error.clone()),
-            _ => None,
-        };
-        let failure = Failure::of_upstream(server, Operation::Read, error, mask);
-        let own = own.map(|own| RpcError {
-            message: mask.apply(&own.message).into_owned(),
-            // What the failure has of it is masked.
-            data: failure.details.get("upstream_data").cloned(),
-            ..own
-        });
-        Self {
-            own,
-            ..Self::from(failure)
-        }
+        Self::from(Failure::of_upstream(server, Operation::Read, error, mask))
     }
 
     /// The same about a resource.
@@ -94,23 +77,14 @@ impl FetchError {
     }
 
     /// How it is put on record.
-    pub(crate) fn end(&self) -> RecordOutcome<'_> {
-        let code = self.failure.code;
-        RecordOutcome {
-            status: if code.is_of_upstream() || code == Code::Internal {
-                Status::Error
-            } else {
-                Status::Blocked
-            },
-            error: Some((code.as_str(), &self.failure.message)),
-            response: None,
-        }
+    pub(crate) fn record_outcome(&self) -> RecordOutcome<'_> {
+        self.failure.record_outcome()
     }
 
     /// The error of the protocol. What a server said is passed on; that there is no such resource is
     /// said as the caller's protocol says it.
     pub fn to_rpc(&self, protocol: Protocol) -> RpcError {
-        match &self.own {
+        match self.failure.rpc_error() {
             Some(own) => self.passed_on(own, protocol),
             None => self.made(protocol),
         }

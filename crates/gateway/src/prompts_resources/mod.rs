@@ -29,14 +29,16 @@ use self::address::with_text;
 use self::directory::Directory;
 pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
-use crate::Gateway;
-use crate::call_record::{not_recorded, record_if_slow};
+use crate::background::Background;
+use crate::call::{not_recorded, record_if_slow};
 use crate::direct::Scope;
 use crate::direct::listing::PagedListing;
 use crate::direct::name::Target;
 use crate::failure::{Code, Failure};
+use crate::records::Records;
 use crate::request::cut;
-use crate::servers::{Reachable, Running};
+use crate::servers::{ReachableServer, Servers};
+use crate::settings::LiveSettings;
 
 /// How long a server that is starting is waited for, where only its list can tell whose an address
 /// is.
@@ -45,10 +47,13 @@ const STARTING: Duration = Duration::from_secs(5);
 /// The answer to a completion that no server can give.
 const NOTHING_TO_COMPLETE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
 
-/// What was put together of the newest lists.
-#[derive(Default)]
-pub(crate) struct PromptsResources {
-    changes: Arc<watch::Sender<u64>>,
+/// Prompts and resources of all servers, their completion and subscriptions to them.
+pub struct PromptsResources {
+    servers: Arc<Servers>,
+    settings: Arc<LiveSettings>,
+    records: Arc<Records>,
+    background: Background,
+    /// Made of the newest lists that somebody asked for.
     directory: ArcSwapOption<Directory>,
 }
 
@@ -68,19 +73,27 @@ enum Fetch<'a> {
     Resource(&'a str),
 }
 
+// === impl PromptsResources: lists ===
+
 impl PromptsResources {
-    /// Says that there may be other lists.
-    pub(crate) fn changes(&self) -> Arc<watch::Sender<u64>> {
-        Arc::clone(&self.changes)
+    pub(crate) fn new(
+        servers: &Arc<Servers>,
+        settings: &Arc<LiveSettings>,
+        records: &Arc<Records>,
+        background: &Background,
+    ) -> Self {
+        Self {
+            servers: Arc::clone(servers),
+            settings: Arc::clone(settings),
+            records: Arc::clone(records),
+            background: background.clone(),
+            directory: ArcSwapOption::default(),
+        }
     }
-}
 
-// === impl Gateway: lists ===
-
-impl Gateway {
     /// Answers a list. Where one server is offered, it is waited for; of all servers, that is
     /// listed which is known.
-    pub async fn list_prompts_resources(
+    pub async fn list(
         &self,
         scope: &Scope,
         kind: Kind,
@@ -89,7 +102,7 @@ impl Gateway {
         if let Scope::Server(server) = scope {
             self.wait_for_stock(server).await?;
         }
-        let listing = self.prompts_resources_listing(scope, kind).await;
+        let listing = self.listing(scope, kind).await;
         listing.page(cursor).ok_or_else(|| {
             let method = kind.method();
             let message = format!(
@@ -100,8 +113,8 @@ impl Gateway {
     }
 
     /// Stands for everything that is listed now.
-    pub async fn prompts_resources_digest(&self, scope: &Scope) -> Digest {
-        let digest = async |kind| self.prompts_resources_listing(scope, kind).await.digest();
+    pub async fn digest(&self, scope: &Scope) -> Digest {
+        let digest = async |kind| self.listing(scope, kind).await.digest();
         Digest {
             prompts: digest(Kind::Prompt).await,
             resources: digest(Kind::Resource).await ^ digest(Kind::Template).await.rotate_left(1),
@@ -109,57 +122,46 @@ impl Gateway {
     }
 
     /// Changes when there may be other lists.
-    pub fn prompts_resources_changes(&self) -> watch::Receiver<u64> {
-        self.prompts_resources.changes.subscribe()
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.servers.offering_changes()
     }
 
-    async fn prompts_resources_listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
+    async fn listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
         let directory = self.directory().await;
         if let Some(listing) = directory.made(scope, kind) {
             return listing;
         }
         let (making, wanted) = (Arc::clone(&directory), scope.clone());
         let made = self
-            .general
-            .spawn_blocking(move || making.listing(&wanted, kind));
-        match made.await {
-            Ok(listing) => listing,
-            Err(_) => directory.listing(scope, kind),
-        }
+            .background
+            .compute(move || making.listing(&wanted, kind));
+        made.await.unwrap_or_else(|| directory.listing(scope, kind))
     }
 
     /// What is known now, put together. Lists that have become old are renewed meanwhile.
     async fn directory(&self) -> Arc<Directory> {
-        let servers = self.servers.load_full();
-        let stocks: Vec<_> = servers
-            .iter()
-            .filter_map(|(name, server)| match &server.running {
-                Running::Yes(upstream) => Some((Arc::clone(name), upstream.offerings())),
-                _ => None,
-            })
+        let running = self.servers.running().into_iter();
+        let stocks: Vec<_> = running
+            .map(|(name, upstream)| (name, upstream.offerings()))
             .collect();
-        let before = self.prompts_resources.directory.load_full();
+        let before = self.directory.load_full();
         if let Some(directory) = &before
             && directory.is_of(&stocks)
         {
             return Arc::clone(directory);
         }
         // Thousands of items take a while, which others on this thread need not wait for.
-        let made = self
-            .general
-            .spawn_blocking(move || Arc::new(Directory::after(before.as_deref(), stocks)));
-        let Ok(directory) = made.await else {
+        let make = move || Arc::new(Directory::after(before.as_deref(), stocks));
+        let Some(directory) = self.background.compute(make).await else {
             return Arc::new(Directory::after(None, Vec::new()));
         };
-        self.prompts_resources
-            .directory
-            .store(Some(Arc::clone(&directory)));
+        self.directory.store(Some(Arc::clone(&directory)));
         directory
     }
 
     /// Waits until a server that can be called has said what it lists, within its deadline.
     async fn wait_for_stock(&self, server: &str) -> Result<(), Failure> {
-        let Reachable { upstream, settings } = match self.server(server) {
+        let ReachableServer { upstream, settings } = match self.servers.reachable(server) {
             Ok(reachable) => reachable,
             // Nothing of it may be used, so nothing of it is listed.
             Err(failure)
@@ -172,15 +174,15 @@ impl Gateway {
         let stocked = upstream
             .fresh_offerings(Instant::now() + settings.timeout)
             .await;
-        stocked.map(drop).map_err(|error| {
-            Failure::of_upstream(server, Operation::Read, error, &self.mask.load())
-        })
+        stocked
+            .map(drop)
+            .map_err(|error| self.servers.failure_of(server, Operation::Read, error))
     }
 }
 
-// === impl Gateway: what is got and read ===
+// === impl PromptsResources: what is got and read ===
 
-impl Gateway {
+impl PromptsResources {
     /// Answers `prompts/get`.
     pub async fn get_prompt(
         &self,
@@ -221,7 +223,7 @@ impl Gateway {
             }
         }
         .map_err(FetchError::of_parameters)?;
-        let Reachable { upstream, settings } = self.server(&server)?;
+        let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let known = upstream.offerings();
         if known.is_known && !known.capabilities.has_completions {
@@ -236,7 +238,7 @@ impl Gateway {
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
         let answer = upstream.read(&request, None, deadline).await;
-        answer.map_err(|error| FetchError::of_upstream(&server, error, &self.mask.load()))
+        answer.map_err(|error| FetchError::of_upstream(&server, error, &self.settings.mask()))
     }
 
     async fn fetch(
@@ -247,8 +249,8 @@ impl Gateway {
         client: Option<&Arc<ClientLink>>,
     ) -> Result<Json, FetchError> {
         let mut record = self
-            .log
-            .open(RecordKind::ToolCall, caller, Some(Operation::Read));
+            .records
+            .begin(RecordKind::ToolCall, caller, Some(Operation::Read));
         let request_id = record.request_id();
         let named = fetch.read_request(fetch.named());
         record.set_tool_name(named.method().as_str());
@@ -261,7 +263,7 @@ impl Gateway {
                 error: None,
                 response: Some(json.text()),
             },
-            Err(fetch_error) => fetch_error.end(),
+            Err(fetch_error) => fetch_error.record_outcome(),
         };
         // A read that could not be recorded is counted by the log, and stays a read.
         let _ = record.close(end).await;
@@ -281,14 +283,14 @@ impl Gateway {
         }?;
         let request = fetch.read_request(&own);
         record.set_tool(&server, request.method().as_str());
-        let Reachable { upstream, settings } = self.server(&server)?;
+        let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let asked = pin!(upstream.read(&request, client, deadline));
         let answer = record_if_slow(record, asked).await;
         answer.map_err(|error| {
-            let fetch_error = FetchError::of_upstream(&server, error, &self.mask.load());
+            let fetch_error = FetchError::of_upstream(&server, error, &self.settings.mask());
             match fetch {
                 Fetch::Prompt(..) => fetch_error,
                 Fetch::Resource(uri) => fetch_error.about(uri),
@@ -330,10 +332,10 @@ impl Gateway {
     /// Waits a moment for servers that are just starting to say what they list; false if there
     /// are none.
     async fn wait_for_starting(&self, directory: &Directory) -> bool {
-        let starting: Vec<Reachable> = directory
+        let starting: Vec<ReachableServer> = directory
             .unknown()
             .into_iter()
-            .filter_map(|server| self.server(server).ok())
+            .filter_map(|server| self.servers.reachable(server).ok())
             .filter(|server| {
                 let state = server.upstream.state();
                 matches!(state, UpstreamState::Starting | UpstreamState::Ready { .. })

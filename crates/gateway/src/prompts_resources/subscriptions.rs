@@ -8,8 +8,7 @@ use mcpproxy_upstream::Subscription;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::{Directory, FetchError};
-use crate::Gateway;
+use super::{Directory, FetchError, PromptsResources};
 use crate::direct::Scope;
 use crate::failure::{Code, Failure};
 
@@ -22,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The resources that one client is told of, until this is dropped.
 #[derive(Debug)]
 pub struct Subscriptions {
-    gateway: Weak<Gateway>,
+    source: Weak<PromptsResources>,
     scope: Scope,
     /// Who watches each address, by the address as the client gave it.
     watching: Mutex<HashMap<String, AbortHandle>>,
@@ -38,9 +37,9 @@ struct Inbox {
 
 impl Subscriptions {
     /// Those of a client of an endpoint that offers the resources of this scope.
-    pub fn new(gateway: Weak<Gateway>, scope: Scope) -> Self {
+    pub fn new(source: Weak<PromptsResources>, scope: Scope) -> Self {
         Self {
-            gateway,
+            source,
             scope,
             watching: Mutex::default(),
             inbox: Arc::default(),
@@ -52,19 +51,19 @@ impl Subscriptions {
         if self.watching().contains_key(uri) {
             return Ok(());
         }
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(source) = self.source.upgrade() else {
             return Err(Failure::new(Code::Internal, "The gateway stops").into());
         };
         self.check_number()?;
-        let subscription = gateway.watch(&self.scope, uri).await?;
+        let subscription = source.watch(&self.scope, uri).await?;
         let watch = watch(
-            Weak::clone(&self.gateway),
+            Weak::clone(&self.source),
             (self.scope.clone(), uri.to_owned()),
             subscription,
             Arc::clone(&self.inbox),
         );
         // On threads of its own accord: the connection that asked for it may be gone tomorrow.
-        let watch = gateway.general.spawn(watch).abort_handle();
+        let watch = source.background.runtime().spawn(watch).abort_handle();
         if let Some(before) = self.watching().insert(uri.to_owned(), watch) {
             before.abort();
         }
@@ -131,23 +130,24 @@ impl Inbox {
     }
 }
 
-impl Gateway {
+impl PromptsResources {
     async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, FetchError> {
         let (server, own) = self
             .resource_target(scope, uri, Directory::resource)
             .await?;
-        let reachable = self.server(&server)?;
+        let reachable = self.servers.reachable(&server)?;
         let deadline = Instant::now() + reachable.settings.timeout;
         let subscription = reachable.upstream.subscribe(&own, deadline).await;
-        subscription
-            .map_err(|error| FetchError::of_upstream(&server, error, &self.mask.load()).about(uri))
+        subscription.map_err(|error| {
+            FetchError::of_upstream(&server, error, &self.settings.mask()).about(uri)
+        })
     }
 }
 
 /// Watches one resource, also beyond the life of one server: another one may take its place when the
 /// configuration changes.
 async fn watch(
-    gateway: Weak<Gateway>,
+    source: Weak<PromptsResources>,
     (scope, uri): (Scope, String),
     mut subscription: Subscription,
     inbox: Arc<Inbox>,
@@ -158,10 +158,10 @@ async fn watch(
         }
         subscription = loop {
             tokio::time::sleep(AGAIN).await;
-            let Some(gateway) = gateway.upgrade() else {
+            let Some(source) = source.upgrade() else {
                 return;
             };
-            if let Ok(again) = gateway.watch(&scope, &uri).await {
+            if let Ok(again) = source.watch(&scope, &uri).await {
                 break again;
             }
         };

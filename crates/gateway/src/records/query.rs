@@ -7,8 +7,8 @@ use mcpproxy_activity::{Filter, FilterError, LogPosition};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::failure::{Code, Failure};
 use crate::nearest::nearest;
-use crate::{Code, Failure};
 
 /// How many records a page has when nothing else is said.
 pub const DEFAULT_LIMIT: usize = 50;

@@ -14,8 +14,10 @@ mod document;
 mod effective;
 pub mod environment;
 mod generated;
+mod live;
 mod merge;
 mod problem;
+pub mod redaction;
 mod references;
 mod resolve;
 mod resolved;
@@ -33,11 +35,11 @@ mod tests;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-pub(crate) use api_key::secrets_of_key_file;
 pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use effective::effective;
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
+pub use live::LiveSettings;
 pub use merge::Sources;
 pub use problem::{Place, Position, Problem, Problems, SettingsError};
 pub use resolved::{
@@ -45,6 +47,7 @@ pub use resolved::{
     Store, ToolSettings, Transport, Trust,
 };
 pub use secret::{Secret, Text};
+pub use servers::ADMIN_SERVER;
 pub use watch::{Watch, watch};
 
 use document::{Document, empty_object, read_bounded};

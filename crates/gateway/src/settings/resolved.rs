@@ -241,6 +241,21 @@ impl ServerSettings {
         }
     }
 
+    /// How often one of its tools may be called, where there is a limit.
+    pub(crate) fn rate_limit(&self, tool: &str) -> Option<RateLimit> {
+        self.tools.get(tool)?.rate_limit
+    }
+
+    /// Whether a running server has to be started anew to become the one that is wanted; what the
+    /// operator says about its tools does not need it.
+    pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
+        let without_tools = |server: &Self| Self {
+            tools: BTreeMap::new(),
+            ..server.clone()
+        };
+        without_tools(self) != without_tools(wanted)
+    }
+
     fn secrets(&self) -> Vec<&Secret> {
         match &self.transport {
             Transport::Stdio {

@@ -9,7 +9,9 @@ use serde_json::json;
 use super::problem::shown;
 use super::shape::{Kind, Reader, Shape, join};
 use super::written::Server;
-use crate::admin_tools;
+
+/// Name of the built-in server of admin tools, which no server of the file can have.
+pub const ADMIN_SERVER: &str = "mcpproxy";
 
 /// Names longer than this make tool names that clients refuse.
 const NAME_LIMIT: usize = 64;
@@ -140,7 +142,7 @@ fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
         && name.len() <= NAME_LIMIT
         && name.chars().all(is_allowed)
         && !name.contains("__");
-    if name == admin_tools::NAME {
+    if name == ADMIN_SERVER {
         let message = format!(
             "server name '{name}' is taken by the tools of the gateway itself, allowed: any other name"
         );

@@ -139,14 +139,14 @@ impl ChangeFeed {
     pub(crate) async fn new(endpoint: &Endpoint, gateway: &Arc<Gateway>, lists: Lists) -> Self {
         let feed = Self {
             lists,
-            ..Self::over(Arc::downgrade(gateway), endpoint.offerings())
+            ..Self::over(Some(gateway), endpoint.offerings())
         };
         let mut known = KnownLists::default();
         if lists.tools {
-            known.tools = gateway.direct_digest(&feed.scope).await;
+            known.tools = gateway.direct().digest(&feed.scope).await;
         }
         if lists.has_others() {
-            known.others = gateway.prompts_resources_digest(&feed.scope).await;
+            known.others = gateway.prompts_resources().digest(&feed.scope).await;
         }
         *feed.known() = known;
         feed
@@ -154,13 +154,14 @@ impl ChangeFeed {
 
     /// Feed that never has anything.
     pub(crate) fn silent() -> Self {
-        Self::over(Weak::new(), Scope::All)
+        Self::over(None, Scope::All)
     }
 
-    fn over(gateway: Weak<Gateway>, scope: Scope) -> Self {
+    fn over(gateway: Option<&Arc<Gateway>>, scope: Scope) -> Self {
+        let source = gateway.map(|gateway| Arc::downgrade(gateway.prompts_resources()));
         Self {
-            subscriptions: Subscriptions::new(Weak::clone(&gateway), scope.clone()),
-            gateway,
+            subscriptions: Subscriptions::new(source.unwrap_or_default(), scope.clone()),
+            gateway: gateway.map(Arc::downgrade).unwrap_or_default(),
             scope,
             lists: Lists::default(),
             known: Mutex::default(),
@@ -181,7 +182,7 @@ impl ChangeFeed {
         let changes = self
             .gateway
             .upgrade()
-            .map(|gateway| gateway.catalog_changes());
+            .map(|gateway| gateway.servers().tool_changes());
         let Some(mut changes) = changes.filter(|_| self.lists.tools) else {
             return std::future::pending().await;
         };
@@ -189,7 +190,7 @@ impl ChangeFeed {
             // Marked as seen first: a change while we look is looked at again.
             changes.borrow_and_update();
             if let Some(gateway) = self.gateway.upgrade() {
-                let now = gateway.direct_digest(&self.scope).await;
+                let now = gateway.direct().digest(&self.scope).await;
                 if std::mem::replace(&mut self.known().tools, now) != now {
                     return Change::Tools;
                 }
@@ -200,14 +201,14 @@ impl ChangeFeed {
 
     async fn next_of_others(&self) -> Change {
         let changes = self.gateway.upgrade();
-        let changes = changes.map(|gateway| gateway.prompts_resources_changes());
+        let changes = changes.map(|gateway| gateway.prompts_resources().changes());
         let Some(mut changes) = changes.filter(|_| self.lists.has_others()) else {
             return std::future::pending().await;
         };
         loop {
             changes.borrow_and_update();
             if let Some(gateway) = self.gateway.upgrade() {
-                let now = gateway.prompts_resources_digest(&self.scope).await;
+                let now = gateway.prompts_resources().digest(&self.scope).await;
                 if let Some(change) = self.update(now) {
                     return change;
                 }

@@ -43,7 +43,7 @@ impl Endpoint {
     pub(crate) fn check(&self, gateway: &Gateway) -> Result<(), Failure> {
         match self {
             Self::Menu => Ok(()),
-            Self::Direct(scope) => gateway.check_scope(scope),
+            Self::Direct(scope) => gateway.direct().check_scope(scope),
         }
     }
 

@@ -33,7 +33,8 @@ pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String,
     };
     let scope = request.endpoint.offerings();
     let page = gateway
-        .list_prompts_resources(&scope, kind, cursor.as_deref())
+        .prompts_resources()
+        .list(&scope, kind, cursor.as_deref())
         .await;
     let listed = page.map_err(|failure| list_error(&failure))?;
     Ok(match request.protocol {
@@ -65,11 +66,13 @@ pub(crate) async fn fetch(
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
         gateway
+            .prompts_resources()
             .get_prompt(&scope, &name, arguments, caller, Some(client))
             .await
     } else {
         let uri = params.required_text(Method::ResourcesRead.as_str(), "uri")?;
         gateway
+            .prompts_resources()
             .read_resource(&scope, &uri, caller, Some(client))
             .await
     };
@@ -102,7 +105,7 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
     };
     let scope = request.endpoint.offerings();
     let wanted = (reference, argument, context);
-    let completed = gateway.complete(&scope, wanted).await;
+    let completed = gateway.prompts_resources().complete(&scope, wanted).await;
     let result = completed.map_err(|error| error.to_rpc(request.protocol))?;
     Ok(match request.protocol {
         Protocol::Session => stateless::without_result_type(result.text()).into_owned(),

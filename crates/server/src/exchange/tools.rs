@@ -21,7 +21,7 @@ pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String,
         Endpoint::Menu => menu::tools_list(gateway.settings().rules.mode).to_owned(),
         Endpoint::Direct(scope) => {
             let cursor = request.params.cursor()?;
-            let page = gateway.list_direct(scope, cursor.as_deref()).await;
+            let page = gateway.direct().list(scope, cursor.as_deref()).await;
             page.map_err(|failure| list_error(&failure))?.text
         }
     };
@@ -61,12 +61,12 @@ pub(crate) async fn call(
             }
             (None, "retrieve_tools") => {
                 let search = SearchRequest::parse(arguments.text());
-                let found = gateway.retrieve_tools(search, caller).await;
+                let found = gateway.search().retrieve_tools(search, caller).await;
                 found.to_call_tool_result()
             }
             (None, "describe_tool") => {
                 let names = parse_names(arguments.text());
-                let found = gateway.describe_tools(names, caller).await;
+                let found = gateway.search().describe_tools(names, caller).await;
                 found.to_call_tool_result()
             }
             _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(&name))),

@@ -43,7 +43,7 @@ pub(super) async fn check(
     let Some(name) = params.text("name") else {
         return Ok(());
     };
-    let wanted = gateway.direct_param_headers(scope, &name).await;
+    let wanted = gateway.direct().param_headers(scope, &name).await;
     if wanted.is_empty() {
         return Ok(());
     }

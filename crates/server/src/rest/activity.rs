@@ -34,7 +34,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response 
         Ok(pairs) => pairs,
         Err(failure) => return failure_response(&failure),
     };
-    answered(records::list(app.gateway().archive(), &pairs).await)
+    answered(records::list(app.gateway().records().archive(), &pairs).await)
 }
 
 /// Show one record
@@ -48,7 +48,7 @@ pub(crate) async fn show(
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     match path {
-        Ok(Path(id)) => answered(records::show(app.gateway().archive(), &id).await),
+        Ok(Path(id)) => answered(records::show(app.gateway().records().archive(), &id).await),
         Err(_) => failure_response(&Failure::new(
             Code::InvalidArguments,
             "The path is not UTF-8",
@@ -69,7 +69,7 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Respon
         Ok(pairs) => pairs,
         Err(failure) => return failure_response(&failure),
     };
-    answered(records::summary(app.gateway().archive(), &pairs).await)
+    answered(records::summary(app.gateway().records().archive(), &pairs).await)
 }
 
 /// Check that no record was altered
@@ -81,7 +81,7 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Respon
     responses((status = 200, description = "What was found", body = Verdict), AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
-    answered(records::verify(app.gateway().archive(), |_, _| {}).await)
+    answered(records::verify(app.gateway().records().archive(), |_, _| {}).await)
 }
 
 /// Export records, newest first
@@ -105,7 +105,7 @@ pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> Respons
         Ok(asked) => asked,
         Err(failure) => return failure_response(&failure),
     };
-    let mut export = Export::new(app.gateway().archive().clone(), filter, format);
+    let mut export = Export::new(app.gateway().records().archive().clone(), filter, format);
     // What goes wrong before the first byte is still an answer with a status.
     match export.next().await {
         Ok(first) => exported(export, first, format),

@@ -76,8 +76,8 @@ async fn open(app: &App, headers: &HeaderMap, query: Pairs) -> Result<EventStrea
         .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
     let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
-    let recorded = app.gateway().recorded();
-    let tail = app.gateway().archive().follow(position).await;
+    let recorded = app.gateway().records().recorded();
+    let tail = app.gateway().records().archive().follow(position).await;
     Ok(EventStream {
         tail: tail.map_err(|error| records::unreadable(&error))?,
         filter,

@@ -32,7 +32,7 @@ pub(crate) async fn healthz() -> Response {
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let starting = app.gateway().servers_starting();
+    let starting = app.gateway().servers().starting();
     let body = json!({ "status": "ready", "servers_starting": starting.len() });
     json_response(StatusCode::OK, body.to_string())
 }

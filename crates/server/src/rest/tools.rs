@@ -44,6 +44,7 @@ pub(crate) async fn list_tools(
     let listed = match query {
         Ok(Query(query)) => app
             .gateway()
+            .search()
             .list_tools(query.q.as_deref(), query.server.as_deref()),
         Err(error) => Err(Failure::new(
             Code::InvalidArguments,
@@ -70,7 +71,11 @@ pub(crate) async fn show_tool(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
     match path {
-        Ok(Path((server, tool))) => answered(app.gateway().show_tool(&format!("{server}:{tool}"))),
+        Ok(Path((server, tool))) => answered(
+            app.gateway()
+                .search()
+                .show_tool(&format!("{server}:{tool}")),
+        ),
         Err(_) => answered(Err(invalid("The path is not UTF-8"))),
     }
 }

@@ -6,8 +6,8 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(START + seconds).unwrap()
 }
 
-fn call<'a>(caller: &'a str, tool: &'a str, succeeded: bool, seconds: i64) -> Call<'a> {
-    Call {
+fn call<'a>(caller: &'a str, tool: &'a str, succeeded: bool, seconds: i64) -> ObservedCall<'a> {
+    ObservedCall {
         caller: (!caller.is_empty()).then_some(caller),
         tool,
         succeeded,
@@ -88,7 +88,7 @@ fn times_are_of_the_latest_calls() {
     let mut observed = Observed::default();
     let mut learn = |milliseconds: u64| {
         let took = Duration::from_millis(milliseconds);
-        let call = Call {
+        let call = ObservedCall {
             took,
             ..call("one", "s:a", true, 0)
         };
@@ -185,23 +185,26 @@ fn what_was_seen_since_is_put_on_top_of_what_was_seen_before() {
 fn a_tool_is_waited_for_as_its_slowest_call_suggests() {
     let mut observed = Observed::default();
     let mut learn = |took: Duration| {
-        let call = Call {
+        let call = ObservedCall {
             took,
             ..call("one", "s:a", true, 0)
         };
         observed.learn(&call);
-        observed.patience("s:a")
+        observed.time_limit("s:a")
     };
     let quick = Duration::from_millis(10);
     for _ in 1..TIMES_KEPT {
         assert_eq!(learn(quick), None, "too few calls were seen");
     }
-    assert_eq!(learn(quick), Some(LEAST_PATIENCE));
+    assert_eq!(learn(quick), Some(LEAST_TIME_LIMIT));
     // A call that was given up after that long: from now on there is more patience.
-    assert_eq!(learn(LEAST_PATIENCE), Some(LEAST_PATIENCE * PATIENCE));
+    assert_eq!(
+        learn(LEAST_TIME_LIMIT),
+        Some(LEAST_TIME_LIMIT * TIME_LIMIT_FACTOR)
+    );
     for _ in 0..TIMES_KEPT {
         learn(quick);
     }
-    assert_eq!(learn(quick), Some(LEAST_PATIENCE), "and it passes");
-    assert_eq!(observed.patience("s:other"), None);
+    assert_eq!(learn(quick), Some(LEAST_TIME_LIMIT), "and it passes");
+    assert_eq!(observed.time_limit("s:other"), None);
 }

@@ -5,7 +5,7 @@ use mcpproxy_contract::agent_hints::REQUIRED_KEYS;
 use mcpproxy_wire::{Json, Tool};
 use serde_json::{Value, json};
 
-use super::super::observed::{Call, Observed};
+use super::super::observed::{Observed, ObservedCall};
 use super::*;
 
 /// The server `s` with tools that read, write, destroy and are disabled; the server `q` waits.
@@ -61,7 +61,7 @@ fn observe(
     for round in rounds {
         let (tool, succeeded) = next(round);
         for (tool, succeeded, second) in [("s:a", true, 0), (tool, succeeded, 1)] {
-            observed.learn(&Call {
+            observed.learn(&ObservedCall {
                 caller: Some("one"),
                 tool,
                 succeeded,
@@ -72,7 +72,7 @@ fn observe(
     }
 }
 
-fn made(observed: &Observed, tool: &str, ended: Ended, seconds: i64) -> Value {
+fn made(observed: &Observed, tool: &str, ended: CallEnding, seconds: i64) -> Value {
     let observation = observed.of(tool).unwrap();
     let hints = hints(&observation, &catalog().snapshot(), ended, at(seconds));
     serde_json::to_value(&hints).unwrap()
@@ -90,7 +90,7 @@ fn actions(hints: &Value) -> Vec<&str> {
 fn after_a_clear_pattern_the_follower_is_suggested() {
     let mut observed = Observed::default();
     observe(&mut observed, 0..100, |_| ("s:b", true));
-    let hints = made(&observed, "s:a", Ended::Well, 200);
+    let hints = made(&observed, "s:a", CallEnding::Well, 200);
     for key in REQUIRED_KEYS {
         assert!(hints.get(key).is_some(), "{key}");
     }
@@ -120,9 +120,9 @@ fn after_a_clear_pattern_the_follower_is_suggested() {
 fn confidence_falls_when_outcomes_get_mixed() {
     let mut observed = Observed::default();
     let confidence = |observed: &Observed| {
-        let hints = made(observed, "s:a", Ended::Well, 500);
+        let hints = made(observed, "s:a", CallEnding::Well, 500);
         assert_eq!(actions(&hints), ["s:b"]);
-        let of_b = made(observed, "s:b", Ended::Well, 500);
+        let of_b = made(observed, "s:b", CallEnding::Well, 500);
         (
             hints["suggestedNextActions"][0]["confidence"]
                 .as_f64()
@@ -151,13 +151,13 @@ fn what_cannot_be_called_or_does_not_work_is_not_suggested() {
     for tool in ["s:off", "s:gone", "q:b", "gone:b"] {
         let mut observed = Observed::default();
         observe(&mut observed, 0..50, |_| (tool, true));
-        let hints = made(&observed, "s:a", Ended::Well, 100);
+        let hints = made(&observed, "s:a", CallEnding::Well, 100);
         assert!(actions(&hints).is_empty(), "{tool}");
         assert_eq!(hints["assumptions"], json!([]));
     }
     let mut observed = Observed::default();
     observe(&mut observed, 0..50, |round| ("s:b", round % 4 == 0));
-    assert!(actions(&made(&observed, "s:a", Ended::Well, 100)).is_empty());
+    assert!(actions(&made(&observed, "s:a", CallEnding::Well, 100)).is_empty());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn priority_is_the_share_and_what_destroys_is_never_urged() {
         1..=3 => ("s:c", true),
         _ => ("s:b", true),
     });
-    let hints = made(&observed, "s:a", Ended::Well, 200);
+    let hints = made(&observed, "s:a", CallEnding::Well, 200);
     assert_eq!(actions(&hints), ["s:b", "s:c", "s:wipe"]);
     let told: Vec<&str> = hints["suggestedNextActions"]
         .as_array()
@@ -179,7 +179,7 @@ fn priority_is_the_share_and_what_destroys_is_never_urged() {
     assert_eq!(told, ["high", "medium", "low"]);
     let mut observed = Observed::default();
     observe(&mut observed, 0..100, |_| ("s:wipe", true));
-    let hints = made(&observed, "s:a", Ended::Well, 200);
+    let hints = made(&observed, "s:a", CallEnding::Well, 200);
     assert_eq!(hints["suggestedNextActions"][0]["priority"], "low");
     assert_eq!(hints["suggestedNextActions"][0]["reversible"], false);
 }
@@ -188,7 +188,7 @@ fn priority_is_the_share_and_what_destroys_is_never_urged() {
 fn a_few_observations_are_none() {
     let mut observed = Observed::default();
     observe(&mut observed, 0..4, |_| ("s:b", true));
-    let hints = made(&observed, "s:a", Ended::Well, 8);
+    let hints = made(&observed, "s:a", CallEnding::Well, 8);
     assert!(actions(&hints).is_empty());
     assert_eq!(hints["sourceQuality"], "unknown");
     assert!(hints["confidence"].as_f64().unwrap() <= 0.5);
@@ -202,8 +202,8 @@ fn a_few_observations_are_none() {
 fn a_call_that_failed_says_so_and_is_less_sure() {
     let mut observed = Observed::default();
     observe(&mut observed, 0..100, |round| ("s:b", round % 10 != 0));
-    let well = made(&observed, "s:b", Ended::Well, 200);
-    let badly = made(&observed, "s:b", Ended::Badly, 200);
+    let well = made(&observed, "s:b", CallEnding::Well, 200);
+    let badly = made(&observed, "s:b", CallEnding::Badly, 200);
     assert!(badly["confidence"].as_f64() < well["confidence"].as_f64());
     let reasoning = badly["reasoning"].as_str().unwrap();
     assert!(reasoning.starts_with("This call failed"), "{reasoning}");
@@ -215,7 +215,8 @@ fn a_call_that_failed_says_so_and_is_less_sure() {
 fn old_observations_are_less_sure() {
     let mut observed = Observed::default();
     observe(&mut observed, 0..100, |round| ("s:b", round % 4 != 0));
-    let confidence = |seconds| made(&observed, "s:a", Ended::Well, seconds)["confidence"].as_f64();
+    let confidence =
+        |seconds| made(&observed, "s:a", CallEnding::Well, seconds)["confidence"].as_f64();
     assert!(confidence(200) > confidence(30 * 24 * 3_600));
 }
 

@@ -226,8 +226,8 @@ async fn real_answers_fit_the_description() {
     };
     let options = GatewayOptions {
         guard: None,
-        wanted: ServersToStart::All,
-        built_ins: Vec::new(),
+        to_start: ServersToStart::All,
+        built_ins: mcpproxy_builtin::services(true).unwrap(),
         role: Role::Daemon,
     };
     let gateway = Gateway::start(settings::load(&sources).unwrap(), options).unwrap();
@@ -245,7 +245,7 @@ async fn real_answers_fit_the_description() {
         .unwrap();
     let list = "/api/v1/activity?type=tool_call";
     while ask(&app, Method::GET, list, &json!(null)).await.1["activities"] == json!([]) {
-        gateway.recorded().changed().await.unwrap();
+        gateway.records().recorded().changed().await.unwrap();
     }
     let document = document();
     for (method, path, operation) in operations(&document) {

@@ -6,8 +6,8 @@ use mcpproxy_contract::prelude::*;
 use super::list_activity::Fault;
 use super::list_servers::State;
 use super::summarize_activity::error_rate;
-use crate::ServerStatus;
-use crate::servers::for_agents;
+use mcpproxy_gateway::ServerStatus;
+use mcpproxy_gateway::servers::without_host_files;
 
 /// Fewer calls say little about a server.
 const ENOUGH_CALLS: u64 = 5;
@@ -110,7 +110,7 @@ fn trouble(
     let reason = server
         .reason
         .as_deref()
-        .map_or("no reason is known", for_agents);
+        .map_or("no reason is known", without_host_files);
     match state {
         State::Failed => Some((
             format!("it could not be started or reached: {reason}"),
@@ -149,7 +149,7 @@ fn last_error(record: &Record) -> Option<LastError> {
         tool: record.tool_name.clone(),
         error: Fault {
             code: fault.code.clone(),
-            message: for_agents(&fault.message).to_owned(),
+            message: without_host_files(&fault.message).to_owned(),
         },
     })
 }

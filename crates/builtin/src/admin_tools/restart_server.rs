@@ -4,12 +4,12 @@ use mcpproxy_contract::prelude::*;
 
 use super::check_servers::{CheckServers, CheckServersParams};
 use super::list_servers::{ListServers, State};
-use super::{Own, RESTART_SERVERS, failed};
-use crate::failure::Code;
-use crate::servers::for_agents;
+use super::{GatewayParts, RESTART_SERVERS, failed};
+use mcpproxy_gateway::Code;
+use mcpproxy_gateway::servers::without_host_files;
 
 /// Restarts a server.
-pub(crate) struct RestartServer(pub(super) Own);
+pub(crate) struct RestartServer(pub(super) GatewayParts);
 
 /// Which server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -81,9 +81,9 @@ impl Tool for RestartServer {
         params: &RestartServerParams,
         _: &ToolContext,
     ) -> Result<ToolOutput<Restarted>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         let name = &params.server;
-        gateway.restart_server(name).await.map_err(|failure| {
+        parts.servers.restart(name).await.map_err(|failure| {
             let is_unknown = failure.code == Code::UnknownServer;
             let error = failed(failure);
             if is_unknown {
@@ -93,7 +93,7 @@ impl Tool for RestartServer {
                 name,
             )))
         })?;
-        let all = gateway.servers_status();
+        let all = parts.servers.status();
         let server = all.iter().find(|server| server.name == *name);
         let server = server.ok_or_else(|| {
             ToolError::conflict(format!(
@@ -107,7 +107,7 @@ impl Tool for RestartServer {
             reason: server
                 .reason
                 .as_deref()
-                .map(|why| for_agents(why).to_owned()),
+                .map(|why| without_host_files(why).to_owned()),
         };
         let hints = hints(&restarted);
         Ok(ToolOutput::new(restarted, hints))

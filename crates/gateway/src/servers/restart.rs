@@ -5,22 +5,21 @@ use std::time::{Duration, Instant};
 
 use mcpproxy_upstream::{Upstream, UpstreamState};
 
-use crate::Gateway;
+use super::{ConfiguredServer, RunState, STOP_GRACE, ServerMap, Servers};
 use crate::failure::{Code, Failure};
-use crate::servers::{Running, STOP_GRACE, Server, Servers};
 use crate::settings::Transport;
 
 /// How long to wait for the new process to answer before telling how far it is.
 const READY_TIME: Duration = Duration::from_secs(20);
 
-impl Gateway {
+impl Servers {
     /// Ends a server and starts it again, also if it failed. Returns when it answers, has failed
-    /// again, or is still starting after a while; [`Gateway::servers_status`] tells which.
+    /// again, or is still starting after a while; [`Servers::status`] tells which.
     ///
     /// Calls that are under way there are lost. The new start is seen to even if nobody waits for
     /// it any more: a server that was only ended would be missing.
-    pub async fn restart_server(self: &Arc<Self>, name: &str) -> Result<(), Failure> {
-        let running = self.server(name)?;
+    pub async fn restart(self: &Arc<Self>, name: &str) -> Result<(), Failure> {
+        let running = self.reachable(name)?;
         if running.settings.transport == Transport::BuiltIn {
             return Err(Failure::new(
                 Code::InvalidArguments,
@@ -29,11 +28,9 @@ impl Gateway {
                 ),
             ));
         }
-        let gateway = Arc::clone(self);
-        let restarting = self.tasks.spawn_on(
-            async move { gateway.replace(&running.upstream).await },
-            &self.general,
-        );
+        let servers = Arc::clone(self);
+        let restarting = async move { servers.replace(&running.upstream).await };
+        let restarting = self.background.spawn(restarting);
         let started = restarting.await.ok().flatten();
         let Some(started) = started else {
             return Err(Failure::new(
@@ -51,33 +48,30 @@ impl Gateway {
     async fn replace(&self, ended: &Upstream) -> Option<Upstream> {
         let name = ended.name();
         ended.stop(STOP_GRACE).await;
-        let _one_at_a_time = self
-            .reconciling
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let server = self.servers.load().get(name)?.clone();
+        let _one_at_a_time = self.one_at_a_time();
+        let server = self.configured.load().get(name)?.clone();
         if is_ended(&server) {
-            let fresh = Server {
-                running: self.start_server(&server.settings),
+            let fresh = ConfiguredServer {
+                run: self.start(&server.settings),
                 settings: server.settings,
             };
             // A gateway that stops takes all servers away, without waiting for anybody.
-            self.servers.rcu(|servers| {
-                let mut after = Servers::clone(servers);
+            self.configured.rcu(|servers| {
+                let mut after = ServerMap::clone(servers);
                 after
                     .entry(Arc::clone(name))
                     .and_modify(|one| *one = fresh.clone());
                 after
             });
-            self.note_restarted(name);
+            self.records.server_restarted(name);
         }
-        match &self.servers.load().get(name)?.running {
-            Running::Yes(upstream) => Some(upstream.clone()),
+        match &self.configured.load().get(name)?.run {
+            RunState::Running(upstream) => Some(upstream.clone()),
             _ => None,
         }
     }
 }
 
-fn is_ended(server: &Server) -> bool {
-    matches!(&server.running, Running::Yes(upstream) if upstream.state() == UpstreamState::Stopped)
+fn is_ended(server: &ConfiguredServer) -> bool {
+    matches!(&server.run, RunState::Running(upstream) if upstream.state() == UpstreamState::Stopped)
 }

@@ -7,14 +7,14 @@ use super::check_servers::{CheckServers, CheckServersParams};
 use super::filters::{Filters, Status};
 use super::list_activity::{ListActivity, ListActivityParams};
 use super::period::Period;
-use super::{Own, READ_ACTIVITY, failed};
-use crate::records;
+use super::{GatewayParts, READ_ACTIVITY, failed};
+use mcpproxy_gateway::records;
 
 /// The most entries of a list; more would be read by nobody.
 const MOST_ENTRIES: usize = 25;
 
 /// Counts records.
-pub(crate) struct SummarizeActivity(pub(super) Own);
+pub(crate) struct SummarizeActivity(pub(super) GatewayParts);
 
 /// Counts of records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,19 +113,19 @@ impl Tool for SummarizeActivity {
         params: &Filters,
         _: &ToolContext,
     ) -> Result<ToolOutput<ActivitySummary>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
-        let summary = gateway.archive().summary(&filter).await;
+        let summary = parts.records.archive().summary(&filter).await;
         let summary = summary.map_err(|error| failed(records::unreadable(&error)))?;
         let (known, total) = (summary.total - in_doubt(&summary), summary.total);
-        let period = Period::of(&gateway, filter.from, filter.to).await?;
+        let period = Period::of(&parts, filter.from, filter.to).await?;
         let evidence =
-            Evidence::new(gateway.log_quality(), completeness(known, total)).and(period.coverage());
+            Evidence::new(parts.log_quality(), completeness(known, total)).and(period.coverage());
         let summary = shown(&summary);
         let hints = AgentHints::new(&evidence, ValidityPeriod::Short)
             .because(format!("Counted {total} records"))
             .assumes("Every call went through this gateway");
-        let hints = suggested(gateway.warned_of_log(hints), params, &summary);
+        let hints = suggested(parts.warned_of_log(hints), params, &summary);
         Ok(ToolOutput::new(summary, hints))
     }
 }

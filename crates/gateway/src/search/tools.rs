@@ -6,19 +6,19 @@ use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, present};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
-use crate::Gateway;
+use super::Search;
 use crate::failure::Failure;
 
 /// How many tools a search of a person returns.
 const SHOWN: usize = 50;
 
-impl Gateway {
+impl Search {
     /// Tools that match a query, or all of them; optionally of one server.
     pub fn list_tools(&self, query: Option<&str>, server: Option<&str>) -> Result<Value, Failure> {
         if let Some(server) = server {
-            self.known_server(server)?;
+            self.servers.check_known(server)?;
         }
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.servers.catalog().snapshot();
         let Some(text) = query else {
             let tools: Vec<Value> = snapshot
                 .tools()
@@ -44,14 +44,14 @@ impl Gateway {
 
     /// One tool, whole.
     pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
-        let name = self.tool_name(name)?;
-        let snapshot = self.catalog.snapshot();
+        let name = self.servers.tool_name(name)?;
+        let snapshot = self.servers.catalog().snapshot();
         // A person may look at a tool that is switched off, but not at one that is withheld.
         let entry = match snapshot.find(&name.server, &name.tool) {
             Some(entry) if entry.availability() != Availability::ServerQuarantined => {
                 Arc::clone(entry)
             }
-            _ => self.known_tool(&name.server, &name.tool)?,
+            _ => self.servers.tool(&name.server, &name.tool)?,
         };
         let mut tool = json!(present::described(&entry));
         if entry.shown_annotations().map(Json::text)

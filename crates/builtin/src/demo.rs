@@ -2,20 +2,19 @@
 //!
 //! It is the service of the package `mcpproxy-cards`, kept in memory and gone with the gateway.
 
-use mcpproxy_activity::StoreError;
 use mcpproxy_cards::Store;
 use mcpproxy_contract::Grants;
 
-use crate::ContractServer;
+use crate::{ContractServer, DemoError};
 
 /// The name the sample server goes by.
 pub(crate) const NAME: &str = "cards";
 
 /// The sample server with its first decks and cards. It is there to be tried: everybody may do
 /// everything.
-pub(crate) fn server() -> Result<ContractServer, StoreError> {
+pub(crate) fn server() -> Result<ContractServer, DemoError> {
     let store = Store::in_memory().map_err(|error| {
-        StoreError::Unavailable(format!(
+        DemoError(format!(
             "the sample server has no memory for cards: {error}"
         ))
     })?;

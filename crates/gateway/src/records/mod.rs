@@ -3,21 +3,25 @@
 //! The command line without a running gateway, the REST interface and its events all give the
 //! texts made here, so they cannot differ. Nothing here writes to the log.
 
+mod change_records;
 mod csv;
 mod export;
 mod query;
+mod recorder;
 
 use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage, StoreError};
 use serde::Serialize;
 use uuid::Uuid;
 
+pub(crate) use change_records::Definitions;
 pub use csv::COLUMNS;
 pub use export::{Export, Format, Piece};
 pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, Query, parse_filter};
+pub use recorder::Records;
+use recorder::engine;
 
-use crate::change_records::engine;
+use crate::failure::{Code, Failure};
 use crate::settings::Settings;
-use crate::{Code, Failure};
 
 /// Opens the log of a gateway that does not run.
 pub fn open(settings: &Settings) -> Result<Archive, Failure> {
@@ -34,10 +38,7 @@ pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> 
 }
 
 /// The same before it becomes text, with what was asked for.
-pub(crate) async fn page(
-    archive: &Archive,
-    pairs: &[Pair],
-) -> Result<(Query, RecordPage), Failure> {
+pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(Query, RecordPage), Failure> {
     let query = Query::parse(pairs)?;
     let page = archive
         .page(&query.filter, query.cursor, query.limit)

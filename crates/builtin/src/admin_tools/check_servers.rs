@@ -9,8 +9,10 @@ use super::health::{ServerHealth, assess};
 use super::list_activity::{ListActivity, ListActivityParams};
 use super::list_servers::{ListServers, MOST_SERVERS, State};
 use super::restart_server::{RestartServer, RestartServerParams};
-use super::{Own, READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, failed, may};
-use crate::{Gateway, records};
+use super::{
+    GatewayParts, READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may,
+};
+use mcpproxy_gateway::records;
 
 /// How many of the newest calls are looked at, of all servers together.
 const MOST_CALLS: usize = 1_000;
@@ -25,7 +27,7 @@ const MOST_LOSSES: usize = 100;
 const DEFAULT_HOURS: u32 = 24;
 
 /// Tells how servers are.
-pub(crate) struct CheckServers(pub(super) Own);
+pub(crate) struct CheckServers(pub(super) GatewayParts);
 
 /// Which servers, and how far back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -120,10 +122,11 @@ impl Tool for CheckServers {
         params: &CheckServersParams,
         context: &ToolContext,
     ) -> Result<ToolOutput<CheckedServers>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         if let Some(server) = &params.server {
-            gateway
-                .known_server(server)
+            parts
+                .servers
+                .check_known(server)
                 .map_err(|failure| failed(failure).suggest(Suggestion::to::<ListServers>()))?;
         }
         let since = SignedDuration::from_hours(params.hours.into());
@@ -132,19 +135,20 @@ impl Tool for CheckServers {
             from: Timestamp::now().checked_sub(since).ok(),
             ..Filter::default()
         };
-        let (calls, counted) = newest_calls(&gateway, &filter).await?;
-        let losses = newest_losses(&gateway, &filter).await?;
+        let (calls, counted) = newest_calls(&parts, &filter).await?;
+        let losses = newest_losses(&parts, &filter).await?;
         let is_asked_for =
             |name: &str| params.server.as_deref().is_none_or(|server| server == name);
-        let servers: Vec<ServerHealth> = gateway
-            .servers_status()
+        let servers: Vec<ServerHealth> = parts
+            .servers
+            .status()
             .iter()
             .filter(|server| is_asked_for(&server.name))
             .take(MOST_SERVERS)
             .map(|server| assess(server, &calls, &losses))
             .collect();
         let evidence = Evidence::new(
-            gateway.log_quality(),
+            parts.log_quality(),
             completeness(settled(&servers), servers.len() as u64),
         )
         .and(coverage(calls.len() as u64, counted));
@@ -153,7 +157,7 @@ impl Tool for CheckServers {
             servers.len(),
             calls.len()
         ));
-        let hints = suggested(gateway.warned_of_log(hints), &servers, context);
+        let hints = suggested(parts.warned_of_log(hints), &servers, context);
         let checked = CheckedServers {
             unwell: unwell(&servers).count() as u64,
             calls_examined: calls.len() as u64,
@@ -165,17 +169,25 @@ impl Tool for CheckServers {
 }
 
 /// The newest calls that were made, newest first, and how many there are in all.
-async fn newest_calls(gateway: &Gateway, filter: &Filter) -> Result<(Vec<Record>, u64), ToolError> {
+async fn newest_calls(
+    parts: &RunningParts,
+    filter: &Filter,
+) -> Result<(Vec<Record>, u64), ToolError> {
     let filter = Filter {
         kind: Some(RecordKind::ToolCall),
         ..filter.clone()
     };
     let unreadable = |error| failed(records::unreadable(&error));
-    let counted = gateway.archive().count(&filter).await.map_err(unreadable)?;
+    let counted = parts
+        .records
+        .archive()
+        .count(&filter)
+        .await
+        .map_err(unreadable)?;
     let mut calls = Vec::new();
     let mut before = None;
     while calls.len() < MOST_CALLS {
-        let page = gateway.archive().page(&filter, before, PAGE).await;
+        let page = parts.records.archive().page(&filter, before, PAGE).await;
         let page = page.map_err(unreadable)?;
         calls.extend(page.records.into_iter().map(without_payloads));
         before = page.next;
@@ -189,13 +201,17 @@ async fn newest_calls(gateway: &Gateway, filter: &Filter) -> Result<(Vec<Record>
 }
 
 /// The newest moments at which a server could not be reached, newest first.
-async fn newest_losses(gateway: &Gateway, filter: &Filter) -> Result<Vec<Record>, ToolError> {
+async fn newest_losses(parts: &RunningParts, filter: &Filter) -> Result<Vec<Record>, ToolError> {
     let filter = Filter {
         kind: Some(RecordKind::ServerChange),
         status: Some(Ended::Error),
         ..filter.clone()
     };
-    let page = gateway.archive().page(&filter, None, MOST_LOSSES).await;
+    let page = parts
+        .records
+        .archive()
+        .page(&filter, None, MOST_LOSSES)
+        .await;
     let page = page.map_err(|error| failed(records::unreadable(&error)))?;
     Ok(page.records)
 }

@@ -7,11 +7,11 @@ use mcpproxy_contract::prelude::*;
 
 use super::filters::Filters;
 use super::summarize_activity::SummarizeActivity;
-use super::{Own, PRUNE_ACTIVITY, failed};
-use crate::records;
+use super::{GatewayParts, PRUNE_ACTIVITY, failed};
+use mcpproxy_gateway::records;
 
 /// Removes records.
-pub(crate) struct PruneActivity(pub(super) Own);
+pub(crate) struct PruneActivity(pub(super) GatewayParts);
 
 /// Which records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -75,18 +75,18 @@ impl Tool for PruneActivity {
         params: &PruneActivityParams,
         _: &ToolContext,
     ) -> Result<ToolOutput<Pruned>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         let moment = past(&params.older_than, Timestamp::now())?;
         let unreadable = |error| failed(records::unreadable(&error));
-        let removed = gateway.prune_before(moment).await;
+        let removed = parts.records.prune_before(moment).await;
         let removed = removed.map_err(|error| ToolError::unavailable("The activity log", error))?;
-        let remaining = gateway.archive().count(&Filter::default()).await;
+        let remaining = parts.records.archive().count(&Filter::default()).await;
         let pruned = Pruned {
             removed,
             remaining: remaining.map_err(unreadable)?,
             older_than: moment.to_string(),
         };
-        let hints = gateway.warned_of_log(hints(gateway.log_quality(), &pruned));
+        let hints = parts.warned_of_log(hints(parts.log_quality(), &pruned));
         Ok(ToolOutput::new(pruned, hints))
     }
 }

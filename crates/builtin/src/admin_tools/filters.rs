@@ -3,7 +3,7 @@
 use mcpproxy_contract::prelude::*;
 use uuid::Uuid;
 
-use crate::records::Pair;
+use mcpproxy_gateway::records::Pair;
 
 /// Which records are asked for; what is left out does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -149,7 +149,7 @@ mod tests {
             from: Some("24h".to_owned()),
             ..Filters::default()
         };
-        let filter = crate::records::parse_filter(&filters.to_pairs()).unwrap();
+        let filter = mcpproxy_gateway::records::parse_filter(&filters.to_pairs()).unwrap();
         assert_eq!(filter.server.as_deref(), Some("files"));
         assert_eq!(filter.status, Some(mcpproxy_activity::Status::InDoubt));
         assert_eq!(

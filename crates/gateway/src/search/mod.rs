@@ -1,5 +1,8 @@
-//! Finding tools: `retrieve_tools` and `describe_tool`.
+//! Search of tools: `retrieve_tools` and `describe_tool` for agents, lists for people.
 
+mod tools;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcpproxy_activity::{RecordKind, RecordOutcome, Status};
@@ -8,15 +11,16 @@ use mcpproxy_policy::Caller;
 use mcpproxy_wire::json::Fields;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::Gateway;
-use crate::call::failure_result;
 use crate::failure::Failure;
 use crate::menu::USAGE_INSTRUCTIONS;
+use crate::records::Records;
 use crate::request::{is_bounded, pointer, unknown_parameters, violation};
-use crate::settings::Detail;
+use crate::servers::Servers;
+use crate::settings::{Detail, LiveSettings};
 
 /// The most tools one search returns.
 const MOST_RESULTS: u64 = 50;
@@ -24,7 +28,14 @@ const MOST_RESULTS: u64 = 50;
 /// The most tools that are described at once.
 const MOST_DESCRIBED: usize = 20;
 
-/// A search, as asked for.
+/// Search over the tools of all servers.
+pub struct Search {
+    settings: Arc<LiveSettings>,
+    servers: Arc<Servers>,
+    records: Arc<Records>,
+}
+
+/// Parameters of `retrieve_tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SearchRequest {
     /// What the tool should do.
@@ -41,7 +52,7 @@ pub struct SearchRequest {
     pub server: Option<String>,
 }
 
-/// What a discovery tool answers.
+/// What `retrieve_tools` or `describe_tool` answers.
 #[derive(Debug)]
 pub struct SearchOutcome {
     /// The id of the record.
@@ -55,61 +66,88 @@ pub struct SearchOutcome {
 /// An answer, and what of it goes on the record.
 struct SearchAnswer {
     text: String,
-    on_record: Value,
+    recorded: Value,
 }
 
-impl Gateway {
-    /// Answers `retrieve_tools`.
+/// Result of `retrieve_tools`.
+#[derive(Serialize)]
+struct FoundTools<'a, T> {
+    tools: Vec<T>,
+    query: &'a str,
+    total: usize,
+    usage_instructions: &'a str,
+}
+
+/// Result of `describe_tool`.
+#[derive(Serialize)]
+struct DescribedTools<T> {
+    tools: Vec<T>,
+    errors: Vec<Value>,
+}
+
+impl Search {
+    pub(crate) fn new(
+        settings: &Arc<LiveSettings>,
+        servers: &Arc<Servers>,
+        records: &Arc<Records>,
+    ) -> Self {
+        Self {
+            settings: Arc::clone(settings),
+            servers: Arc::clone(servers),
+            records: Arc::clone(records),
+        }
+    }
+
+    /// Answers `retrieve_tools`; `request` is an error if its parameters could not be read.
     pub async fn retrieve_tools(
         &self,
-        search: Result<SearchRequest, Failure>,
+        request: Result<SearchRequest, Failure>,
         caller: &Arc<Caller>,
     ) -> SearchOutcome {
-        let asked = search.as_ref().map(raw).ok();
-        self.discover("retrieve_tools", caller, asked, |_| {
-            search.and_then(|search| self.search(&search))
+        let parameters = request.as_ref().map(to_json).ok();
+        self.answer("retrieve_tools", caller, parameters, |_| {
+            request.and_then(|request| self.find(&request))
         })
         .await
     }
 
-    /// Answers `describe_tool`.
+    /// Answers `describe_tool`; `names` is an error if they could not be read.
     pub async fn describe_tools(
         &self,
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
     ) -> SearchOutcome {
-        let asked = names.as_ref().map(|names| json!({ "names": names }));
-        let asked = asked.map(|asked| asked.to_string()).ok();
-        self.discover("describe_tool", caller, asked, |request_id| {
+        let parameters = names.as_ref().map(|names| json!({ "names": names }));
+        let parameters = parameters.map(|parameters| parameters.to_string()).ok();
+        self.answer("describe_tool", caller, parameters, |request_id| {
             names.map(|names| self.describe(&names, request_id))
         })
         .await
     }
 
-    /// Answers a question about tools; like a call, it is on the record either way, with what
-    /// was asked and which tools were named in the answer.
-    async fn discover(
+    /// Answers a request about tools. Like a call, it is on the record either way, with its
+    /// parameters and the tools that the answer names.
+    async fn answer(
         &self,
         tool: &str,
         caller: &Arc<Caller>,
-        asked: Option<String>,
+        parameters: Option<String>,
         answer: impl FnOnce(Uuid) -> Result<SearchAnswer, Failure>,
     ) -> SearchOutcome {
-        let mut record = self.log.open(RecordKind::Discovery, caller, None);
+        let mut record = self.records.begin(RecordKind::Discovery, caller, None);
         record.set_tool_name(tool);
-        if let Some(asked) = &asked {
-            record.set_arguments(asked);
+        if let Some(parameters) = &parameters {
+            record.set_arguments(parameters);
         }
         let (activity_id, request_id) = (record.id(), record.request_id());
         let mode = self.settings.load().rules.mode;
         let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
-        let found = result.as_ref().map(|answer| answer.on_record.to_string());
-        let found = found.ok();
-        let end = match &result {
+        let recorded = result.as_ref().map(|answer| answer.recorded.to_string());
+        let outcome = match &result {
             Ok(_) => RecordOutcome {
                 status: Status::Success,
                 error: None,
-                response: found.as_deref(),
+                response: recorded.as_deref().ok(),
             },
             Err(failure) => RecordOutcome {
                 status: Status::Blocked,
@@ -118,7 +156,7 @@ impl Gateway {
             },
         };
         // A search reads; what the log cannot take of it is counted there.
-        let _ = record.close(end).await;
+        let _ = record.close(outcome).await;
         SearchOutcome {
             activity_id,
             request_id,
@@ -126,78 +164,81 @@ impl Gateway {
         }
     }
 
-    fn search(&self, search: &SearchRequest) -> Result<SearchAnswer, Failure> {
+    fn find(&self, request: &SearchRequest) -> Result<SearchAnswer, Failure> {
         let settings = self.settings.load();
-        if let Some(server) = &search.server {
-            self.known_server(server)?;
+        if let Some(server) = &request.server {
+            self.servers.check_known(server)?;
         }
-        let hits = self.catalog.snapshot().search(&SearchQuery {
-            text: &search.query,
-            limit: search.limit.unwrap_or(settings.discovery.limit),
-            read_only_only: search.read_only_only,
-            exclude_destructive: search.exclude_destructive,
-            server: search.server.as_deref(),
+        let found = self.servers.catalog().snapshot().search(&SearchQuery {
+            text: &request.query,
+            limit: request.limit.unwrap_or(settings.discovery.limit),
+            read_only_only: request.read_only_only,
+            exclude_destructive: request.exclude_destructive,
+            server: request.server.as_deref(),
         });
-        let detail = search.detail.unwrap_or(settings.discovery.detail);
-        let tools = hits.hits.iter().map(|hit| match detail {
-            Detail::Full => raw(&present::full(&hit.tool, hit.score)),
-            Detail::Compact => raw(&present::compact(&hit.tool, hit.score)),
-        });
-        let text = format!(
-            r#"{{"tools":[{}],"query":{},"total":{},"usage_instructions":{}}}"#,
-            tools.collect::<Vec<_>>().join(","),
-            json!(search.query),
-            hits.total,
-            json!(self.usage_instructions()),
-        );
-        let found: Vec<&str> = hits.hits.iter().map(|hit| hit.tool.qualified()).collect();
-        let on_record = json!({ "total": hits.total, "tools": found });
-        Ok(SearchAnswer { text, on_record })
+        let hits = found.hits.iter();
+        let (query, total) = (request.query.as_str(), found.total);
+        let usage_instructions = &*self.usage_instructions();
+        let text = match request.detail.unwrap_or(settings.discovery.detail) {
+            Detail::Full => to_json(&FoundTools {
+                tools: hits
+                    .map(|hit| present::full(&hit.tool, hit.score))
+                    .collect(),
+                query,
+                total,
+                usage_instructions,
+            }),
+            Detail::Compact => to_json(&FoundTools {
+                tools: hits
+                    .map(|hit| present::compact(&hit.tool, hit.score))
+                    .collect(),
+                query,
+                total,
+                usage_instructions,
+            }),
+        };
+        let names: Vec<&str> = found.hits.iter().map(|hit| hit.tool.qualified()).collect();
+        let recorded = json!({ "total": total, "tools": names });
+        Ok(SearchAnswer { text, recorded })
     }
 
     /// What the variants are for, and what an agent should know when a server is missing.
-    fn usage_instructions(&self) -> String {
-        let starting = self.servers_starting();
+    fn usage_instructions(&self) -> Cow<'static, str> {
+        let starting = self.servers.starting();
         if starting.is_empty() {
-            return USAGE_INSTRUCTIONS.to_owned();
+            return USAGE_INSTRUCTIONS.into();
         }
-        format!(
-            "{USAGE_INSTRUCTIONS} Still starting, so not searched yet: {}.",
-            starting.join(", ")
-        )
+        let starting = starting.join(", ");
+        format!("{USAGE_INSTRUCTIONS} Still starting, so not searched yet: {starting}.").into()
     }
 
     fn describe(&self, names: &[String], request_id: Uuid) -> SearchAnswer {
-        let mut described = Vec::new();
-        let mut tools = Vec::new();
+        let mut found = Vec::new();
         let mut errors = Vec::new();
         for name in names {
-            let found = self
+            let tool = self
+                .servers
                 .tool_name(name)
-                .and_then(|parsed| self.known_tool(&parsed.server, &parsed.tool));
-            match found {
-                Ok(entry) => {
-                    described.push(entry.qualified().to_owned());
-                    tools.push(raw(&present::described(&entry)));
-                }
+                .and_then(|name| self.servers.tool(&name.server, &name.tool));
+            match tool {
+                Ok(tool) => found.push(tool),
                 Err(failure) => {
                     errors.push(json!({ "name": name, "error": failure.to_json(request_id) }));
                 }
             }
         }
-        let text = format!(
-            r#"{{"tools":[{}],"errors":{}}}"#,
-            tools.join(","),
-            json!(errors)
-        );
+        let names: Vec<&str> = found.iter().map(|tool| tool.qualified()).collect();
         SearchAnswer {
-            text,
-            on_record: json!({ "total": described.len(), "tools": described }),
+            text: to_json(&DescribedTools {
+                tools: found.iter().map(|tool| present::described(tool)).collect(),
+                errors,
+            }),
+            recorded: json!({ "total": names.len(), "tools": names }),
         }
     }
 }
 
-fn raw(value: &impl Serialize) -> String {
+fn to_json(value: &impl Serialize) -> String {
     // What the catalog presents is strings, numbers and JSON that was checked on arrival.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
@@ -309,17 +350,42 @@ impl<'a> ParameterReader<'a> {
 // === impl SearchOutcome ===
 
 impl SearchOutcome {
-    /// The text of the `CallToolResult` that answers an MCP client: the answer as
-    /// structured content, and the same JSON in a text block.
+    /// Text of the `CallToolResult` that answers an MCP client: the answer as structured content,
+    /// and the same JSON in a text block.
     pub fn to_call_tool_result(&self) -> String {
         match &self.result {
-            Ok(text) => {
-                let block = Value::String(text.clone());
-                format!(
-                    r#"{{"content":[{{"type":"text","text":{block}}}],"structuredContent":{text}}}"#
-                )
-            }
-            Err(failure) => failure_result(failure, self.request_id, self.activity_id).to_string(),
+            Ok(text) => with_text_block(text),
+            Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
         }
     }
+}
+
+/// A `CallToolResult` with an answer as structured content, and as text for clients that only read
+/// that.
+fn with_text_block(answer: &str) -> String {
+    #[derive(Serialize)]
+    struct TextBlock<'a> {
+        r#type: &'static str,
+        text: &'a str,
+    }
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct StructuredResult<'a> {
+        content: [TextBlock<'a>; 1],
+        structured_content: &'a RawValue,
+    }
+    let text = TextBlock {
+        r#type: "text",
+        text: answer,
+    };
+    // Made by `to_json`, so it is JSON.
+    serde_json::from_str(answer).map_or_else(
+        |_| "null".to_owned(),
+        |structured_content| {
+            to_json(&StructuredResult {
+                content: [text],
+                structured_content,
+            })
+        },
+    )
 }

@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use mcpproxy_contract::ToolError;
 use mcpproxy_contract::agent_hints::{Factor, coverage};
 
-use super::failed;
-use crate::Gateway;
-use crate::records;
+use super::{RunningParts, failed};
+use mcpproxy_gateway::records;
 
 /// A time that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +21,11 @@ pub(super) struct Period {
 impl Period {
     /// A time with an open begin has the one of the log; an open end is now.
     pub(super) async fn of(
-        gateway: &Gateway,
+        parts: &RunningParts,
         from: Option<Timestamp>,
         to: Option<Timestamp>,
     ) -> Result<Self, ToolError> {
-        let began = gateway.archive().began().await;
+        let began = parts.records.archive().began().await;
         let began = began.map_err(|error| failed(records::unreadable(&error)))?;
         let to = to.unwrap_or_else(Timestamp::now);
         Ok(Self::new(from, to, began))

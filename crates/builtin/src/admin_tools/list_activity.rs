@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use super::check_servers::{CheckServers, CheckServersParams};
 use super::filters::{Filters, Kind, Operation, Status};
 use super::summarize_activity::SummarizeActivity;
-use super::{Own, READ_ACTIVITY, failed};
-use crate::records;
+use super::{GatewayParts, READ_ACTIVITY, failed};
+use mcpproxy_gateway::records;
 
 /// Lists records.
-pub(crate) struct ListActivity(pub(super) Own);
+pub(crate) struct ListActivity(pub(super) GatewayParts);
 
 /// Which records, and how many of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -142,13 +142,13 @@ impl Tool for ListActivity {
         params: &ListActivityParams,
         _: &ToolContext,
     ) -> Result<ToolOutput<Page<ListedRecord>>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         let mut pairs = params.filters.to_pairs();
         pairs.push(("limit".to_owned(), params.limit.to_string()));
         if let Some(cursor) = &params.cursor {
             pairs.push(("cursor".to_owned(), cursor.as_str().to_owned()));
         }
-        let archive = gateway.archive();
+        let archive = parts.records.archive();
         let (query, found) = records::page(archive, &pairs).await.map_err(failed)?;
         let total = archive.count(&query.filter).await;
         let total = total.map_err(|error| failed(records::unreadable(&error)))?;
@@ -157,12 +157,12 @@ impl Tool for ListActivity {
         let items = found.records.into_iter().map(listed);
         let items: Vec<ListedRecord> = items.collect::<Result<_, _>>()?;
         let evidence = Evidence::new(
-            gateway.log_quality(),
+            parts.log_quality(),
             completeness(with_outcome(&items), items.len() as u64),
         )
         .and(coverage(items.len() as u64, total));
         let hints = generators::listed(&evidence, items.len() as u64, total);
-        let hints = suggested(gateway.warned_of_log(hints), params, &items, next.as_ref());
+        let hints = suggested(parts.warned_of_log(hints), params, &items, next.as_ref());
         let page = match next {
             Some(next) => Page::continued(items, next),
             None => Page::last(items),

@@ -2,8 +2,8 @@
 //! servers are, and the few things an administrator may change about either.
 //!
 //! They are tools of the contract like anybody else's. They read the log through
-//! [`records`](crate::records) and change things through [`Gateway`], never past it, and they hold
-//! no more than a weak link to it: a tool never keeps a stopped gateway alive.
+//! [`records`](mcpproxy_gateway::records) and change things through the gateway's parts, never past
+//! them, and hold no more than a weak link to its servers: a tool never keeps a stopped gateway alive.
 
 mod check_servers;
 mod filters;
@@ -17,19 +17,23 @@ mod prune_activity;
 mod restart_server;
 mod summarize_activity;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
 use mcpproxy_contract::{ContractViolations, Grants, Registry, ToolContext, ToolError, Version};
+use mcpproxy_gateway::BuiltInParts;
+use mcpproxy_gateway::failure::{Category, Code, Failure};
+use mcpproxy_gateway::records::Records;
+use mcpproxy_gateway::servers::Servers;
+use mcpproxy_gateway::settings::ADMIN_SERVER;
 use mcpproxy_policy::Caller;
 
-use crate::failure::{Category, Code, Failure};
-use crate::{ContractServer, Gateway};
+use crate::ContractServer;
 
-/// The name of the server.
-pub const NAME: &str = "mcpproxy";
+/// Name of the server.
+pub const NAME: &str = ADMIN_SERVER;
 
 /// What each tool asks for, as `resource:action`.
 const READ_ACTIVITY: &str = "activity:read";
@@ -41,23 +45,23 @@ const PRUNE_ACTIVITY: &str = "activity:prune";
 const REMEDY: &str = "only an administrator has it: send the key of the gateway as X-API-Key or \
                       Authorization: Bearer, or have a person run it with `mcpproxy call`";
 
-/// The server, for a gateway that is about to be.
-pub(crate) fn server(gateway: Weak<Gateway>) -> ContractServer {
-    let service = registry(&Own(gateway))
+/// The server, over the parts of a gateway that is about to be.
+pub(crate) fn server(parts: BuiltInParts) -> ContractServer {
+    let service = registry(&GatewayParts(parts))
         .and_then(Registry::into_service)
         .expect("every tool here keeps the contract, and a test registers them all");
     ContractServer::new(service, grants).with_remedy(REMEDY)
 }
 
-fn registry(own: &Own) -> Result<Registry, ContractViolations> {
+fn registry(parts: &GatewayParts) -> Result<Registry, ContractViolations> {
     let mut registry = Registry::new(NAME, Version::new(1, 0, 0));
-    registry.register(list_activity::ListActivity(own.clone()))?;
-    registry.register(list_servers::ListServers(own.clone()))?;
-    registry.register(summarize_activity::SummarizeActivity(own.clone()))?;
-    registry.register(check_servers::CheckServers(own.clone()))?;
-    registry.register(propose_permissions::ProposePermissions(own.clone()))?;
-    registry.register(restart_server::RestartServer(own.clone()))?;
-    registry.register(prune_activity::PruneActivity(own.clone()))?;
+    registry.register(list_activity::ListActivity(parts.clone()))?;
+    registry.register(list_servers::ListServers(parts.clone()))?;
+    registry.register(summarize_activity::SummarizeActivity(parts.clone()))?;
+    registry.register(check_servers::CheckServers(parts.clone()))?;
+    registry.register(propose_permissions::ProposePermissions(parts.clone()))?;
+    registry.register(restart_server::RestartServer(parts.clone()))?;
+    registry.register(prune_activity::PruneActivity(parts.clone()))?;
     Ok(registry)
 }
 
@@ -69,21 +73,30 @@ fn grants(caller: &Caller) -> Grants {
     Grants::only([READ_ACTIVITY, READ_SERVERS])
 }
 
-/// The way to the gateway that a tool belongs to.
+/// Parts of the gateway that a tool works on.
 #[derive(Debug, Clone)]
-struct Own(Weak<Gateway>);
+struct GatewayParts(BuiltInParts);
 
-impl Own {
-    fn gateway(&self) -> Result<Arc<Gateway>, ToolError> {
-        let gateway = self.0.upgrade();
-        gateway.ok_or_else(|| ToolError::unavailable("The gateway", "it is stopping"))
+/// Parts of the gateway during one call of a tool.
+struct RunningParts {
+    servers: Arc<Servers>,
+    records: Arc<Records>,
+}
+
+impl GatewayParts {
+    fn running(&self) -> Result<RunningParts, ToolError> {
+        let stopping = || ToolError::unavailable("The gateway", "it is stopping");
+        Ok(RunningParts {
+            servers: self.0.servers.upgrade().ok_or_else(stopping)?,
+            records: self.0.records.upgrade().ok_or_else(stopping)?,
+        })
     }
 }
 
-impl Gateway {
+impl RunningParts {
     /// How reliable what the log says is: records wait while it cannot be written.
     fn log_quality(&self) -> SourceQuality {
-        match self.log.health().problem {
+        match self.records.health().problem {
             None => SourceQuality::High,
             Some(_) => SourceQuality::Medium,
         }
@@ -91,7 +104,7 @@ impl Gateway {
 
     /// Hints from the log, with a warning while it cannot be written.
     fn warned_of_log(&self, hints: AgentHints) -> AgentHints {
-        if self.log.health().problem.is_none() {
+        if self.records.health().problem.is_none() {
             return hints;
         }
         let warning = HintWarning::new(
@@ -141,7 +154,7 @@ mod tests {
 
     #[test]
     fn every_tool_keeps_the_contract_and_all_categories_are_there() {
-        let registry = registry(&Own(Weak::new())).unwrap();
+        let registry = registry(&GatewayParts(BuiltInParts::default())).unwrap();
         for category in [
             CategoryName::Query,
             CategoryName::Analysis,
@@ -160,7 +173,10 @@ mod tests {
             rights: Rights::Administer,
             ..Caller::default()
         });
-        for tool in registry(&Own(Weak::new())).unwrap().get_all() {
+        for tool in registry(&GatewayParts(BuiltInParts::default()))
+            .unwrap()
+            .get_all()
+        {
             let definition = tool.definition();
             let missing = agent.missing(&definition.permissions);
             let reads = definition.effect == CategoryEffect::Reads;

@@ -9,7 +9,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use mcpproxy_redact::Redactor;
 
-use crate::settings::{Settings, secrets_of_key_file};
+use super::api_key::secrets_of_key_file;
+use super::resolved::Settings;
 
 /// What hides secrets now.
 static CURRENT: LazyLock<ArcSwap<Redactor>> = LazyLock::new(ArcSwap::default);

@@ -3,15 +3,15 @@
 use mcpproxy_contract::prelude::*;
 
 use super::check_servers::{CheckServers, CheckServersParams};
-use super::{Own, READ_SERVERS};
-use crate::ServerStatus;
-use crate::servers::for_agents;
+use super::{GatewayParts, READ_SERVERS};
+use mcpproxy_gateway::ServerStatus;
+use mcpproxy_gateway::servers::without_host_files;
 
 /// The most servers an answer has; who has more asks for one of them by name.
 pub(super) const MOST_SERVERS: usize = 200;
 
 /// Lists servers.
-pub(crate) struct ListServers(pub(super) Own);
+pub(crate) struct ListServers(pub(super) GatewayParts);
 
 /// Which servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -108,8 +108,8 @@ impl Tool for ListServers {
         params: &ListServersParams,
         _: &ToolContext,
     ) -> Result<ToolOutput<ServerList>, ToolError> {
-        let gateway = self.0.gateway()?;
-        let all = gateway.servers_status();
+        let parts = self.0.running()?;
+        let all = parts.servers.status();
         let matching = all
             .iter()
             .map(listed)
@@ -153,7 +153,7 @@ fn listed(server: &ServerStatus) -> ListedServer {
         reason: server
             .reason
             .as_deref()
-            .map(|why| for_agents(why).to_owned()),
+            .map(|why| without_host_files(why).to_owned()),
     }
 }
 

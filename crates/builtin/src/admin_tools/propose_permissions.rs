@@ -8,14 +8,14 @@ use super::filters::{Filters, Operation};
 use super::period::Period;
 use super::proposal::{Drawn, TriedTool, Unused, UsedTool, draw};
 use super::summarize_activity::SummarizeActivity;
-use super::{Own, READ_ACTIVITY, READ_SERVERS, failed};
-use crate::{Gateway, records};
+use super::{GatewayParts, READ_ACTIVITY, READ_SERVERS, RunningParts, failed};
+use mcpproxy_gateway::records;
 
 /// How far back is looked where nothing else is asked for: a month has most of what is ever done.
 const DEFAULT_FROM: &str = "30d";
 
 /// Proposes permissions.
-pub(crate) struct ProposePermissions(pub(super) Own);
+pub(crate) struct ProposePermissions(pub(super) GatewayParts);
 
 /// Whose calls, and from when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -122,7 +122,7 @@ impl Tool for ProposePermissions {
         params: &ProposePermissionsParams,
         _: &ToolContext,
     ) -> Result<ToolOutput<Proposal>, ToolError> {
-        let gateway = self.0.gateway()?;
+        let parts = self.0.running()?;
         let filters = Filters {
             agent: params.agent.clone(),
             from: Some(params.from.clone()),
@@ -130,11 +130,11 @@ impl Tool for ProposePermissions {
             ..Filters::default()
         };
         let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
-        let tallies = gateway.archive().tally(&filter).await;
+        let tallies = parts.records.archive().tally(&filter).await;
         let tallies = tallies.map_err(|error| failed(records::unreadable(&error)))?;
-        let period = Period::of(&gateway, filter.from, filter.to).await?;
-        let drawn = draw(&tallies, &known(&gateway));
-        let hints = gateway.warned_of_log(hints(&gateway, &drawn, &period, &filters));
+        let period = Period::of(&parts, filter.from, filter.to).await?;
+        let drawn = draw(&tallies, &parts.servers.tools_by_server());
+        let hints = parts.warned_of_log(hints(&parts, &drawn, &period, &filters));
         Ok(ToolOutput::new(proposal(params, &period, drawn), hints))
     }
 }
@@ -153,22 +153,10 @@ fn proposal(params: &ProposePermissionsParams, period: &Period, drawn: Drawn) ->
     }
 }
 
-/// Every tool there is by server, also of servers that have told of none.
-fn known(gateway: &Gateway) -> BTreeMap<String, Vec<String>> {
-    let snapshot = gateway.catalog.snapshot();
-    let servers = gateway.servers.load();
-    let servers = servers.keys().map(|name| {
-        let state = snapshot.server(name);
-        let tools = state.map(|state| state.tools().map(|one| one.name().to_string()).collect());
-        (name.to_string(), tools.unwrap_or_default())
-    });
-    servers.collect()
-}
-
 /// How sure it is follows from how much of the period the log covers, and how many of the calls
 /// were needed; from no calls at all nothing follows.
-fn hints(gateway: &Gateway, drawn: &Drawn, period: &Period, filters: &Filters) -> AgentHints {
-    let evidence = Evidence::new(gateway.log_quality(), period.coverage())
+fn hints(parts: &RunningParts, drawn: &Drawn, period: &Period, filters: &Filters) -> AgentHints {
+    let evidence = Evidence::new(parts.log_quality(), period.coverage())
         .and(agreement(drawn.covered, drawn.calls));
     let mut hints = AgentHints::new(&evidence, ValidityPeriod::Long)
         .because(format!(

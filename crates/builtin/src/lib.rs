@@ -1,0 +1,43 @@
+//! Contract services inside the gateway's process: its admin tools, and the sample to try it with.
+//!
+//! They are upstreams like any other: the gateway takes what [`services`] makes as input, and needs
+//! nothing of this crate. A service is hosted by a [`ContractServer`].
+
+pub mod admin_tools;
+mod contract_server;
+#[cfg(feature = "demo")]
+mod demo;
+
+use mcpproxy_gateway::{BuiltInFactory, NamedBuiltIn};
+
+pub use contract_server::ContractServer;
+
+/// Why the sample service cannot be offered.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct DemoError(String);
+
+/// Makes the built-in services of a gateway: the admin tools, and the sample if it is wanted.
+pub fn services(demo: bool) -> Result<BuiltInFactory, DemoError> {
+    let sample = if demo { Some(sample()?) } else { None };
+    Ok(Box::new(|parts| {
+        // First, so that nobody can take their name.
+        let admin_tools = admin_tools::server(parts);
+        let admin_tools: NamedBuiltIn =
+            (admin_tools::NAME.into(), std::sync::Arc::new(admin_tools));
+        std::iter::once(admin_tools).chain(sample).collect()
+    }))
+}
+
+#[cfg(feature = "demo")]
+fn sample() -> Result<NamedBuiltIn, DemoError> {
+    Ok((demo::NAME.into(), std::sync::Arc::new(demo::server()?)))
+}
+
+#[cfg(not(feature = "demo"))]
+fn sample() -> Result<NamedBuiltIn, DemoError> {
+    Err(DemoError(
+        "this program was built without the sample server; start it without the demo, or build it with the cargo feature `demo`"
+            .to_owned(),
+    ))
+}

@@ -1,0 +1,193 @@
+//! One call, in a straight line.
+//!
+//! Every face enters at [`Gateway::call`] with the same types, so none can skip a check. Reading it
+//! is reading the product.
+
+mod outcome;
+mod rate;
+mod record;
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use mcpproxy_catalog::CatalogTool;
+use mcpproxy_policy::{Caller, Decision, Operation, Subject, Warning, decide};
+use mcpproxy_upstream::client::ClientLink;
+use mcpproxy_wire::CallResult;
+use uuid::Uuid;
+
+pub use self::outcome::CallOutcome;
+pub(crate) use self::rate::RateLimits;
+pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
+use crate::Gateway;
+use crate::agent_hints::{AnsweredCall, vetting};
+use crate::contract_check;
+use crate::failure::{Code, Failure};
+use crate::request::{CallRequest, ToolName};
+
+impl Gateway {
+    /// Makes a call, or refuses it; either way it is on the record.
+    ///
+    /// Intent, tool, decision, arguments, record, upstream, what it answered, record.
+    pub async fn call(
+        &self,
+        request: CallRequest,
+        caller: &Arc<Caller>,
+        client: Option<&Arc<ClientLink>>,
+    ) -> CallOutcome {
+        let rules = self.settings.load().rules;
+        let name = ToolName::parse(&request.name);
+        let known = name
+            .as_ref()
+            .ok()
+            .map(|name| (name, self.servers.listed_tool(name)));
+        let mut record = CallRecord::open(&self.records, &request, known, caller);
+        let mut warnings = Vec::new();
+        let mut answered = None;
+        let steps = async {
+            let declared = record.declared_intent(&request, rules.mode)?;
+
+            let name =
+                name.map_err(|error| self.servers.with_nearest_tools(error, &request.name))?;
+            let server = self.servers.reachable(&name.server)?;
+            let deadline = Instant::now() + server.settings.timeout;
+            let not_answered =
+                |operation, error| self.servers.failure_of(&name.server, operation, error);
+            let expected = record.operation();
+            // What the server says of its tool now counts, not what the agent saw earlier, nor
+            // what held when the call began to wait for its slot.
+            let slot = server.upstream.call_slot(deadline).await;
+            let slot = slot.map_err(|error| not_answered(expected, error))?;
+            let listed = server.upstream.fresh(deadline).await;
+            listed.map_err(|error| not_answered(expected, error))?;
+            let tool = self.servers.tool(&name.server, &name.tool)?;
+            record.set_arguments(&tool, &request.arguments);
+
+            let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
+            let permit = match decide(&intent, &subject(&tool), rules) {
+                Decision::Allow(permit, notes) => {
+                    warnings.extend(notes);
+                    permit
+                }
+                Decision::Deny(denial) => return Err(denial.into()),
+            };
+            check_arguments(&tool, &request)?;
+            if let Some(limit) = server.settings.rate_limit(tool.name()) {
+                self.rates.admit(caller, tool.qualified(), limit)?;
+            }
+
+            let deadline = self.hints.deadline(&tool, &permit, deadline);
+            record.begin_sending(deadline).await?;
+            let sent = Instant::now();
+            let (arguments, id) = (request.arguments.text(), record.request_id());
+            let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));
+            let answer = record.answered(answer).await;
+            let answer = answer
+                .map_err(|error| not_answered(permit.operation(), error))
+                .and_then(|answer| {
+                    self.checked_answer(&tool, permit.operation(), answer, &mut warnings)
+                });
+            answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
+            let result = answer?;
+            record.hide_secrets_of(&tool, &result);
+            Ok(result)
+        };
+        // A panic is a bug of ours; it costs this one call and nothing else.
+        let result = AssertUnwindSafe(steps).catch_unwind().await;
+        let result = result.unwrap_or_else(|_| Err(incident()));
+        let result = result.map_err(|failure| {
+            let failure = name_the_call(failure, record.operation(), &request);
+            self.with_menu_schema(failure, request.variant)
+        });
+        let mut outcome = record.close(result, warnings).await;
+        outcome.hints = answered.and_then(|answered| {
+            let place = self.settings.load().hints;
+            let catalog = self.servers.catalog();
+            self.hints
+                .after(&answered, caller, &outcome.result, place, catalog)
+        });
+        outcome
+    }
+
+    /// Refuses a call through a variant whose arguments could not be read; it is on record as well.
+    pub async fn refuse_call(
+        &self,
+        variant: Operation,
+        failure: Failure,
+        caller: &Arc<Caller>,
+    ) -> CallOutcome {
+        let record = CallRecord::of_refusal(&self.records, Some(variant), caller);
+        let failure = self.with_menu_schema(failure, Some(variant));
+        record.close(Err(failure), Vec::new()).await
+    }
+
+    /// Adds the schema of the variant, where it is the variant's own arguments that are wrong.
+    fn with_menu_schema(&self, failure: Failure, variant: Option<Operation>) -> Failure {
+        match variant {
+            Some(variant) => {
+                let mode = self.settings.load().rules.mode;
+                failure.with_menu_schema(variant.variant(), mode)
+            }
+            None => failure,
+        }
+    }
+
+    /// Answer of a server as it may be passed on. From one that announces the tool contract the
+    /// answer is held to the contract and its hints are vetted; the answers of all others stay as
+    /// they are.
+    fn checked_answer(
+        &self,
+        tool: &CatalogTool,
+        operation: Operation,
+        answer: CallResult,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<CallResult, Failure> {
+        if !tool.announces_contract() || answer.asks_for_input() {
+            return Ok(answer);
+        }
+        contract_check::check_answer(tool, operation, &answer, &self.settings, warnings)?;
+        let catalog = self.servers.catalog().snapshot();
+        let (answer, warning) = vetting::vetted(answer, tool.server(), &catalog);
+        warnings.extend(warning);
+        Ok(answer)
+    }
+}
+
+/// Refuses arguments that do not fit the tool's own schema, before anything is sent.
+fn check_arguments(tool: &CatalogTool, request: &CallRequest) -> Result<(), Failure> {
+    let checked = tool.arguments().check(Some(request.arguments.value()));
+    checked.map_err(|violations| {
+        Failure::invalid_arguments(tool.qualified(), &violations)
+            .with("input_schema", tool.tool().input_schema.to_value())
+    })
+}
+
+fn subject(tool: &CatalogTool) -> Subject<'_> {
+    Subject {
+        server: tool.server(),
+        tool: tool.name(),
+        description: &tool.tool().description,
+        annotations: tool.annotations(),
+    }
+}
+
+/// Something broke on our side. The panic itself is in the log, just before this.
+fn incident() -> Failure {
+    let id = Uuid::now_v7();
+    tracing::error!(incident = %id, "a call ended in a panic");
+    Failure::new(
+        Code::Internal,
+        format!("The gateway failed inside; its log has the cause under incident {id}"),
+    )
+    .with("incident", id.to_string())
+}
+
+/// Says in a refusal which call it is about.
+fn name_the_call(failure: Failure, operation: Operation, request: &CallRequest) -> Failure {
+    failure
+        .with("tool", request.name.as_str())
+        .with("variant", operation.variant())
+}

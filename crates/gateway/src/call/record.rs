@@ -1,0 +1,233 @@
+//! Record of one call: what is put into it, and when.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status, StoreError};
+use mcpproxy_catalog::CatalogTool;
+use mcpproxy_policy::{Caller, Declared, Intent, Mode, Operation, Warning};
+use mcpproxy_wire::CallResult;
+use uuid::Uuid;
+
+use super::CallOutcome;
+use crate::failure::{Code, Failure, TOOL_ERROR};
+use crate::records::Records;
+use crate::request::{Arguments, CallRequest, ToolName};
+
+/// How long a call may take before it is put on record although it only reads.
+const LONG_CALL: Duration = Duration::from_millis(100);
+
+/// Record of one call, from the moment it came in.
+pub(crate) struct CallRecord {
+    record: OpenRecord,
+    /// What the call does; of a tool that was called by its own name, as far as it is known.
+    operation: Operation,
+}
+
+impl CallRecord {
+    /// Begins the record with what is known before anything is checked: refusals have it as well.
+    /// `known` is the name, and the tool as it is listed.
+    pub(super) fn open(
+        records: &Records,
+        request: &CallRequest,
+        known: Option<(&ToolName, Option<Arc<CatalogTool>>)>,
+        caller: &Arc<Caller>,
+    ) -> Self {
+        let listed = known.as_ref().and_then(|(_, tool)| tool.as_deref());
+        // A tool that nobody knows may write.
+        let of_tool = || listed.map_or(Operation::Write, CatalogTool::call_with);
+        let operation = request.variant.unwrap_or_else(of_tool);
+        let mut this = Self {
+            record: records.begin(RecordKind::ToolCall, caller, Some(operation)),
+            operation,
+        };
+        if let Some(intent) = request.declared.for_record() {
+            this.record.set_declared_intent(intent);
+        }
+        match (&known, listed) {
+            (None, _) => this.record.set_tool_name(&request.name),
+            (Some((name, _)), listed) => {
+                this.record.set_tool(&name.server, &name.tool);
+                match listed {
+                    Some(tool) => this.set_arguments(tool, &request.arguments),
+                    // Which arguments are secret is known when the server has listed its tools.
+                    None => this.record.set_arguments_size(request.arguments.text()),
+                }
+            }
+        }
+        this
+    }
+
+    /// Record of a call that is refused before anything of it could be checked.
+    pub(crate) fn of_refusal(
+        records: &Records,
+        variant: Option<Operation>,
+        caller: &Arc<Caller>,
+    ) -> Self {
+        Self {
+            record: records.begin(RecordKind::ToolCall, caller, variant),
+            operation: variant.unwrap_or(Operation::Read),
+        }
+    }
+
+    /// Names the tool that a refused call was about: of a server, or as the caller called it.
+    pub(crate) fn about(mut self, server: Option<&str>, tool: &str) -> Self {
+        match server {
+            Some(server) => self.record.set_tool(server, tool),
+            None => self.record.set_tool_name(tool),
+        }
+        self
+    }
+
+    pub(super) fn request_id(&self) -> Uuid {
+        self.record.request_id()
+    }
+
+    /// What the call does, as far as it is known.
+    pub(super) fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// What the caller declares of a call through the menu; who calls a tool by its own name
+    /// declares nothing.
+    pub(super) fn declared_intent(
+        &mut self,
+        request: &CallRequest,
+        mode: Mode,
+    ) -> Result<Option<Intent>, Failure> {
+        let Some(variant) = request.variant else {
+            return Ok(None);
+        };
+        let intent = Intent::parse(variant, &request.declared, mode)?;
+        self.record.set_intent(&intent);
+        Ok(Some(intent))
+    }
+
+    /// Intent of a call that does what its tool does. It is taken from the tool in every mode: there
+    /// is no variant that could be declared a second time.
+    pub(super) fn intent_of_tool(&mut self, tool: &CatalogTool) -> Result<Intent, Failure> {
+        let operation = tool.call_with();
+        let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)?;
+        self.operation = operation;
+        self.record.set_operation(operation);
+        self.record.set_intent(&intent);
+        Ok(intent)
+    }
+
+    /// Puts in the arguments, without those that the tool's schema calls secret.
+    pub(super) fn set_arguments(&mut self, tool: &CatalogTool, arguments: &Arguments) {
+        let secret = tool.secret_arguments();
+        if secret.is_empty() {
+            if !self.record.has_arguments() {
+                self.record.set_arguments(arguments.text());
+            }
+            return;
+        }
+        let (shown, hidden) = secret.hide(arguments.value());
+        self.record.set_arguments(&shown.to_string());
+        self.record.add_secrets(hidden);
+    }
+
+    /// Keeps values of a result that the tool's schema calls secret out of the record.
+    pub(super) fn hide_secrets_of(&mut self, tool: &CatalogTool, result: &CallResult) {
+        let secret = tool.secret_results();
+        if secret.is_empty() {
+            return;
+        }
+        let structured = result.json().fields().and_then(|fields| {
+            let raw = fields.get("structuredContent")?;
+            serde_json::from_str(raw.get()).ok()
+        });
+        if let Some(structured) = structured {
+            self.record.add_secrets(secret.collect(&structured));
+        }
+    }
+
+    /// The moment before the call goes out: one that writes is on disk when this returns.
+    pub(super) async fn begin_sending(&mut self, deadline: Instant) -> Result<(), Failure> {
+        let recorded = self.record.begin_sending(deadline).await;
+        recorded.map_err(|problem| not_recorded(&problem))
+    }
+
+    /// Waits for the answer to the call.
+    pub(super) async fn answered<T>(&mut self, answer: Pin<&mut impl Future<Output = T>>) -> T {
+        record_if_slow(&mut self.record, answer).await
+    }
+
+    /// Puts the outcome on record, and only then lets it go.
+    pub(crate) async fn close(
+        mut self,
+        result: Result<CallResult, Failure>,
+        warnings: Vec<Warning>,
+    ) -> CallOutcome {
+        self.record.add_warnings(&warnings);
+        let (activity_id, request_id) = (self.record.id(), self.record.request_id());
+        let recorded = self.record.close(record_outcome(&result)).await;
+        let result = match recorded {
+            Err(problem) if result.is_ok() && self.operation != Operation::Read => {
+                Err(outcome_not_recorded(&problem))
+            }
+            // A refusal that could not be recorded is counted by the log, and stays a refusal.
+            _ => result,
+        };
+        CallOutcome {
+            activity_id,
+            request_id,
+            warnings,
+            result,
+            hints: None,
+        }
+    }
+}
+
+fn record_outcome(result: &Result<CallResult, Failure>) -> RecordOutcome<'_> {
+    match result {
+        Ok(result) => RecordOutcome {
+            status: if result.is_error() {
+                Status::Error
+            } else {
+                Status::Success
+            },
+            error: result
+                .is_error()
+                .then_some((TOOL_ERROR, "The tool reported an error")),
+            response: Some(result.json().text()),
+        },
+        Err(failure) => failure.record_outcome(),
+    }
+}
+
+/// Waits for an answer; a call that takes long is put on record while it is under way, so that it
+/// shows even if this process does not live to see the answer.
+pub(crate) async fn record_if_slow<T>(
+    record: &mut OpenRecord,
+    mut answer: Pin<&mut impl Future<Output = T>>,
+) -> T {
+    if let Ok(answer) = tokio::time::timeout(LONG_CALL, &mut answer).await {
+        return answer;
+    }
+    record.mark_under_way();
+    answer.await
+}
+
+/// The log cannot take the call, so it is not made.
+pub(crate) fn not_recorded(problem: &StoreError) -> Failure {
+    tracing::debug!(%problem, "a call was refused, because it could not be recorded");
+    Failure::new(
+        Code::StoreUnavailable,
+        "The activity log cannot be written, so the call was not made; a person finds the reason with `mcpproxy status`",
+    )
+}
+
+/// The call was made, but its outcome is not on record; saying that it worked would be a promise
+/// that nobody can check.
+fn outcome_not_recorded(problem: &StoreError) -> Failure {
+    tracing::error!(%problem, "the outcome of a call could not be recorded");
+    Failure::new(
+        Code::StoreUnavailable,
+        "The call was made, but its outcome could not be recorded; it may have taken effect, check before repeating it",
+    )
+    .with("sent", true)
+    .not_retryable()
+}

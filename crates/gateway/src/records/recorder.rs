@@ -1,0 +1,150 @@
+//! Log of one running gateway.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpproxy_activity::{
+    Archive, Counts, Engine, Log, LogEvent, LogHealth, LogOptions, OpenRecord, RecordKind,
+    RecordingPolicy, Role, StoreError,
+};
+use mcpproxy_policy::{Caller, Operation};
+use tokio::sync::watch;
+
+use crate::background::Background;
+use crate::settings::{Durability, Settings, Store, redaction};
+
+/// How often records that need not be kept any longer are looked for.
+const PRUNE_PERIOD: Duration = Duration::from_mins(1);
+
+/// Log of one running gateway: records of calls, records of changes, and their removal.
+#[derive(Debug)]
+pub struct Records {
+    log: Log,
+    role: Role,
+    background: Background,
+}
+
+impl Records {
+    /// Opens the log that the settings name.
+    pub(crate) fn open(
+        settings: &Settings,
+        role: Role,
+        background: Background,
+    ) -> Result<Self, StoreError> {
+        let options = LogOptions {
+            data_dir: settings.data_dir.clone(),
+            engine: engine(settings),
+            role,
+            policy: recording_policy(settings),
+        };
+        Ok(Self {
+            log: Log::start(&options, redaction::current())?,
+            role,
+            background,
+        })
+    }
+
+    /// Everything that was recorded.
+    pub fn archive(&self) -> &Archive {
+        self.log.archive()
+    }
+
+    /// Changes after each commit of the log.
+    pub fn recorded(&self) -> watch::Receiver<u64> {
+        self.log.recorded()
+    }
+
+    /// How the log is.
+    pub fn health(&self) -> LogHealth {
+        self.log.health()
+    }
+
+    /// How many calls ended in which way since the start.
+    pub(crate) fn counts(&self) -> Counts {
+        self.log.counts()
+    }
+
+    /// How many calls are under way and on record.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.log.under_way()
+    }
+
+    /// Begins the record of a request.
+    pub(crate) fn begin(
+        &self,
+        kind: RecordKind,
+        caller: &Arc<Caller>,
+        operation: Option<Operation>,
+    ) -> OpenRecord {
+        self.log.open(kind, caller, operation)
+    }
+
+    /// Takes on what other settings say about records.
+    pub(crate) fn apply(&self, settings: &Settings) {
+        self.log.set_redactor(redaction::current());
+        self.log.set_policy(recording_policy(settings));
+    }
+
+    /// Removes records from before a moment; tells how many. What was begun is brought to its end
+    /// even if nobody waits for it any more.
+    pub async fn prune_before(&self, moment: jiff::Timestamp) -> Result<u64, StoreError> {
+        let log = self.log.clone();
+        let pruning = async move { log.prune_before(moment).await };
+        let pruned = self.background.spawn_until_stop(pruning).await;
+        let stops = || StoreError::Unavailable("the gateway stops".to_owned());
+        pruned.ok().flatten().unwrap_or_else(|| Err(stops()))
+    }
+
+    /// Removes old records from time to time, for as long as the gateway runs.
+    pub(crate) fn keep_pruned(&self) {
+        if !self.is_daemon() {
+            return;
+        }
+        let log = self.log.clone();
+        self.background.spawn_until_stop(async move {
+            let mut due = tokio::time::interval(PRUNE_PERIOD);
+            loop {
+                due.tick().await;
+                match log.prune(jiff::Timestamp::now()).await {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "old records were removed"),
+                    Err(error) => tracing::warn!(%error, "old records cannot be removed"),
+                }
+            }
+        });
+    }
+
+    /// Ends the log.
+    pub(crate) async fn stop(&self) {
+        self.log.stop().await;
+    }
+
+    /// Whether this process is the daemon. A command lives for one call; what its servers do is no
+    /// change of anything.
+    pub(super) fn is_daemon(&self) -> bool {
+        self.role == Role::Daemon
+    }
+
+    pub(super) fn add(&self, event: LogEvent) {
+        self.log.record(event);
+    }
+}
+
+/// Engine that the settings have records kept in.
+pub(super) fn engine(settings: &Settings) -> Engine {
+    match &settings.store {
+        Store::Sqlite => Engine::Sqlite,
+        Store::Postgres(address) => Engine::Postgres(address.expose().to_owned()),
+    }
+}
+
+/// What the settings say about records.
+fn recording_policy(settings: &Settings) -> RecordingPolicy {
+    let activity = &settings.activity;
+    RecordingPolicy {
+        max_payload_bytes: activity.max_payload_bytes,
+        is_strict: activity.durability == Durability::Strict,
+        retention: Duration::from_hours(24 * u64::from(activity.retention_days)),
+        max_records: activity.max_records,
+    }
+}

@@ -1,0 +1,304 @@
+//! Servers behind the gateway: started, replaced and stopped as the settings say.
+
+mod built_in;
+mod lookup;
+mod observer;
+mod restart;
+mod spec;
+mod status;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_policy::Operation;
+use mcpproxy_upstream::{BuiltIn, CallError, Runtime, Spec, TransportSpec, Upstream};
+use tokio::sync::watch;
+
+pub use self::built_in::{BuiltInFactory, BuiltInParts, NamedBuiltIn};
+pub(crate) use self::lookup::ReachableServer;
+use self::observer::CatalogObserver;
+use self::spec::{operator, spec};
+pub use self::status::{ServerStatus, without_host_files};
+use crate::background::Background;
+use crate::failure::Failure;
+use crate::records::Records;
+use crate::settings::{LiveSettings, ServerSettings, Settings};
+
+/// How long a server may take to end by itself.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Servers behind the gateway, and the catalog of what they offer.
+pub struct Servers {
+    catalog: Arc<Catalog>,
+    /// Every configured server by name. Replaced as a whole.
+    configured: ArcSwap<ServerMap>,
+    settings: Arc<LiveSettings>,
+    records: Arc<Records>,
+    runtime: Runtime,
+    built_ins: Vec<NamedBuiltIn>,
+    to_start: ServersToStart,
+    /// Counts changes of prompts and resources that servers list.
+    offerings_changed: Arc<watch::Sender<u64>>,
+    /// Held by whoever starts or replaces servers, so that it is one at a time.
+    reconciling: Mutex<()>,
+    background: Background,
+}
+
+/// One configured server.
+#[derive(Clone)]
+struct ConfiguredServer {
+    settings: Arc<ServerSettings>,
+    run: RunState,
+}
+
+/// Whether a configured server runs, and if not, why.
+#[derive(Clone)]
+enum RunState {
+    /// It has its own task.
+    Running(Upstream),
+    /// Its settings cannot be used.
+    Broken(String),
+    /// The operator switched it off.
+    Disabled,
+    /// It waits for approval.
+    Quarantined,
+    /// This process was not to start it.
+    NotStarted,
+}
+
+type ServerMap = HashMap<Arc<str>, ConfiguredServer>;
+
+/// Which of the configured servers this process starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ServersToStart {
+    /// All of them.
+    #[default]
+    All,
+    /// The one that a single call needs.
+    Only(String),
+}
+
+impl Servers {
+    /// No servers yet; [`Servers::reconcile`] starts them.
+    pub(crate) fn new(
+        settings: &Arc<LiveSettings>,
+        records: &Arc<Records>,
+        background: &Background,
+        guard: Option<PathBuf>,
+        to_start: ServersToStart,
+        built_ins: BuiltInFactory,
+    ) -> Arc<Self> {
+        let catalog = Arc::new(Catalog::default());
+        let offerings_changed = Arc::<watch::Sender<u64>>::default();
+        let observer = CatalogObserver {
+            catalog: Arc::clone(&catalog),
+            offerings_changed: Arc::clone(&offerings_changed),
+            records: Arc::clone(records),
+        };
+        let protocols = settings.load().data_dir.join("protocols.json");
+        let runtime = Runtime::new(guard, env!("CARGO_PKG_VERSION"), Arc::new(observer))
+            .remember_protocols_in(protocols);
+        Arc::new_cyclic(|servers: &Weak<Self>| Self {
+            catalog,
+            configured: ArcSwap::default(),
+            runtime,
+            built_ins: built_ins(BuiltInParts {
+                servers: Weak::clone(servers),
+                records: Arc::downgrade(records),
+            }),
+            to_start,
+            offerings_changed,
+            reconciling: Mutex::default(),
+            settings: Arc::clone(settings),
+            records: Arc::clone(records),
+            background: background.clone(),
+        })
+    }
+
+    /// Catalog of the tools of all servers.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Changes when there may be other tools.
+    pub fn tool_changes(&self) -> watch::Receiver<u64> {
+        self.catalog.changes()
+    }
+
+    /// Changes when there may be other prompts or resources.
+    pub(crate) fn offering_changes(&self) -> watch::Receiver<u64> {
+        self.offerings_changed.subscribe()
+    }
+
+    /// Whether this process starts every configured server, and not one for a single call.
+    pub(crate) fn starts_all(&self) -> bool {
+        self.to_start == ServersToStart::All
+    }
+
+    /// Every server that runs, with its name.
+    pub(crate) fn running(&self) -> Vec<(Arc<str>, Upstream)> {
+        let configured = self.configured.load();
+        let running = configured.iter().filter_map(|(name, server)| {
+            let RunState::Running(upstream) = &server.run else {
+                return None;
+            };
+            Some((Arc::clone(name), upstream.clone()))
+        });
+        running.collect()
+    }
+
+    /// Names of all tools by server, also of servers that have listed none.
+    pub fn tools_by_server(&self) -> BTreeMap<String, Vec<String>> {
+        let snapshot = self.catalog.snapshot();
+        let configured = self.configured.load();
+        let servers = configured.keys().map(|name| {
+            let state = snapshot.server(name);
+            let tools =
+                state.map(|state| state.tools().map(|one| one.name().to_string()).collect());
+            (name.to_string(), tools.unwrap_or_default())
+        });
+        servers.collect()
+    }
+
+    /// What a server that did not do its part means for the caller.
+    pub(crate) fn failure_of(
+        &self,
+        server: &str,
+        operation: Operation,
+        error: CallError,
+    ) -> Failure {
+        Failure::of_upstream(server, operation, error, &self.settings.mask())
+    }
+
+    /// Makes the running servers those of the settings: what is gone or changed is
+    /// stopped, what is new or changed is started, the rest is left alone.
+    pub(crate) fn reconcile(&self, settings: &Settings) {
+        let _one_at_a_time = self.one_at_a_time();
+        // The catalog knows the operator's word before a server can list a tool.
+        self.catalog.configure(self.operators(settings));
+        let before = self.configured.load_full();
+        let mut after = ServerMap::new();
+        let mut untouched: HashSet<Arc<str>> = HashSet::new();
+        for wanted in &settings.servers {
+            let same = before
+                .get(&wanted.name)
+                .filter(|server| !server.settings.needs_restart(wanted));
+            let run = match same {
+                Some(server) => {
+                    untouched.insert(Arc::clone(&wanted.name));
+                    server.run.clone()
+                }
+                None => self.start(wanted),
+            };
+            let settings = Arc::new(wanted.clone());
+            let server = ConfiguredServer { settings, run };
+            after.insert(Arc::clone(&wanted.name), server);
+        }
+        for (name, built_in) in &self.built_ins {
+            if after.contains_key(name) {
+                tracing::warn!(server = %name, "the configuration has a server of this name, the built-in one is left out");
+                continue;
+            }
+            let server = before
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| self.start_built_in(name, built_in));
+            untouched.insert(Arc::clone(name));
+            after.insert(Arc::clone(name), server);
+        }
+        self.records
+            .servers_changed(&settings_of(&before), &settings_of(&after));
+        self.configured.store(Arc::new(after));
+        self.offerings_changed
+            .send_modify(|generation| *generation += 1);
+        let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
+        gone.for_each(|(_, server)| self.end(server));
+    }
+
+    /// Has every server stopped; [`Background::finished`] waits until they are gone.
+    pub(crate) fn stop(&self) {
+        let servers = self.configured.swap(Arc::default());
+        servers.values().for_each(|server| self.end(server));
+    }
+
+    fn end(&self, server: &ConfiguredServer) {
+        if let RunState::Running(upstream) = &server.run {
+            let upstream = upstream.clone();
+            self.background
+                .spawn(async move { upstream.stop(STOP_GRACE).await });
+        }
+    }
+
+    fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.reconciling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the operator says about every server there is; one in the file wins over a built-in one.
+    fn operators(&self, settings: &Settings) -> HashMap<String, Operator> {
+        let built_in = self
+            .built_ins
+            .iter()
+            .map(|(name, _)| (name.to_string(), Operator::default()));
+        let configured = settings.servers.iter();
+        built_in
+            .chain(configured.map(|server| (server.name.to_string(), operator(server))))
+            .collect()
+    }
+
+    fn start(&self, server: &ServerSettings) -> RunState {
+        if let Some(problem) = &server.problem {
+            tracing::warn!(server = %server.name, problem, "server cannot be started");
+            return RunState::Broken(problem.clone());
+        }
+        if server.quarantined {
+            return RunState::Quarantined;
+        }
+        if !server.enabled {
+            return RunState::Disabled;
+        }
+        if let ServersToStart::Only(only) = &self.to_start
+            && **only != *server.name
+        {
+            return RunState::NotStarted;
+        }
+        match spec(server) {
+            Some(spec) => RunState::Running(Upstream::start(spec, &self.runtime)),
+            None => RunState::NotStarted,
+        }
+    }
+
+    fn start_built_in(&self, name: &Arc<str>, built_in: &Arc<dyn BuiltIn>) -> ConfiguredServer {
+        let settings = ServerSettings::built_in(name);
+        let spec = Spec {
+            name: Arc::clone(name),
+            transport: TransportSpec::BuiltIn(Arc::clone(built_in)),
+            protocol: settings.protocol,
+            timeout: settings.timeout,
+            max_concurrent: settings.max_concurrent,
+            idle_stop: None,
+        };
+        ConfiguredServer {
+            run: RunState::Running(Upstream::start(spec, &self.runtime)),
+            settings: Arc::new(settings),
+        }
+    }
+}
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Servers").finish_non_exhaustive()
+    }
+}
+
+fn settings_of(servers: &ServerMap) -> HashMap<Arc<str>, Arc<ServerSettings>> {
+    let settings = servers
+        .iter()
+        .map(|(name, server)| (Arc::clone(name), Arc::clone(&server.settings)));
+    settings.collect()
+}
