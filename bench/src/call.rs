@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use memchr::memmem;
 use serde_json::{Value, json};
 
-use crate::era::Era;
+use crate::protocol::Protocol;
 
 /// The method of every call.
 pub(crate) const CALL_METHOD: &str = "tools/call";
@@ -84,10 +84,10 @@ impl CallTemplate {
     }
 
     /// The request; `text` must not need escaping in JSON.
-    pub(crate) fn request(&self, era: Era, id: u64, text: &str) -> Bytes {
+    pub(crate) fn request(&self, protocol: Protocol, id: u64, text: &str) -> Bytes {
         Bytes::from(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"{CALL_METHOD}","params":{{{}{}{text}{}"#,
-            era.introduction(),
+            protocol.introduction(),
             self.before_text,
             self.after_text
         ))
@@ -110,7 +110,12 @@ pub(crate) fn check_quickly(body: &[u8], is_event_stream: bool, text: &str) -> a
 }
 
 /// Decodes the whole answer and compares every part that matters.
-pub(crate) fn check_fully(answer: &Value, era: Era, id: u64, text: &str) -> anyhow::Result<()> {
+pub(crate) fn check_fully(
+    answer: &Value,
+    protocol: Protocol,
+    id: u64,
+    text: &str,
+) -> anyhow::Result<()> {
     ensure!(
         answer["jsonrpc"] == "2.0" && answer["id"] == json!(id),
         "the answer does not carry id {id}: {answer}"
@@ -120,9 +125,9 @@ pub(crate) fn check_fully(answer: &Value, era: Era, id: u64, text: &str) -> anyh
         result["isError"] != json!(true),
         "the call was answered with an error: {answer}"
     );
-    // Only there every result says of what type it is, so this also shows which era was answered in.
+    // Only there every result says of what type it is, so this also shows which protocol was answered in.
     ensure!(
-        era == Era::Session || result["resultType"] == "complete",
+        protocol == Protocol::Session || result["resultType"] == "complete",
         "the answer does not say that it is complete, as one without sessions has to: {answer}"
     );
     ensure!(
@@ -204,7 +209,7 @@ mod tests {
     #[test]
     fn requests_are_the_calls_they_should_be() {
         let parse = |template: CallTemplate| -> Value {
-            serde_json::from_slice(&template.request(Era::Session, 7, "hello")).unwrap()
+            serde_json::from_slice(&template.request(Protocol::Session, 7, "hello")).unwrap()
         };
         assert_eq!(
             parse(CallTemplate::direct(Operation::Read)),
@@ -232,15 +237,15 @@ mod tests {
             CallTemplate::direct(Operation::Write),
             CallTemplate::through_gateway(Operation::Read),
         ] {
-            let parse = |era| -> Value {
-                serde_json::from_slice(&template.request(era, 7, "hello")).unwrap()
+            let parse = |protocol| -> Value {
+                serde_json::from_slice(&template.request(protocol, 7, "hello")).unwrap()
             };
-            let mut introduced = parse(Era::Stateless);
+            let mut introduced = parse(Protocol::Stateless);
             let parameters = introduced["params"].as_object_mut().unwrap();
             let meta = parameters.remove("_meta").unwrap();
             let revision = &meta["io.modelcontextprotocol/protocolVersion"];
-            assert_eq!(revision, Era::Stateless.revision());
-            assert_eq!(introduced, parse(Era::Session));
+            assert_eq!(revision, Protocol::Stateless.revision());
+            assert_eq!(introduced, parse(Protocol::Session));
             assert_eq!(introduced["params"]["name"], template.name());
         }
     }
@@ -306,20 +311,20 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": id, "result": {
                 "content": [{"type": "text", "text": text}], "isError": is_error}})
         };
-        let is_good = |answer: &Value, era| check_fully(answer, era, 1, "a").is_ok();
-        assert!(is_good(&answer(1, "a", false), Era::Session));
-        assert!(!is_good(&answer(2, "a", false), Era::Session));
-        assert!(!is_good(&answer(1, "b", false), Era::Session));
-        assert!(!is_good(&answer(1, "a", true), Era::Session));
+        let is_good = |answer: &Value, protocol| check_fully(answer, protocol, 1, "a").is_ok();
+        assert!(is_good(&answer(1, "a", false), Protocol::Session));
+        assert!(!is_good(&answer(2, "a", false), Protocol::Session));
+        assert!(!is_good(&answer(1, "b", false), Protocol::Session));
+        assert!(!is_good(&answer(1, "a", true), Protocol::Session));
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "a"}});
-        assert!(!is_good(&refusal, Era::Session));
+        assert!(!is_good(&refusal, Protocol::Session));
 
         let mut typed = answer(1, "a", false);
-        assert!(!is_good(&typed, Era::Stateless));
+        assert!(!is_good(&typed, Protocol::Stateless));
         typed["result"]["resultType"] = json!("input_required");
-        assert!(!is_good(&typed, Era::Stateless));
+        assert!(!is_good(&typed, Protocol::Stateless));
         typed["result"]["resultType"] = json!("complete");
-        assert!(is_good(&typed, Era::Stateless));
+        assert!(is_good(&typed, Protocol::Stateless));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One MCP client: one keep-alive connection, one session where its era has them, one call at a time.
+//! One MCP client: one keep-alive connection, one session where its protocol has them, one call at a time.
 //!
 //! Raw hyper connections, because a pooling client would add its own locks and queues to both sides of the
 //! comparison. Must never know which of the two targets it talks to; the target is data.
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 use crate::call::{CALL_METHOD, CallTemplate, check_fully, check_quickly, decode};
 use crate::echo::{METHOD_HEADER, NAME_HEADER, PATH, SESSION_HEADER, VERSION_HEADER};
-use crate::era::Era;
+use crate::protocol::Protocol;
 
 const LIST_METHOD: &str = "tools/list";
 
@@ -32,12 +32,12 @@ pub(crate) struct Target {
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// How it is spoken to.
-    pub(crate) era: Era,
+    pub(crate) protocol: Protocol,
     /// The call it takes.
     pub(crate) call: CallTemplate,
 }
 
-/// A client that can call: with an open session, or in an era that needs none.
+/// A client that can call: with an open session, or in a protocol that needs none.
 #[derive(Debug)]
 pub(crate) struct Connection {
     target: Arc<Target>,
@@ -71,9 +71,9 @@ impl Connection {
             number,
             next_id: 1,
         };
-        match client.target.era {
-            Era::Session => client.initialize().await?,
-            Era::Stateless => client.name_revision(),
+        match client.target.protocol {
+            Protocol::Session => client.initialize().await?,
+            Protocol::Stateless => client.name_revision(),
         }
         client.call_headers = client.headers_of(CALL_METHOD, Some(client.target.call.name()))?;
         Ok(client)
@@ -87,7 +87,7 @@ impl Connection {
 
     async fn timed_call(&mut self) -> anyhow::Result<Timing> {
         let (id, text) = self.next_text();
-        let body = self.target.call.request(self.target.era, id, &text);
+        let body = self.target.call.request(self.target.protocol, id, &text);
         let request = request(self.call_headers.clone(), body);
         // Whether the connection is free again after the last answer is bookkeeping of the generator.
         self.sender.ready().await?;
@@ -112,15 +112,15 @@ impl Connection {
     /// One call whose answer is decoded and compared part by part.
     pub(crate) async fn call_checked(&mut self) -> anyhow::Result<()> {
         let (id, text) = self.next_text();
-        let body = self.target.call.request(self.target.era, id, &text);
+        let body = self.target.call.request(self.target.protocol, id, &text);
         let answer = self.exchange(id, self.call_headers.clone(), body).await?;
-        check_fully(&answer, self.target.era, id, &text).with_context(|| self.failed("a call"))
+        check_fully(&answer, self.target.protocol, id, &text).with_context(|| self.failed("a call"))
     }
 
     /// The tools the target offers.
     pub(crate) async fn list_tools(&mut self) -> anyhow::Result<Vec<Value>> {
         let id = self.take_id();
-        let body = list_request(self.target.era, id);
+        let body = list_request(self.target.protocol, id);
         let headers = self.headers_of(LIST_METHOD, None)?;
         let mut answer = self.exchange(id, headers, body).await?;
         match answer["result"]["tools"].take() {
@@ -132,7 +132,7 @@ impl Connection {
     async fn initialize(&mut self) -> anyhow::Result<()> {
         let id = self.take_id();
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": {
-            "protocolVersion": Era::Session.revision(),
+            "protocolVersion": Protocol::Session.revision(),
             "capabilities": {},
             "clientInfo": {"name": "mcpproxy-bench", "version": env!("CARGO_PKG_VERSION")},
         }});
@@ -141,10 +141,10 @@ impl Connection {
         let session = response.headers().get(SESSION_HEADER).cloned();
         let answer = self.read(id, response).await?;
         ensure!(
-            answer["result"]["protocolVersion"] == Era::Session.revision(),
+            answer["result"]["protocolVersion"] == Protocol::Session.revision(),
             "{}: it does not speak {}: {answer}",
             self.failed("initialize"),
-            Era::Session.revision()
+            Protocol::Session.revision()
         );
         self.name_revision();
         if let Some(session) = session {
@@ -168,14 +168,14 @@ impl Connection {
     fn name_revision(&mut self) {
         self.headers.insert(
             HeaderName::from_static(VERSION_HEADER),
-            HeaderValue::from_static(self.target.era.revision()),
+            HeaderValue::from_static(self.target.protocol.revision()),
         );
     }
 
     /// The head of a request; without sessions it repeats the method and what the request names.
     fn headers_of(&self, method: &'static str, name: Option<&str>) -> anyhow::Result<HeaderMap> {
         let mut headers = self.headers.clone();
-        if self.target.era == Era::Stateless {
+        if self.target.protocol == Protocol::Stateless {
             headers.insert(
                 HeaderName::from_static(METHOD_HEADER),
                 HeaderValue::from_static(method),
@@ -254,12 +254,12 @@ fn request(headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
     request
 }
 
-fn list_request(era: Era, id: u64) -> Bytes {
+fn list_request(protocol: Protocol, id: u64) -> Bytes {
     // The introduction ends with the comma before the next member; there is none here.
-    let parameters = match era {
-        Era::Session => String::new(),
-        Era::Stateless => {
-            let introduction = era.introduction().trim_end_matches(',');
+    let parameters = match protocol {
+        Protocol::Session => String::new(),
+        Protocol::Stateless => {
+            let introduction = protocol.introduction().trim_end_matches(',');
             format!(r#","params":{{{introduction}}}"#)
         }
     };

@@ -1,10 +1,10 @@
 //! The bare echo upstream: a small, correct MCP server over Streamable HTTP that does next to nothing.
 //!
-//! It speaks one era, so that whoever is measured with it cannot have spoken the other.
+//! It speaks one protocol, so that whoever is measured with it cannot have spoken the other.
 //! It is the stricter of the two yardsticks: what a call to it costs directly is what the gateway is compared with,
 //! so anything slow in here would flatter the gateway. Must never do work that the protocol does not ask for.
 
-mod protocol;
+mod messages;
 mod stateless;
 #[cfg(test)]
 mod tests;
@@ -31,8 +31,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::era::Era;
-use protocol::{INVALID_REQUEST, Message, Reply, error};
+use crate::protocol::Protocol;
+use messages::{INVALID_REQUEST, Message, Reply, error};
 
 /// The header that carries a session.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
@@ -59,10 +59,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Each worker is a thread with a runtime of its own, and connections are dealt out in turn. So every core can be
 /// used, no task ever moves between threads, and sixteen connections mean eight for each of two workers instead
 /// of whatever the kernel's wake-ups made of it.
-pub(crate) fn start(era: Era, listener: StdListener, workers: usize) -> anyhow::Result<SocketAddr> {
+pub(crate) fn start(
+    protocol: Protocol,
+    listener: StdListener,
+    workers: usize,
+) -> anyhow::Result<SocketAddr> {
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
-    let state = Arc::new(State::new(era));
+    let state = Arc::new(State::new(protocol));
     let mut queues = Vec::new();
     for _ in 0..workers.max(1) {
         let (sender, receiver) = mpsc::channel(HAND_OVER_QUEUE);
@@ -75,7 +79,7 @@ pub(crate) fn start(era: Era, listener: StdListener, workers: usize) -> anyhow::
 }
 
 struct State {
-    era: Era,
+    protocol: Protocol,
     sessions: RwLock<HashSet<Uuid>>,
     /// What the tool `store` was given last.
     kept: Mutex<Option<Box<RawValue>>>,
@@ -154,15 +158,15 @@ async fn respond(state: &State, request: Request<Incoming>) -> Response<EchoBody
     if request.headers().contains_key(ORIGIN) {
         return plain(StatusCode::FORBIDDEN, Bytes::new());
     }
-    match state.era {
-        Era::Session => respond_in_session(state, request).await,
-        Era::Stateless if request.method() == Method::POST => post(state, request).await,
-        Era::Stateless => not_allowed("POST"),
+    match state.protocol {
+        Protocol::Session => respond_in_session(state, request).await,
+        Protocol::Stateless if request.method() == Method::POST => post(state, request).await,
+        Protocol::Stateless => not_allowed("POST"),
     }
 }
 
 async fn respond_in_session(state: &State, request: Request<Incoming>) -> Response<EchoBody> {
-    let revision = Era::Session.revision();
+    let revision = Protocol::Session.revision();
     if let Some(version) = request.headers().get(VERSION_HEADER)
         && version != revision
     {
@@ -197,9 +201,9 @@ async fn post(state: &State, request: Request<Incoming>) -> Response<EchoBody> {
         Ok(message) => message,
         Err(answer) => return plain(StatusCode::BAD_REQUEST, answer),
     };
-    let reply = match state.era {
-        Era::Stateless => stateless::reply(&message, &head.headers),
-        Era::Session => {
+    let reply = match state.protocol {
+        Protocol::Stateless => stateless::reply(&message, &head.headers),
+        Protocol::Session => {
             if !message.opens_session()
                 && let Err(refusal) = state.session(&head.headers)
             {
@@ -260,9 +264,9 @@ fn delete(state: &State, headers: &HeaderMap) -> Response<EchoBody> {
 }
 
 impl State {
-    fn new(era: Era) -> Self {
+    fn new(protocol: Protocol) -> Self {
         Self {
-            era,
+            protocol,
             sessions: RwLock::default(),
             kept: Mutex::default(),
         }

@@ -19,8 +19,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::client::{Connection, Target};
-use crate::era::Era;
 use crate::process::ProcessUse;
+use crate::protocol::Protocol;
 use crate::section::Section;
 
 /// The hidden command with which this program becomes the echo upstream.
@@ -37,17 +37,17 @@ const LOG_LINES: usize = 20;
 
 /// What stands behind a gateway.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Behind {
+pub(crate) struct EchoServer {
     /// Where it listens.
     pub(crate) address: SocketAddr,
     /// How it is spoken to.
-    pub(crate) era: Era,
+    pub(crate) protocol: Protocol,
 }
 
 /// A running echo upstream.
 pub(crate) struct EchoProcess {
     /// Where it is, for clients and gateways.
-    pub(crate) at: Behind,
+    pub(crate) at: EchoServer,
     /// Its standard input is held open: the upstream ends when we do, however we end.
     _child: Child,
 }
@@ -82,7 +82,11 @@ impl EchoProcess {
     /// Starts this program again as the echo upstream.
     pub(crate) async fn start(section: Section) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args([ECHO_COMMAND, section.upstream.name(), section.era.name()])
+            .args([
+                ECHO_COMMAND,
+                section.upstream.name(),
+                section.protocol.name(),
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -99,9 +103,9 @@ impl EchoProcess {
             .parse()
             .with_context(|| format!("The echo upstream said no address: {line:?}"))?;
         Ok(Self {
-            at: Behind {
+            at: EchoServer {
                 address,
-                era: section.era,
+                protocol: section.protocol,
             },
             _child: child,
         })
@@ -109,15 +113,15 @@ impl EchoProcess {
 }
 
 impl GatewayProcess {
-    /// Starts a gateway with a fresh data directory in front of `upstream`, to which it speaks in the upstream's era.
-    pub(crate) fn start(binary: &Path, upstream: Behind) -> anyhow::Result<Self> {
+    /// Starts a gateway with a fresh data directory in front of `upstream`, to which it speaks in the upstream's protocol.
+    pub(crate) fn start(binary: &Path, upstream: EchoServer) -> anyhow::Result<Self> {
         Self::start_with(binary, upstream, &std::env::temp_dir(), &json!({}))
     }
 
     /// The same with its data directory on a chosen disk, and with more than the defaults in its configuration.
     pub(crate) fn start_with(
         binary: &Path,
-        upstream: Behind,
+        upstream: EchoServer,
         folder: &Path,
         setting: &Value,
     ) -> anyhow::Result<Self> {
@@ -228,12 +232,12 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
-fn configuration(listen: SocketAddr, upstream: Behind, setting: &Value) -> String {
+fn configuration(listen: SocketAddr, upstream: EchoServer, setting: &Value) -> String {
     let url = format!("http://{}/mcp", upstream.address);
     let mut configuration = json!({
         "listen": listen.to_string(),
-        // Left to itself the gateway would speak the newest era that the upstream knows, whatever the section says.
-        "mcpServers": { "echo": { "url": url, "protocol": upstream.era.protocol() } },
+        // Left to itself the gateway would speak the newest protocol that the upstream knows, whatever the section says.
+        "mcpServers": { "echo": { "url": url, "protocol": upstream.protocol.setting() } },
     });
     for (key, value) in setting.as_object().into_iter().flatten() {
         configuration[key] = value.clone();
@@ -269,11 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn configuration_names_both_addresses_the_era_and_what_else_is_set() {
-        for (era, protocol) in [(Era::Session, "legacy"), (Era::Stateless, "modern")] {
-            let upstream = Behind {
+    fn configuration_names_both_addresses_the_protocol_and_what_else_is_set() {
+        for (protocol, setting) in [
+            (Protocol::Session, "legacy"),
+            (Protocol::Stateless, "modern"),
+        ] {
+            let upstream = EchoServer {
                 address: "127.0.0.1:2".parse().unwrap(),
-                era,
+                protocol,
             };
             let written = configuration(
                 "127.0.0.1:1".parse().unwrap(),
@@ -281,7 +288,7 @@ mod tests {
                 &json!({ "activity": { "durability": "balanced" } }),
             );
             let read: Value = serde_json::from_str(&written).unwrap();
-            let server = json!({ "url": "http://127.0.0.1:2/mcp", "protocol": protocol });
+            let server = json!({ "url": "http://127.0.0.1:2/mcp", "protocol": setting });
             let expected = json!({
                 "listen": "127.0.0.1:1",
                 "mcpServers": { "echo": server },
@@ -312,15 +319,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_gateway_that_ends_at_once_is_reported_with_its_status() {
-        let upstream = Behind {
+        let upstream = EchoServer {
             address: free_address().unwrap(),
-            era: Era::Session,
+            protocol: Protocol::Session,
         };
         let mut gateway = GatewayProcess::start(Path::new("/bin/false"), upstream).unwrap();
         let target = Target {
             name: "gateway",
             address: gateway.address,
-            era: upstream.era,
+            protocol: upstream.protocol,
             call: CallTemplate::through_gateway(Operation::Read),
         };
         let message = gateway.first_list(&target).await.unwrap_err().to_string();

@@ -268,8 +268,8 @@ mod tests {
 
     use super::*;
     use crate::call::{CallTemplate, Operation};
-    use crate::era::Era;
-    use crate::section::{Eras, Section};
+    use crate::protocol::Protocol;
+    use crate::section::{Protocols, Section};
     use crate::upstream::Upstream;
 
     /// Enough for many calls; no test depends on how many.
@@ -278,7 +278,7 @@ mod tests {
     fn target(name: &'static str, call: CallTemplate) -> Arc<Target> {
         let section = Section {
             upstream: Upstream::Bare,
-            era: Era::Session,
+            protocol: Protocol::Session,
         };
         target_on(section, name, call)
     }
@@ -287,15 +287,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Arc::new(Target {
             name,
-            address: section.upstream.start(section.era, listener, 2).unwrap(),
-            era: section.era,
+            address: section
+                .upstream
+                .start(section.protocol, listener, 2)
+                .unwrap(),
+            protocol: section.protocol,
             call,
         })
     }
 
     #[tokio::test]
     async fn every_call_of_both_operations_to_both_upstreams_in_both_eras_is_counted_once() {
-        let of = |upstream| Section::chosen(Eras::Both, Some(upstream));
+        let of = |upstream| Section::chosen(Protocols::Both, Some(upstream));
         let sections = [of(Upstream::Bare), of(Upstream::Sdk)].concat();
         let both = [Operation::Read, Operation::Write];
         let all = sections

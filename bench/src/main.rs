@@ -8,12 +8,12 @@ mod call;
 mod client;
 mod contract;
 mod echo;
-mod era;
 mod gateway;
 mod load;
 mod log;
 mod measure;
 mod process;
+mod protocol;
 mod report;
 mod sdk;
 mod section;
@@ -31,9 +31,9 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::call::Operation;
-use crate::era::Era;
 use crate::measure::Subject;
-use crate::section::{Eras, Section};
+use crate::protocol::Protocol;
+use crate::section::{Protocols, Section};
 use crate::upstream::Upstream;
 
 /// Measures what a call through the gateway costs over the same call made directly.
@@ -57,8 +57,8 @@ struct Arguments {
     operation: Operation,
 
     /// What clients, gateway and upstream speak with each other
-    #[arg(long, value_enum, default_value_t = Eras::Both)]
-    era: Eras,
+    #[arg(long, alias = "era", value_enum, default_value_t = Protocols::Both)]
+    protocol: Protocols,
 
     /// The upstream behind both sides; without it one after the other, only the bare one where there are no sessions
     #[arg(long, value_enum)]
@@ -84,14 +84,14 @@ enum Other {
         /// How it is built
         upstream: Upstream,
         /// What it has to speak
-        era: Era,
+        protocol: Protocol,
     },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
-        Some(Other::EchoUpstream { upstream, era }) => serve_echo(upstream, era),
+        Some(Other::EchoUpstream { upstream, protocol }) => serve_echo(upstream, protocol),
         Some(Other::Log(arguments)) => report(log::run(arguments, progress)),
         Some(Other::Contract(arguments)) => report(contract::run(arguments, progress)),
         None => report(run(arguments)),
@@ -132,7 +132,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<String> {
         None => None,
     };
     let mut measured = Vec::new();
-    for section in Section::chosen(arguments.era, arguments.upstream) {
+    for section in Section::chosen(arguments.protocol, arguments.upstream) {
         let subject = Subject {
             binary: &binary,
             baseline: baseline.as_deref(),
@@ -150,10 +150,10 @@ async fn run(arguments: Arguments) -> anyhow::Result<String> {
 }
 
 /// Becomes the echo upstream: says where it listens and stays until whoever started it is gone.
-fn serve_echo(upstream: Upstream, era: Era) -> anyhow::Result<()> {
+fn serve_echo(upstream: Upstream, protocol: Protocol) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let workers = std::thread::available_parallelism()?.get();
-    let address = upstream.start(era, listener, workers)?;
+    let address = upstream.start(protocol, listener, workers)?;
     writeln!(io::stdout().lock(), "{address}")?;
     let mut ignored = [0; 64];
     while io::stdin().lock().read(&mut ignored)? > 0 {}

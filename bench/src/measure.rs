@@ -11,10 +11,10 @@ use anyhow::{anyhow, ensure};
 
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
-use crate::era::Era;
-use crate::gateway::{Behind, EchoProcess, GatewayProcess};
+use crate::gateway::{EchoProcess, EchoServer, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::process::Memory;
+use crate::protocol::Protocol;
 use crate::section::Section;
 use crate::stats::{P50, P99, Samples, float, microseconds};
 
@@ -124,7 +124,7 @@ pub(crate) async fn run(
     let starts = measure_starts(binary, echo.at, operation).await?;
 
     let mut gateway = GatewayProcess::start(binary, echo.at)?;
-    let through = gateway_target("gateway", &gateway, section.era, operation);
+    let through = gateway_target("gateway", &gateway, section.protocol, operation);
     gateway.first_call(&through).await?;
     progress("measuring idle memory");
     tokio::time::sleep(IDLE).await;
@@ -136,7 +136,7 @@ pub(crate) async fn run(
     };
     let other = match &mut baseline {
         Some(process) => {
-            let target = gateway_target("baseline", process, section.era, operation);
+            let target = gateway_target("baseline", process, section.protocol, operation);
             process.first_call(&target).await?;
             target
         }
@@ -175,13 +175,13 @@ pub(crate) async fn run(
 
 async fn measure_starts(
     binary: &Path,
-    upstream: Behind,
+    upstream: EchoServer,
     operation: Operation,
 ) -> anyhow::Result<Samples> {
     let mut starts = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let mut gateway = GatewayProcess::start(binary, upstream)?;
-        let target = gateway_target("gateway", &gateway, upstream.era, operation);
+        let target = gateway_target("gateway", &gateway, upstream.protocol, operation);
         let elapsed = gateway.first_list(&target).await?;
         starts.push(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         gateway.stop().await?;
@@ -305,11 +305,11 @@ impl Measured {
     }
 }
 
-fn direct_target(upstream: Behind, operation: Operation) -> Target {
+fn direct_target(upstream: EchoServer, operation: Operation) -> Target {
     Target {
         name: "direct",
         address: upstream.address,
-        era: upstream.era,
+        protocol: upstream.protocol,
         call: CallTemplate::direct(operation),
     }
 }
@@ -317,13 +317,13 @@ fn direct_target(upstream: Behind, operation: Operation) -> Target {
 fn gateway_target(
     name: &'static str,
     gateway: &GatewayProcess,
-    era: Era,
+    protocol: Protocol,
     operation: Operation,
 ) -> Target {
     Target {
         name,
         address: gateway.address,
-        era,
+        protocol,
         call: CallTemplate::through_gateway(operation),
     }
 }

@@ -47,17 +47,17 @@ fn section(run: &Measurements) -> String {
 
 /// What the numbers below it are about; above all what was spoken, without which they say nothing.
 fn heading(run: &Measurements) -> String {
-    let (name, era) = (run.section.name(), run.section.era);
+    let (name, protocol) = (run.section.name(), run.section.protocol);
     format!(
         "{name}: {} upstream, {} calls, gateway against {}, {} cores\n\
-         {} era on both faces: clients speak {}, the gateway speaks to its server with protocol {}\n\n",
+         {} protocol on both faces: clients speak {}, the gateway speaks to its server with protocol {}\n\n",
         run.section.upstream.name(),
         run.operation.name(),
         run.other,
         run.cores,
-        era.name(),
-        era.revision(),
-        era.protocol(),
+        protocol.name(),
+        protocol.revision(),
+        protocol.setting(),
     )
 }
 
@@ -68,12 +68,12 @@ fn section_json(run: &Measurements) -> Value {
         let time = run.starts.percentile(permille);
         time.map(|time| rounded(time.as_secs_f64() * 1e3))
     };
-    let era = run.section.era;
+    let protocol = run.section.protocol;
     json!({
         "upstream": run.section.upstream.name(),
-        "era": era.name(),
-        "client_revision": era.revision(),
-        "server_protocol": era.protocol(),
+        "protocol": protocol.name(),
+        "client_revision": protocol.revision(),
+        "server_protocol": protocol.setting(),
         "operation": run.operation.name(),
         "compared_with": run.other,
         "cores": run.cores,
@@ -210,7 +210,7 @@ fn mebibytes(kibibytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::call::Operation;
-    use crate::era::Era;
+    use crate::protocol::Protocol;
     use crate::section::Section;
     use crate::stats::Samples;
     use crate::upstream::Upstream;
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    fn example(upstream: Upstream, era: Era) -> Measurements {
+    fn example(upstream: Upstream, protocol: Protocol) -> Measurements {
         let level = |clients| Level {
             clients,
             direct: measured(20_000.0, 40, 90),
@@ -236,7 +236,7 @@ mod tests {
             processor_of_baseline: None,
         };
         Measurements {
-            section: Section { upstream, era },
+            section: Section { upstream, protocol },
             operation: Operation::Read,
             other: "direct",
             cores: 2,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn table_has_a_line_for_every_number() {
-        let text = table(&[example(Upstream::Bare, Era::Session)]);
+        let text = table(&[example(Upstream::Bare, Protocol::Session)]);
         let check = |line_start: &str, parts: &[&str]| {
             let line = text
                 .lines()
@@ -288,19 +288,19 @@ mod tests {
     #[test]
     fn each_upstream_in_each_era_has_a_section_that_says_what_was_spoken() {
         let all = [
-            example(Upstream::Bare, Era::Session),
-            example(Upstream::Sdk, Era::Session),
-            example(Upstream::Bare, Era::Stateless),
+            example(Upstream::Bare, Protocol::Session),
+            example(Upstream::Sdk, Protocol::Session),
+            example(Upstream::Bare, Protocol::Stateless),
         ];
         let text = table(&all);
         let (bare, rest) = text.split_once("\n\nsdk: sdk upstream, read").unwrap();
         let stateless = "\n\nbare-stateless: bare upstream, read";
         let (sdk, stateless) = rest.split_once(stateless).unwrap();
         assert!(bare.starts_with("bare: bare upstream, read"), "{bare}");
-        let old = "session era on both faces: clients speak 2025-11-25, the gateway speaks to its server with protocol legacy";
-        let new = "stateless era on both faces: clients speak 2026-07-28, the gateway speaks to its server with protocol modern";
-        for (section, era) in [(bare, old), (sdk, old), (stateless, new)] {
-            assert_eq!(section.lines().nth(1), Some(era));
+        let old = "session protocol on both faces: clients speak 2025-11-25, the gateway speaks to its server with protocol legacy";
+        let new = "stateless protocol on both faces: clients speak 2026-07-28, the gateway speaks to its server with protocol modern";
+        for (section, protocol) in [(bare, old), (sdk, old), (stateless, new)] {
+            assert_eq!(section.lines().nth(1), Some(protocol));
             assert_eq!(section.matches("latency p50, 1 client").count(), 1);
             assert_eq!(section.matches("start to first tools/list").count(), 1);
         }
@@ -309,7 +309,7 @@ mod tests {
         members.sort();
         assert_eq!(members, ["bare", "bare-stateless", "sdk"]);
         let spoken = |section: &str| {
-            let members = ["upstream", "era", "client_revision", "server_protocol"];
+            let members = ["upstream", "protocol", "client_revision", "server_protocol"];
             members.map(|member| report[section][member].as_str().unwrap().to_owned())
         };
         assert_eq!(spoken("sdk"), ["sdk", "session", "2025-11-25", "legacy"]);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn json_has_the_same_numbers() {
-        let report = &json(&[example(Upstream::Sdk, Era::Session)])["sdk"];
+        let report = &json(&[example(Upstream::Sdk, Protocol::Session)])["sdk"];
         assert_eq!(report["operation"], "read");
         assert_eq!(report["levels"][1]["clients"], 64);
         assert_eq!(report["levels"][0]["share_of_direct"], 0.4);

@@ -1,15 +1,15 @@
-//! The sections of a report: which upstream is measured in which era.
+//! The sections of a report: which upstream is measured in which protocol.
 //!
 //! A share of direct means something only within its section. Must never give two sections one name.
 
 use clap::ValueEnum;
 
-use crate::era::Era;
+use crate::protocol::Protocol;
 use crate::upstream::Upstream;
 
-/// The eras a run is asked for.
+/// The protocols a run is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Eras {
+pub(crate) enum Protocols {
     /// With sessions, up to 2025-11-25
     Session,
     /// Without them, 2026-07-28
@@ -18,40 +18,42 @@ pub(crate) enum Eras {
     Both,
 }
 
-/// One upstream in one era.
+/// One upstream in one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     /// How the upstream is built.
     pub(crate) upstream: Upstream,
     /// What is spoken on both faces of the gateway.
-    pub(crate) era: Era,
+    pub(crate) protocol: Protocol,
 }
 
 impl Section {
     /// The sections of a run, in the order they are measured.
     ///
     /// Each upstream costs as much time as the others, so the SDK's is measured without sessions only for who names it.
-    pub(crate) fn chosen(eras: Eras, upstream: Option<Upstream>) -> Vec<Self> {
-        let of = |era: Era, usual: &[Upstream]| -> Vec<Self> {
+    pub(crate) fn chosen(protocols: Protocols, upstream: Option<Upstream>) -> Vec<Self> {
+        let of = |protocol: Protocol, usual: &[Upstream]| -> Vec<Self> {
             let named = upstream.map_or_else(|| usual.to_vec(), |one| vec![one]);
-            let sections = named.into_iter().map(|upstream| Self { upstream, era });
+            let sections = named
+                .into_iter()
+                .map(|upstream| Self { upstream, protocol });
             sections.collect()
         };
-        let session = || of(Era::Session, Upstream::value_variants());
-        let stateless = || of(Era::Stateless, &[Upstream::Bare]);
-        match eras {
-            Eras::Session => session(),
-            Eras::Stateless => stateless(),
-            Eras::Both => [session(), stateless()].concat(),
+        let session = || of(Protocol::Session, Upstream::value_variants());
+        let stateless = || of(Protocol::Stateless, &[Upstream::Bare]);
+        match protocols {
+            Protocols::Session => session(),
+            Protocols::Stateless => stateless(),
+            Protocols::Both => [session(), stateless()].concat(),
         }
     }
 
     /// The name used in reports.
     pub(crate) fn name(self) -> String {
         let upstream = self.upstream.name();
-        match self.era {
-            Era::Session => upstream.to_owned(),
-            Era::Stateless => format!("{upstream}-{}", self.era.name()),
+        match self.protocol {
+            Protocol::Session => upstream.to_owned(),
+            Protocol::Stateless => format!("{upstream}-{}", self.protocol.name()),
         }
     }
 }
@@ -62,19 +64,19 @@ mod tests {
 
     #[test]
     fn every_choice_has_its_sections_in_order() {
-        let check = |eras, upstream, expected: &[&str]| {
-            let chosen = Section::chosen(eras, upstream);
+        let check = |protocols, upstream, expected: &[&str]| {
+            let chosen = Section::chosen(protocols, upstream);
             let names: Vec<_> = chosen.into_iter().map(Section::name).collect();
-            assert_eq!(names, expected, "{eras:?} {upstream:?}");
+            assert_eq!(names, expected, "{protocols:?} {upstream:?}");
         };
-        check(Eras::Both, None, &["bare", "sdk", "bare-stateless"]);
-        check(Eras::Session, None, &["bare", "sdk"]);
-        check(Eras::Stateless, None, &["bare-stateless"]);
+        check(Protocols::Both, None, &["bare", "sdk", "bare-stateless"]);
+        check(Protocols::Session, None, &["bare", "sdk"]);
+        check(Protocols::Stateless, None, &["bare-stateless"]);
         let bare = Some(Upstream::Bare);
-        check(Eras::Both, bare, &["bare", "bare-stateless"]);
-        check(Eras::Session, bare, &["bare"]);
+        check(Protocols::Both, bare, &["bare", "bare-stateless"]);
+        check(Protocols::Session, bare, &["bare"]);
         let sdk = Some(Upstream::Sdk);
-        check(Eras::Both, sdk, &["sdk", "sdk-stateless"]);
-        check(Eras::Stateless, sdk, &["sdk-stateless"]);
+        check(Protocols::Both, sdk, &["sdk", "sdk-stateless"]);
+        check(Protocols::Stateless, sdk, &["sdk-stateless"]);
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use clap::ValueEnum;
 
-use crate::era::Era;
+use crate::protocol::Protocol;
 use crate::{echo, sdk};
 
 /// How the echo upstream is built.
@@ -30,16 +30,16 @@ impl Upstream {
 
     /// Serves `listener` from `workers` threads until the process ends, and says where.
     ///
-    /// The bare one then speaks this era and no other. The SDK's speaks both, as it does by default: who asks it
+    /// The bare one then speaks this protocol and no other. The SDK's speaks both, as it does by default: who asks it
     /// decides.
     pub(crate) fn start(
         self,
-        era: Era,
+        protocol: Protocol,
         listener: TcpListener,
         workers: usize,
     ) -> anyhow::Result<SocketAddr> {
         match self {
-            Self::Bare => echo::start(era, listener, workers),
+            Self::Bare => echo::start(protocol, listener, workers),
             Self::Sdk => sdk::start(listener, workers),
         }
     }

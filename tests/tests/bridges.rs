@@ -3,12 +3,12 @@
 
 #[path = "bridges/cases.rs"]
 mod cases;
-#[path = "bridges/parked.rs"]
-mod parked;
+#[path = "bridges/foreign_implementations.rs"]
+mod foreign_implementations;
 #[path = "bridges/scene.rs"]
 mod scene;
-#[path = "bridges/strangers.rs"]
-mod strangers;
+#[path = "bridges/suspended_calls.rs"]
+mod suspended_calls;
 
 use std::sync::Arc;
 

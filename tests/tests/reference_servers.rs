@@ -8,12 +8,12 @@ use mcpproxy_tests::peers::{Peers, Sdk};
 use mcpproxy_tests::{Client, Home, Product, Programs, StdioClient, decode, field, programs};
 use serde_json::{Value, json};
 
-#[path = "reference_servers/cells.rs"]
-mod cells;
+#[path = "reference_servers/combinations.rs"]
+mod combinations;
 #[path = "reference_servers/workspace.rs"]
 mod workspace;
 
-use cells::{CELLS, CELLS_OF_INSPECTOR, Cell, Expected, RIGHT, SEARCHES};
+use combinations::{CELLS, CELLS_OF_INSPECTOR, Cell, Expected, RIGHT, SEARCHES};
 use workspace::{FIRST_TEXT, Workspace};
 
 const PROGRAMS: Programs = programs!();

@@ -1,4 +1,4 @@
-//! The era without sessions: what a request says of itself, what its headers repeat, and the answer.
+//! The protocol without sessions: what a request says of itself, what its headers repeat, and the answer.
 //!
 //! Headers and message have to agree, because others may have decided by the headers alone. Must never do I/O.
 
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::protocol::{
+use super::messages::{
     INVALID_PARAMS, METHOD_NOT_FOUND, Message, Reply, TOOLS, call, error, result,
 };
 use super::{METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 use crate::call::CALL_METHOD;
-use crate::era::Era;
+use crate::protocol::Protocol;
 
 const HEADER_MISMATCH: i32 = -32020;
 const UNSUPPORTED_VERSION: i32 = -32022;
@@ -99,7 +99,7 @@ fn check(
     headers: &HeaderMap,
 ) -> Result<(), Bytes> {
     let revision = params.meta.revision.as_ref();
-    if revision != Era::Stateless.revision() {
+    if revision != Protocol::Stateless.revision() {
         return Err(unsupported(id, revision));
     }
     if !params.meta.capabilities.get().starts_with('{') {
@@ -124,7 +124,7 @@ fn repeats(id: &RawValue, headers: &HeaderMap, header: &str, told: &str) -> Resu
 }
 
 fn unsupported(id: &RawValue, requested: &str) -> Bytes {
-    let supported = Era::Stateless.revision();
+    let supported = Protocol::Stateless.revision();
     let error = json!({
         "code": UNSUPPORTED_VERSION,
         "message": format!("Unsupported protocol version, expected: {supported}"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::era::Era;
+use crate::protocol::Protocol;
 
 /// Far beyond any answer on loopback; it only keeps a broken server from hanging the tests.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ impl Client {
     fn opened(address: SocketAddr) -> Self {
         let mut client = Self::connect(address);
         let answer = client.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-            "params": {"protocolVersion": Era::Session.revision(), "capabilities": {}}}));
+            "params": {"protocolVersion": Protocol::Session.revision(), "capabilities": {}}}));
         assert_eq!(answer.status, 200);
         client.session = Some(answer.header("mcp-session-id").to_owned());
         client
@@ -125,11 +125,11 @@ impl Answer {
 }
 
 fn server() -> SocketAddr {
-    server_of(Era::Session)
+    server_of(Protocol::Session)
 }
 
-fn server_of(era: Era) -> SocketAddr {
-    super::start(era, TcpListener::bind("127.0.0.1:0").unwrap(), 2).unwrap()
+fn server_of(protocol: Protocol) -> SocketAddr {
+    super::start(protocol, TcpListener::bind("127.0.0.1:0").unwrap(), 2).unwrap()
 }
 
 fn call(id: &Value, name: &str, arguments: &Value) -> Value {

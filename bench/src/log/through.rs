@@ -14,17 +14,17 @@ use super::disk::{Disk, Flush};
 use super::place::Place;
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
-use crate::era::Era;
 use crate::gateway::{EchoProcess, GatewayProcess};
 use crate::load::{Generator, Side, Tally, Window};
 use crate::measure::{CLIENTS, Measured, SETTLE, SLICE};
+use crate::protocol::Protocol;
 use crate::section::Section;
 use crate::upstream::Upstream;
 
-/// What all of it is measured with. One era is enough, because it is the log that is measured.
+/// What all of it is measured with. One protocol is enough, because it is the log that is measured.
 const SECTION: Section = Section {
     upstream: Upstream::Bare,
-    era: Era::Session,
+    protocol: Protocol::Session,
 };
 
 /// How many slices one round has: each of the three ways, and the disk.
@@ -98,7 +98,7 @@ impl Cast {
         let direct = Arc::new(Target {
             name: "direct",
             address: self.echo.at.address,
-            era: SECTION.era,
+            protocol: SECTION.protocol,
             call: CallTemplate::direct(Operation::Write),
         });
         let cores = std::thread::available_parallelism()?.get();
@@ -160,7 +160,7 @@ fn target(gateway: &GatewayProcess) -> Target {
     Target {
         name: "gateway",
         address: gateway.address,
-        era: SECTION.era,
+        protocol: SECTION.protocol,
         call: CallTemplate::through_gateway(Operation::Write),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::call::{CallTemplate, Operation, decode};
 use crate::client::{Connection, Target};
-use crate::era::Era;
+use crate::protocol::Protocol;
 use crate::section::Section;
 use crate::upstream::Upstream;
 
@@ -18,21 +18,24 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 fn server(section: Section) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    section.upstream.start(section.era, listener, 2).unwrap()
+    section
+        .upstream
+        .start(section.protocol, listener, 2)
+        .unwrap()
 }
 
-fn sdk(era: Era) -> Section {
+fn sdk(protocol: Protocol) -> Section {
     Section {
         upstream: Upstream::Sdk,
-        era,
+        protocol,
     }
 }
 
-async fn open(address: SocketAddr, era: Era, call: CallTemplate) -> Connection {
+async fn open(address: SocketAddr, protocol: Protocol, call: CallTemplate) -> Connection {
     let target = Target {
         name: "sdk",
         address,
-        era,
+        protocol,
         call,
     };
     within(Connection::open(Arc::new(target), 0)).await.unwrap()
@@ -47,7 +50,7 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
 /// Opens a session as a client that names `host`; the whole answer, head included.
 fn initialize(address: SocketAddr, host: &str) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": Era::Session.revision(), "capabilities": {},
+        "protocolVersion": Protocol::Session.revision(), "capabilities": {},
         "clientInfo": {"name": "test", "version": "0"}}})
     .to_string();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -67,7 +70,7 @@ fn initialize(address: SocketAddr, host: &str) -> String {
 
 #[test]
 fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
-    let answer = initialize(server(sdk(Era::Session)), "localhost");
+    let answer = initialize(server(sdk(Protocol::Session)), "localhost");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let head = head.to_ascii_lowercase();
     assert!(head.contains("\r\nmcp-session-id: "), "{head}");
@@ -76,7 +79,7 @@ fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
         "{head}"
     );
     let result = &decode(body.as_bytes(), true, 1).unwrap()["result"];
-    assert_eq!(result["protocolVersion"], Era::Session.revision());
+    assert_eq!(result["protocolVersion"], Protocol::Session.revision());
     assert_eq!(
         result["capabilities"],
         json!({"tools": {"listChanged": true}})
@@ -85,7 +88,7 @@ fn initialize_opens_a_session_in_an_event_stream_and_declares_list_changed() {
 
 #[test]
 fn only_loopback_names_are_hosts() {
-    let address = server(sdk(Era::Session));
+    let address = server(sdk(Protocol::Session));
     let status = |host: &str| {
         let answer = initialize(address, host);
         answer.split(' ').nth(1).unwrap().to_owned()
@@ -97,11 +100,11 @@ fn only_loopback_names_are_hosts() {
 #[tokio::test]
 async fn both_upstreams_offer_the_same_tools_in_both_eras() {
     let mut lists = Vec::new();
-    for era in [Era::Session, Era::Stateless] {
+    for protocol in [Protocol::Session, Protocol::Stateless] {
         for upstream in [Upstream::Bare, Upstream::Sdk] {
-            let address = server(Section { upstream, era });
+            let address = server(Section { upstream, protocol });
             let call = CallTemplate::direct(Operation::Read);
-            let mut connection = open(address, era, call).await;
+            let mut connection = open(address, protocol, call).await;
             lists.push(within(connection.list_tools()).await.unwrap());
         }
     }
@@ -113,10 +116,10 @@ async fn both_upstreams_offer_the_same_tools_in_both_eras() {
 
 #[tokio::test]
 async fn calls_of_both_operations_answer_with_their_text() {
-    for era in [Era::Session, Era::Stateless] {
-        let address = server(sdk(era));
+    for protocol in [Protocol::Session, Protocol::Stateless] {
+        let address = server(sdk(protocol));
         for operation in [Operation::Read, Operation::Write] {
-            let mut connection = open(address, era, CallTemplate::direct(operation)).await;
+            let mut connection = open(address, protocol, CallTemplate::direct(operation)).await;
             // The second check is the one of the measured loop; the third shows that the connection goes on after it.
             within(connection.call_checked()).await.unwrap();
             within(connection.call()).await.unwrap();
@@ -127,8 +130,8 @@ async fn calls_of_both_operations_answer_with_their_text() {
 
 #[tokio::test]
 async fn a_call_that_cannot_be_answered_says_so() {
-    let address = server(sdk(Era::Session));
-    let mut connection = open(address, Era::Session, CallTemplate::tool("missing")).await;
+    let address = server(sdk(Protocol::Session));
+    let mut connection = open(address, Protocol::Session, CallTemplate::tool("missing")).await;
     for error in [
         within(connection.call()).await.unwrap_err(),
         within(connection.call_checked()).await.unwrap_err(),

@@ -1,14 +1,14 @@
-//! The era without sessions over the same socket.
+//! The protocol without sessions over the same socket.
 
 use serde_json::{Value, json};
 
 use super::{Answer, Client, server_of};
-use crate::era::Era;
+use crate::protocol::Protocol;
 
 const REVISION: &str = "2026-07-28";
 
 fn client() -> Client {
-    Client::connect(server_of(Era::Stateless))
+    Client::connect(server_of(Protocol::Stateless))
 }
 
 fn introduced(mut params: Value) -> Value {
@@ -58,7 +58,7 @@ fn a_list_has_the_tools_of_the_other_era_and_says_how_long_it_holds() {
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["ttlMs"], 3_600_000);
     assert_eq!(result["cacheScope"], "public");
-    let mut in_session = Client::opened(server_of(Era::Session));
+    let mut in_session = Client::opened(server_of(Protocol::Session));
     let other = in_session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
     assert_eq!(result["tools"], other.json()["result"]["tools"]);
 }

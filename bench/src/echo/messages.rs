@@ -1,4 +1,4 @@
-//! The JSON-RPC half of the echo upstream: bytes in, bytes out, and the era with sessions.
+//! The JSON-RPC half of the echo upstream: bytes in, bytes out, and the protocol with sessions.
 //!
 //! Values that only travel through (ids, the echoed text) stay the bytes they came as. Must never do I/O.
 

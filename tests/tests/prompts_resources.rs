@@ -1,13 +1,13 @@
 //! Prompts, resources, completion and subscriptions of servers, through the gateway: old and new clients in
 //! front of it, an old and a new server behind it, which have the same addresses.
 
-#[path = "library/everything.rs"]
+#[path = "prompts_resources/change_feed.rs"]
+mod change_feed;
+#[path = "prompts_resources/client_requests.rs"]
+mod client_requests;
+#[path = "prompts_resources/everything.rs"]
 mod everything;
-#[path = "library/news.rs"]
-mod news;
-#[path = "library/questions.rs"]
-mod questions;
-#[path = "library/streams.rs"]
+#[path = "prompts_resources/streams.rs"]
 mod streams;
 
 use mcpproxy_tests::{
