@@ -38,20 +38,9 @@ impl Upstream {
     ///
     /// Must be called within a tokio runtime.
     pub fn start(spec: Spec, runtime: &Runtime) -> Self {
-        Self::spawn(spec, runtime, UpstreamState::Starting)
-    }
-
-    /// Starts the upstream's task, which connects on first use.
-    ///
-    /// For a server whose tools are known from before. Must be called within a tokio runtime.
-    pub fn start_on_use(spec: Spec, runtime: &Runtime) -> Self {
-        Self::spawn(spec, runtime, UpstreamState::Idle)
-    }
-
-    fn spawn(spec: Spec, runtime: &Runtime, state: UpstreamState) -> Self {
         let slot_count = spec.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         let shared = Arc::new(SharedUpstream {
-            readiness: Arc::new(Readiness::new(state)),
+            readiness: Arc::new(Readiness::new(UpstreamState::Starting)),
             tail: Arc::new(StderrTail::new(spec.mask())),
             mask: spec.mask(),
             slots: Semaphore::new(slot_count),

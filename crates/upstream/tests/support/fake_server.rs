@@ -88,7 +88,7 @@ impl Server {
 
     fn handle(&mut self, message: &Value) {
         let id = &message["id"];
-        if self.settles_by_era(message) {
+        if self.settles_by_protocol(message) {
             return;
         }
         match message["method"].as_str() {
@@ -243,7 +243,7 @@ impl Server {
             }
             other => {
                 let other = other.to_owned();
-                self.call_by_era(id, &other);
+                self.call_by_protocol(id, &other);
             }
         }
     }

@@ -1,6 +1,7 @@
-//! The fake server in another era, and old ones that do not take new questions well.
+//! Protocols of the fake server: without sessions, and with sessions in ways that do not take the
+//! probe well.
 //!
-//! Modes: `modern…` knows nothing of sessions, `dual` has both; among those with sessions,
+//! Modes: `stateless…` knows nothing of sessions, `dual` has both; among those with sessions,
 //! `refuses` answers what it does not know with an error, `falls-over` ends over it, and all
 //! others ignore it. `slow-` before any of them lets it start slowly.
 
@@ -33,22 +34,22 @@ pub(crate) fn begin(mode: &str) -> &str {
 }
 
 impl Server {
-    fn is_modern(&self) -> bool {
-        self.mode.starts_with("modern")
+    fn is_stateless(&self) -> bool {
+        self.mode.starts_with("stateless")
     }
 
-    /// Answers what depends on the era; true if there is nothing left to do.
-    pub(crate) fn settles_by_era(&mut self, message: &Value) -> bool {
+    /// Answers what depends on the protocol; true if there is nothing left to do.
+    pub(crate) fn settles_by_protocol(&mut self, message: &Value) -> bool {
         let (id, method) = (&message["id"], message["method"].as_str());
-        let speaks_modern = self.is_modern() || self.mode == "dual";
+        let speaks_stateless = self.is_stateless() || self.mode == "dual";
         match method.unwrap_or_default() {
             _ if id.is_null() => return false,
-            "server/discover" if speaks_modern => self.discover(id),
-            "subscriptions/listen" if speaks_modern => self.subscribe(message),
-            "initialize" if self.is_modern() => {
+            "server/discover" if speaks_stateless => self.discover(id),
+            "subscriptions/listen" if speaks_stateless => self.subscribe(message),
+            "initialize" if self.is_stateless() => {
                 self.refuse(id, -32022, &json!({ "supported": [REVISION] }));
             }
-            _ if self.is_modern() && message["params"]["_meta"][VERSION_KEY] != REVISION => {
+            _ if self.is_stateless() && message["params"]["_meta"][VERSION_KEY] != REVISION => {
                 self.refuse(id, -32602, &Value::Null);
             }
             "initialize" | "tools/list" | "tools/call" => return false,
@@ -59,24 +60,26 @@ impl Server {
         true
     }
 
-    /// One page of tools, with what the era has to say of it.
+    /// One page of tools, with what the protocol has to say of it.
     pub(crate) fn page(&self, tools: &Value) -> Value {
         match self.mode.as_str() {
-            "modern-kept" => json!({ "tools": tools, "ttlMs": 600_000, "cacheScope": "public" }),
-            "modern-announces" | "modern" => {
+            "stateless-believed" => {
+                json!({ "tools": tools, "ttlMs": 600_000, "cacheScope": "public" })
+            }
+            "stateless-announces" | "stateless" => {
                 json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" })
             }
             _ => json!({ "tools": tools }),
         }
     }
 
-    pub(crate) fn call_by_era(&mut self, id: &Value, tool: &str) {
+    pub(crate) fn call_by_protocol(&mut self, id: &Value, tool: &str) {
         match tool {
             "asks_for_input" => {
                 let question = json!({ "method": "elicitation/create", "params": {} });
-                let asked = json!({ "resultType": "input_required", "requestState": "s",
+                let result = json!({ "resultType": "input_required", "requestState": "s",
                     "inputRequests": { "q": question } });
-                self.answer(id, &asked);
+                self.answer(id, &result);
             }
             "odd" => self.answer(id, &json!({ "resultType": "odd", "content": [] })),
             "end_subscriptions" => {
@@ -101,7 +104,7 @@ impl Server {
     }
 
     fn discover(&mut self, id: &Value) {
-        let announces = self.mode == "modern-announces" || self.mode == "modern-promises";
+        let announces = self.mode == "stateless-announces" || self.mode == "stateless-promises";
         let discovered = json!({
             "resultType": "complete", "supportedVersions": [REVISION],
             "capabilities": { "tools": { "listChanged": announces } },
@@ -113,7 +116,7 @@ impl Server {
 
     fn subscribe(&mut self, message: &Value) {
         let id = &message["id"];
-        if self.mode != "modern-announces" {
+        if self.mode != "stateless-announces" {
             return self.refuse(id, -32601, &Value::Null);
         }
         self.subscribed += 1;

@@ -1,4 +1,4 @@
-//! What the tests share: an observer that remembers, permits, and handles to the fake server.
+//! Parts that the tests share: an observer that remembers, permits, and handles to the fake server.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,14 +26,14 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
 pub(crate) struct Memory {
     pub(crate) listings: Mutex<Vec<Vec<Tool>>>,
     pub(crate) states: watch::Sender<Vec<UpstreamState>>,
-    heard: watch::Sender<usize>,
+    listed: watch::Sender<usize>,
 }
 
 impl Observer for Memory {
     fn listed(&self, _server: &str, tools: Vec<Tool>) {
         let mut listings = self.listings.lock().expect("no test panics here");
         listings.push(tools);
-        self.heard.send_replace(listings.len());
+        self.listed.send_replace(listings.len());
     }
 
     fn state_changed(&self, _server: &str, state: &UpstreamState) {
@@ -74,8 +74,8 @@ impl Memory {
 
     /// Waits until so many listings came.
     pub(crate) async fn until_listings(&self, count: usize) {
-        let mut heard = self.heard.subscribe();
-        tokio::time::timeout(LONG, heard.wait_for(|heard| *heard >= count))
+        let mut listed = self.listed.subscribe();
+        tokio::time::timeout(LONG, listed.wait_for(|listed| *listed >= count))
             .await
             .expect("the listing comes")
             .expect("the observer lives");
@@ -117,7 +117,7 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + LONG
 }
 
-/// Takes a turn and calls in it.
+/// Takes a slot and calls in it.
 pub(crate) async fn call(
     upstream: &Upstream,
     permit: &Permit,

@@ -1,4 +1,4 @@
-//! Finding out what a program speaks, whatever it makes of the question.
+//! Probe for the protocol of a program, whatever it makes of the probe.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const NEW: Revision = Revision::V2026_07_28;
 /// Shorter than a slow server takes to start.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// A folder in which programs note their starts, and what they speak is kept.
+/// A folder in which programs note their starts, and what they speak is remembered.
 struct Scene {
     folder: TempDir,
 }
@@ -33,8 +33,8 @@ impl Scene {
 
     /// How often a program was started.
     fn starts(&self) -> usize {
-        let noted = std::fs::read_to_string(self.file("starts")).unwrap_or_default();
-        noted.lines().count()
+        let starts = std::fs::read_to_string(self.file("starts")).unwrap_or_default();
+        starts.lines().count()
     }
 
     fn start(&self, mode: &str, change: impl FnOnce(&mut Spec, &mut Runtime)) -> Fake {
@@ -46,16 +46,16 @@ impl Scene {
         })
     }
 
-    /// Starts a program that is asked what it speaks; gives what is spoken with it.
+    /// Starts a program that is probed; gives the revision spoken with it.
     async fn learn(&self, mode: &str) -> Option<Revision> {
         self.learn_within(mode, LONG).await
     }
 
     /// The same, for a program that may be silent for so long.
-    async fn learn_within(&self, mode: &str, patience: Duration) -> Option<Revision> {
+    async fn learn_within(&self, mode: &str, silence: Duration) -> Option<Revision> {
         let file = self.file("protocols.json");
         let fake = self.start(mode, |_, runtime| {
-            runtime.probe_silence = patience;
+            runtime.probe_silence = silence;
             *runtime = runtime.clone().remember_protocols_in(file);
         });
         let revision = spoken(&fake).await;
@@ -73,8 +73,8 @@ async fn spoken(fake: &Fake) -> Option<Revision> {
     }
 }
 
-async fn until_kept(file: &Path) -> String {
-    let kept = async {
+async fn until_remembered(file: &Path) -> String {
+    let remembered = async {
         loop {
             if let Ok(text) = std::fs::read_to_string(file) {
                 return text;
@@ -82,20 +82,22 @@ async fn until_kept(file: &Path) -> String {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(LONG, kept).await.expect("it is kept")
+    tokio::time::timeout(LONG, remembered)
+        .await
+        .expect("it is remembered")
 }
 
 #[tokio::test]
 async fn every_kind_of_server_connects_and_most_are_started_once() {
-    for (mode, patience, revision, starts) in [
-        ("modern", LONG, NEW, 1),
+    for (mode, silence, revision, starts) in [
+        ("stateless", LONG, NEW, 1),
         ("dual", LONG, NEW, 1),
         ("refuses", LONG, OLD, 1),
         ("ignores", SHORT, OLD, 1),
         ("falls-over", LONG, OLD, 2),
     ] {
         let scene = Scene::new();
-        let learned = scene.learn_within(mode, patience).await;
+        let learned = scene.learn_within(mode, silence).await;
         assert_eq!(learned, Some(revision), "{mode}");
         assert_eq!(scene.starts(), starts, "{mode}");
     }
@@ -108,7 +110,7 @@ async fn a_server_that_starts_slowly_connects_like_any_other() {
         ("slow-ignores", OLD, 1),
         ("slow-falls-over", OLD, 2),
         // It was greeted in both ways by the time it read either.
-        ("slow-modern", NEW, 2),
+        ("slow-stateless", NEW, 2),
         ("slow-dual", NEW, 2),
     ] {
         let scene = Scene::new();
@@ -122,27 +124,30 @@ async fn a_server_that_starts_slowly_connects_like_any_other() {
 async fn what_was_learned_is_not_asked_for_again() {
     let scene = Scene::new();
     assert_eq!(scene.learn("falls-over").await, Some(OLD));
-    let kept = until_kept(&scene.file("protocols.json")).await;
+    let remembered = until_remembered(&scene.file("protocols.json")).await;
     assert!(
-        kept.contains("legacy") && !kept.contains("topsecret"),
-        "{kept}"
+        remembered.contains("legacy") && !remembered.contains("topsecret"),
+        "{remembered}"
     );
     assert_eq!(scene.starts(), 2);
     assert_eq!(scene.learn("falls-over").await, Some(OLD));
-    assert_eq!(scene.starts(), 3, "it was greeted in the old way at once");
+    assert_eq!(scene.starts(), 3, "it was greeted with a session at once");
 }
 
 #[tokio::test]
 async fn what_was_learned_is_asked_for_again_when_it_fails() {
-    for (kept, mode, revision) in [("legacy", "modern", NEW), ("modern", "falls-over", OLD)] {
+    for (remembered, mode, revision) in
+        [("legacy", "stateless", NEW), ("modern", "falls-over", OLD)]
+    {
         let scene = Scene::new();
         assert_eq!(scene.learn(mode).await, Some(revision));
         let file = scene.file("protocols.json");
-        let text = until_kept(&file).await;
+        let text = until_remembered(&file).await;
         let other = text
             .replace("\"legacy\"", "\"x\"")
             .replace("\"modern\"", "\"x\"");
-        std::fs::write(&file, other.replace("\"x\"", &format!("\"{kept}\""))).expect("written");
+        std::fs::write(&file, other.replace("\"x\"", &format!("\"{remembered}\"")))
+            .expect("written");
         assert_eq!(scene.learn(mode).await, Some(revision), "{mode}");
         let corrected = async {
             while std::fs::read_to_string(&file).ok().as_ref() != Some(&text) {
@@ -161,7 +166,7 @@ async fn a_file_that_is_not_ours_is_ignored_and_written_anew() {
     std::fs::write(scene.file("protocols.json"), "not ours").expect("written");
     assert_eq!(scene.learn("dual").await, Some(NEW));
     let renewed = async {
-        while until_kept(&scene.file("protocols.json")).await == "not ours" {
+        while until_remembered(&scene.file("protocols.json")).await == "not ours" {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

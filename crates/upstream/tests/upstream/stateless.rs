@@ -72,7 +72,7 @@ async fn until_subscribed(fake: &Fake, count: u32) {
 
 #[tokio::test]
 async fn a_program_is_listed_and_called_without_a_session() {
-    let fake = program("modern");
+    let fake = program("stateless");
     assert_eq!(revision(&fake).await, Some(Revision::V2026_07_28));
     let arguments = json!({ "a": [1, "ü"] });
     let said = fake.read("echo", &arguments.to_string()).await;
@@ -82,7 +82,7 @@ async fn a_program_is_listed_and_called_without_a_session() {
 
 #[tokio::test]
 async fn results_that_are_not_complete_are_told_apart() {
-    let fake = program("modern");
+    let fake = program("stateless");
     match fake.read("asks_for_input", "{}").await {
         Err(CallError::Rpc(error)) => assert!(error.message.contains("asks for input"), "{error}"),
         other => panic!("{other:?}"),
@@ -95,7 +95,7 @@ async fn results_that_are_not_complete_are_told_apart() {
 
 #[tokio::test]
 async fn changes_are_heard_of_on_a_subscription_that_is_opened_again() {
-    let fake = program("modern-announces");
+    let fake = program("stateless-announces");
     fake.memory.until_ready(1).await;
     until_subscribed(&fake, 1).await;
     let changed = fake.call(Operation::Write, "change", "{}").await;
@@ -110,7 +110,7 @@ async fn changes_are_heard_of_on_a_subscription_that_is_opened_again() {
 
 #[tokio::test]
 async fn a_server_that_promises_announcements_and_has_none_is_listed_instead() {
-    let fake = program("modern-promises");
+    let fake = program("stateless-promises");
     fake.memory.until_ready(1).await;
     let changed = fake.call(Operation::Write, "change", "{}").await;
     assert_eq!(changed, Ok(json!("changed")));
@@ -120,7 +120,7 @@ async fn a_server_that_promises_announcements_and_has_none_is_listed_instead() {
 
 #[tokio::test]
 async fn a_call_to_a_program_that_is_given_up_is_taken_back() {
-    let fake = program("modern");
+    let fake = program("stateless");
     let permit = permit("fake", "hang", Operation::Read);
     let given_up = call(&fake.upstream, &permit, "{}", moment()).await;
     assert!(matches!(

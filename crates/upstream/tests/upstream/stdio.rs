@@ -253,15 +253,6 @@ async fn older_revisions_and_servers_without_tools_are_fine() {
 }
 
 #[tokio::test]
-async fn a_server_known_from_before_starts_on_use() {
-    let (runtime, memory) = crate::common::runtime();
-    let upstream = Upstream::start_on_use(spec("normal"), &runtime);
-    assert_eq!(upstream.state(), UpstreamState::Idle);
-    upstream.fresh(soon()).await.expect("it starts");
-    assert_eq!(memory.ready_count(), 1);
-}
-
-#[tokio::test]
 async fn a_server_nobody_uses_is_stopped_and_started_again() {
     let fake = Fake::with("normal", |spec, _| {
         spec.idle_stop = Some(std::time::Duration::from_millis(30));

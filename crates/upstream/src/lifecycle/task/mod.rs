@@ -64,10 +64,7 @@ enum NextConnect {
 
 /// Runs until the upstream is stopped or its last handle dropped.
 pub(crate) async fn run(shared: Arc<SharedUpstream>, stop: watch::Receiver<Option<Duration>>) {
-    let mut next = match shared.readiness.read().state {
-        UpstreamState::Idle => NextConnect::WhenWanted,
-        _ => NextConnect::Now,
-    };
+    let mut next = NextConnect::Now;
     let mut task = UpstreamTask {
         shared,
         stop,
