@@ -78,6 +78,6 @@ fn check(outcome: &FuzzedOutcome, transport: FuzzedTransport) {
         Json::parse(notification.params.text().to_owned()).expect("what a client is told is JSON");
     }
     if let Some(Ok(result)) = &outcome.response {
-        Json::parse(result.text().to_owned()).expect("a result is JSON");
+        Json::parse(result.json().text().to_owned()).expect("a result is JSON");
     }
 }

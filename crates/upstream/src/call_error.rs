@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_redact::Mask;
-use mcpproxy_wire::{Json, RpcError};
+use mcpproxy_wire::{RpcError, RpcResult};
 use serde_json::Value;
 
 /// Response of a server to a request.
-pub(crate) type UpstreamResponse = Result<Json, CallError>;
+pub(crate) type UpstreamResponse = Result<RpcResult, CallError>;
 
 /// Reason why a call brought no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolDefinition;
 
 use crate::UpstreamState;
 use crate::protocol::remembered::RememberedProtocols;
@@ -23,7 +23,7 @@ const PROBE_SILENCE: Duration = Duration::from_secs(2);
 /// The upstream's own task calls it and waits meanwhile, so it must not block.
 pub trait Observer: Send + Sync {
     /// Takes the tools of a server, listed and different from those before.
-    fn listed(&self, server: &str, tools: Vec<Tool>);
+    fn listed(&self, server: &str, tools: Vec<ToolDefinition>);
 
     /// A server has other prompts or resources than before.
     fn offerings_changed(&self, server: &str) {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpproxy_wire::Json;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::{Json, RpcResult};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -141,7 +141,10 @@ impl Upstream {
         let attempt = async |connection: &UpstreamConnection| {
             let params = RequestParams::Read(request);
             match request.name() {
-                Some(_) => connection.call(params, client, deadline).await,
+                Some(_) => {
+                    let response = connection.call(params, client, deadline).await;
+                    response.map(RpcResult::into_json)
+                }
                 // A completion is asked for at every key that is pressed, and relays nothing.
                 None => connection.request(params, deadline).await,
             }

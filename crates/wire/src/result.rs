@@ -70,10 +70,10 @@ impl RpcResult {
         self.json
     }
 
-    /// Whether the upstream asks for input, so that it is no result yet.
-    pub fn asks_for_input(&self) -> bool {
-        let layout = self.layout.as_ref();
-        layout.is_some_and(|layout| layout.asks_for_input(&self.json))
+    /// JSON text of the member `resultType`, if there is one.
+    pub fn result_type(&self) -> Option<&str> {
+        let span = self.layout.as_ref()?.result_type.clone()?;
+        self.json.text().get(span)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcpproxy_wire::Json;
 use mcpproxy_wire::rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use mcpproxy_wire::{Json, RequestId};
 use tokio::task::AbortHandle;
 
 use super::link::ClientLink;
@@ -32,8 +32,8 @@ pub(crate) struct CallRoute {
 /// Request of a server that a client has to respond to.
 #[derive(Debug)]
 pub(crate) struct RelayedRequest {
-    /// JSON text of the server's own id.
-    id: Box<str>,
+    /// Id that the server gave it.
+    id: RequestId,
     kind: ClientRequestKind,
     params: Json,
     client: Arc<ClientLink>,
@@ -85,16 +85,16 @@ impl CallRoutes {
             let message = "Too many questions wait for answers";
             return Err(request.refusal(&RpcError::new(INTERNAL_ERROR, message)));
         }
-        if open_requests.contains_key(&request.id) {
+        if open_requests.contains_key(request.id.text()) {
             let message = "A question with this id waits for its answer already";
             return Err(request.refusal(&RpcError::new(INVALID_REQUEST, message)));
         }
-        let id = request.id.clone();
+        let id = request.id.text().into();
         let routes = Arc::clone(self);
         let task = tokio::spawn(async move {
             let id = request.id.clone();
             reply(request.response().await).await;
-            routes.open_requests().remove(&id);
+            routes.open_requests().remove(id.text());
         });
         open_requests.insert(id, task.abort_handle());
         Ok(())
@@ -140,7 +140,7 @@ impl RelayedRequest {
         client: Arc<ClientLink>,
     ) -> Self {
         Self {
-            id: id.text().into(),
+            id: id.keep(),
             kind,
             params,
             client,
@@ -150,16 +150,13 @@ impl RelayedRequest {
     /// Waits for the client; gives the message that responds to the server.
     async fn response(self) -> String {
         match self.client.request(self.kind, self.params.clone()).await {
-            Ok(result) => {
-                let (id, result) = (&self.id, result.text());
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
-            }
+            Ok(result) => rpc::response(self.id.id(), result.text()),
             Err(error) => self.refusal(&error),
         }
     }
 
     fn refusal(&self, error: &RpcError) -> String {
-        rpc::refusal(&self.id, error)
+        rpc::error_response(Some(self.id.id()), error)
     }
 }
 
@@ -178,7 +175,7 @@ mod tests {
         let routes = Arc::new(CallRoutes::default());
         let relay = |id: &str| {
             let request = RelayedRequest {
-                id: id.into(),
+                id: RequestId::parse(id).expect("a number"),
                 kind: ClientRequestKind::Sampling,
                 params: Json::of(&json!({})),
                 client: Arc::clone(&client),

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcpproxy_wire::item::Kind;
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND};
-use mcpproxy_wire::{Json, Message, Method, RpcError, meta, method, rpc};
+use mcpproxy_wire::listed_item::ListedKind;
+use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND, MessageText};
+use mcpproxy_wire::{Json, Message, Method, RpcError, RpcResult, meta, method, response, rpc};
 use serde_json::value::RawValue;
 
 use super::call_routes::{CallRoutes, RelayedRequest};
@@ -39,7 +39,7 @@ pub(crate) trait Announcements: Send + Sync + fmt::Debug {
     fn set_tools_announced(&self, is_announced: bool);
 
     /// Lists of these kinds have changed.
-    fn lists_changed(&self, kinds: &[Kind]);
+    fn lists_changed(&self, kinds: &[ListedKind]);
 
     /// A resource has changed.
     fn resource_updated(&self, uri: &str);
@@ -68,44 +68,38 @@ impl IncomingMessages {
     /// An announced change of tools makes the listing stale here, at the moment it is read, so
     /// that no later decision rests on what was listed before.
     pub(crate) fn receive(&self, bytes: &Bytes, stream: Option<u64>) -> IncomingAction {
-        match Message::parse(bytes) {
+        let text = match MessageText::new(bytes) {
+            Ok(text) => text,
+            Err(error) => return refuse_message(bytes, error),
+        };
+        // Most messages are responses with a result, and this finds the members of the result at once.
+        if let Some((id, result)) = response::read(&text) {
+            return respond(id, Ok(result));
+        }
+        match text.message() {
             Ok(Message::Response {
                 id: Some(id),
                 outcome,
-            }) => match id.number() {
-                Some(number) => IncomingAction::Response(
-                    number,
-                    outcome
-                        .map(|raw| Json::slice_of(bytes, raw))
-                        .map_err(CallError::Rpc),
-                ),
-                None => {
-                    IncomingAction::Garbage("it answers a request that was never made".to_owned())
-                }
-            },
+            }) => respond(
+                id,
+                outcome
+                    .map(|raw| RpcResult::unread(text.json(raw)))
+                    .map_err(CallError::Rpc),
+            ),
             Ok(Message::Response { id: None, outcome }) => IncomingAction::Garbage(match outcome {
                 Err(error) => format!("it reports an error for no request: {error}"),
                 Ok(_) => "it is an answer without an id".to_owned(),
             }),
             Ok(Message::Request { id, method, params }) => {
-                let params = params.map(|raw| Json::slice_of(bytes, raw));
+                let params = params.map(|raw| text.json(raw));
                 self.receive_request(id, &method, params, stream)
             }
             Ok(Message::Notification { method, params }) => {
-                let params = params.map(|raw| Json::slice_of(bytes, raw));
+                let params = params.map(|raw| text.json(raw));
                 self.receive_notification(&method, params, stream);
                 IncomingAction::Nothing
             }
-            Err(error) => match Message::salvage_id(bytes).and_then(Id::number) {
-                Some(number) => IncomingAction::Response(
-                    number,
-                    Err(CallError::malformed(format!(
-                        "the answer is no JSON-RPC response: {}",
-                        error.message
-                    ))),
-                ),
-                None => IncomingAction::Garbage(error.message),
-            },
+            Err(error) => refuse_message(bytes, error),
         }
     }
 
@@ -146,9 +140,9 @@ impl IncomingMessages {
     fn receive_notification(&self, name: &str, params: Option<Json>, stream: Option<u64>) {
         match name {
             method::TOOLS_CHANGED => self.announcements.tools_changed(),
-            method::PROMPTS_CHANGED => self.announcements.lists_changed(&[Kind::Prompt]),
+            method::PROMPTS_CHANGED => self.announcements.lists_changed(&[ListedKind::Prompt]),
             method::RESOURCES_CHANGED => {
-                let kinds = [Kind::Resource, Kind::Template];
+                let kinds = [ListedKind::Resource, ListedKind::Template];
                 self.announcements.lists_changed(&kinds);
             }
             method::RESOURCE_UPDATED => {
@@ -205,11 +199,11 @@ impl IncomingMessages {
             self.announcements.set_tools_announced(true);
         }
         if is_granted("promptsListChanged") {
-            self.announcements.lists_changed(&[Kind::Prompt]);
+            self.announcements.lists_changed(&[ListedKind::Prompt]);
         }
         if is_granted("resourcesListChanged") {
             self.announcements
-                .lists_changed(&[Kind::Resource, Kind::Template]);
+                .lists_changed(&[ListedKind::Resource, ListedKind::Template]);
         }
         let uris = granted.given("resourceSubscriptions");
         if let Some(uris) = uris.and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok())
@@ -224,6 +218,27 @@ impl IncomingMessages {
             Some(id) => self.routes.client_of(id),
             None => self.routes.only_client(),
         }
+    }
+}
+
+fn respond(id: Id<'_>, response: UpstreamResponse) -> IncomingAction {
+    match id.number() {
+        Some(number) => IncomingAction::Response(number, response),
+        None => IncomingAction::Garbage("it answers a request that was never made".to_owned()),
+    }
+}
+
+/// Action for a message that cannot be read: whoever waits under its id gets to know.
+fn refuse_message(bytes: &Bytes, error: RpcError) -> IncomingAction {
+    match Message::salvage_id(bytes).and_then(Id::number) {
+        Some(number) => IncomingAction::Response(
+            number,
+            Err(CallError::malformed(format!(
+                "the answer is no JSON-RPC response: {}",
+                error.message
+            ))),
+        ),
+        None => IncomingAction::Garbage(error.message),
     }
 }
 

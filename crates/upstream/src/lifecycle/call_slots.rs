@@ -115,7 +115,7 @@ impl<'a> CallSlot<'a> {
             _ => {}
         }
         let result = response.map_err(|error| error.masked(&self.upstream.mask))?;
-        CallResult::parse(result)
+        CallResult::of(result)
             .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::item::Kind;
+use mcpproxy_wire::listed_item::ListedKind;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -252,7 +252,7 @@ impl Announcements for Readiness {
         }
     }
 
-    fn lists_changed(&self, kinds: &[Kind]) {
+    fn lists_changed(&self, kinds: &[ListedKind]) {
         self.offerings.announce(kinds);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use tokio::time::Instant;
 
 use crate::CallError;
@@ -27,7 +27,7 @@ pub(crate) struct ReportedListing {
 /// Complete listing.
 #[derive(Debug, Default)]
 pub(crate) struct ToolListing {
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Vec<ToolDefinition>,
     /// How long the server says it holds: the shortest time of any page.
     pub(crate) time_to_live: Option<Duration>,
     rejected: Vec<Rejected>,

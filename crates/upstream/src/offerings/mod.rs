@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcpproxy_wire::capabilities::{Capabilities, Changes};
-use mcpproxy_wire::item::{Item, Kind};
+use mcpproxy_wire::capabilities::{Capabilities, ListChanges};
+use mcpproxy_wire::listed_item::{ListedItem, ListedKind};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -35,7 +35,7 @@ pub struct OfferingsSnapshot {
     pub is_known: bool,
     /// Differs from that of every other snapshot in this process, unless both are the same.
     pub version: u64,
-    lists: [Arc<[Item]>; 3],
+    lists: [Arc<[ListedItem]>; 3],
 }
 
 /// Lists of one server, for all who read them and wait for them.
@@ -57,7 +57,7 @@ struct OfferingsState {
 /// List of one kind, and what is known of its age.
 #[derive(Debug, Default)]
 struct OfferedList {
-    items: Arc<[Item]>,
+    items: Arc<[ListedItem]>,
     epoch: u64,
     covers: u64,
     /// Time when it was last listed, or could not be.
@@ -71,7 +71,7 @@ struct OfferedList {
 
 impl OfferingsSnapshot {
     /// Snapshot of a server that has listed everything: prompts, resources and templates.
-    pub fn new(capabilities: Capabilities, lists: [Vec<Item>; 3]) -> Self {
+    pub fn new(capabilities: Capabilities, lists: [Vec<ListedItem>; 3]) -> Self {
         Self {
             capabilities,
             is_known: true,
@@ -81,7 +81,7 @@ impl OfferingsSnapshot {
     }
 
     /// List of one kind.
-    pub fn items(&self, kind: Kind) -> &Arc<[Item]> {
+    pub fn items(&self, kind: ListedKind) -> &Arc<[ListedItem]> {
         &self.lists[index(kind)]
     }
 }
@@ -105,7 +105,7 @@ impl Offerings {
     }
 
     /// Makes lists stale that have changed, as the server says.
-    pub(crate) fn announce(&self, kinds: &[Kind]) {
+    pub(crate) fn announce(&self, kinds: &[ListedKind]) {
         self.change(|state| {
             for kind in kinds {
                 state.lists[index(*kind)].epoch += 1;
@@ -118,7 +118,7 @@ impl Offerings {
     pub(crate) fn renew(&self) {
         // Most who ask find nothing old, and wake nobody.
         let is_due = self.state.send_if_modified(|state| {
-            let old = Kind::ALL.map(|kind| state.mark_if_old(kind));
+            let old = ListedKind::ALL.map(|kind| state.mark_if_old(kind));
             old.contains(&true)
         });
         if is_due {
@@ -162,7 +162,7 @@ impl Offerings {
         self.change(|state| {
             is_changed = state.capabilities != Some(capabilities);
             state.capabilities = Some(capabilities);
-            for kind in Kind::ALL {
+            for kind in ListedKind::ALL {
                 let list = &mut state.lists[index(kind)];
                 list.epoch += 1;
                 if changes_of(capabilities, kind).is_none() {
@@ -177,7 +177,7 @@ impl Offerings {
     }
 
     /// Epoch that a listing would cover, if one is due.
-    fn due(&self, kind: Kind) -> Option<u64> {
+    fn due(&self, kind: ListedKind) -> Option<u64> {
         let state = self.state.borrow();
         let list = &state.lists[index(kind)];
         let refused = list.refusal.as_ref().map_or(0, |(epoch, _)| *epoch);
@@ -185,7 +185,7 @@ impl Offerings {
     }
 
     /// Takes a list that began in the epoch; tells whether it differs from the one before.
-    fn put(&self, kind: Kind, epoch: u64, items: Vec<Item>) -> bool {
+    fn put(&self, kind: ListedKind, epoch: u64, items: Vec<ListedItem>) -> bool {
         let mut is_changed = false;
         self.change(|state| {
             is_changed = state.lists[index(kind)].put(epoch, items);
@@ -195,7 +195,7 @@ impl Offerings {
     }
 
     /// Takes the failure of a list that began in the epoch.
-    fn refuse(&self, kind: Kind, epoch: u64, error: CallError) {
+    fn refuse(&self, kind: ListedKind, epoch: u64, error: CallError) {
         self.change(|state| {
             let list = &mut state.lists[index(kind)];
             list.tried_at = Some(Instant::now());
@@ -246,13 +246,13 @@ impl OfferingsState {
     }
 
     /// Makes a list stale that is older than it is believed; tells whether it did.
-    fn mark_if_old(&mut self, kind: Kind) -> bool {
+    fn mark_if_old(&mut self, kind: ListedKind) -> bool {
         let Some(changes) = self.capabilities.and_then(|all| changes_of(all, kind)) else {
             return false;
         };
         let believed_for = match changes {
-            Changes::Announced => BELIEVED_IF_ANNOUNCED,
-            Changes::Silent => BELIEVED_FOR,
+            ListChanges::Announced => BELIEVED_IF_ANNOUNCED,
+            ListChanges::Silent => BELIEVED_FOR,
         };
         let list = &mut self.lists[index(kind)];
         let believed_for = if list.refusal.is_some() {
@@ -275,7 +275,7 @@ impl OfferingsState {
 // === impl OfferedList ===
 
 impl OfferedList {
-    fn put(&mut self, epoch: u64, items: Vec<Item>) -> bool {
+    fn put(&mut self, epoch: u64, items: Vec<ListedItem>) -> bool {
         let is_changed = !self.is_known || *self.items != *items;
         if is_changed {
             self.items = items.into();
@@ -294,18 +294,18 @@ fn next_version() -> u64 {
 }
 
 /// Whether a server has what is listed under a kind, and tells of changes.
-fn changes_of(capabilities: Capabilities, kind: Kind) -> Option<Changes> {
+fn changes_of(capabilities: Capabilities, kind: ListedKind) -> Option<ListChanges> {
     match kind {
-        Kind::Prompt => capabilities.prompts,
-        Kind::Resource | Kind::Template => capabilities.resources,
+        ListedKind::Prompt => capabilities.prompts,
+        ListedKind::Resource | ListedKind::Template => capabilities.resources,
     }
 }
 
-const fn index(kind: Kind) -> usize {
+const fn index(kind: ListedKind) -> usize {
     match kind {
-        Kind::Prompt => 0,
-        Kind::Resource => 1,
-        Kind::Template => 2,
+        ListedKind::Prompt => 0,
+        ListedKind::Resource => 1,
+        ListedKind::Template => 2,
     }
 }
 

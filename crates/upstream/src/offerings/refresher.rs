@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::capabilities::Capabilities;
-use mcpproxy_wire::item::{Item, ItemPage, Kind};
+use mcpproxy_wire::listed_item::{ListedItem, ListedItemPage, ListedKind};
 use mcpproxy_wire::rpc::METHOD_NOT_FOUND;
 use mcpproxy_wire::{Method, Protocol};
 use tokio::task::AbortHandle;
@@ -73,7 +73,7 @@ impl RefreshedServer {
         loop {
             let paused_until = Instant::now() + PAUSE;
             let mut is_changed = false;
-            for kind in Kind::ALL {
+            for kind in ListedKind::ALL {
                 let Some(epoch) = offerings.due(kind) else {
                     continue;
                 };
@@ -153,10 +153,10 @@ impl RefreshedServer {
 async fn list(
     server: &str,
     connection: &UpstreamConnection,
-    kind: Kind,
+    kind: ListedKind,
     deadline: Instant,
-) -> Result<Vec<Item>, CallError> {
-    let mut items: Vec<Item> = Vec::new();
+) -> Result<Vec<ListedItem>, CallError> {
+    let mut items: Vec<ListedItem> = Vec::new();
     let mut keys = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_LIMIT {
@@ -167,7 +167,7 @@ async fn list(
         let page = match connection.request(params, deadline).await {
             // Libraries declare resources for those who have no templates, and the other way round.
             Err(CallError::Rpc(error)) if error.code == METHOD_NOT_FOUND => return Ok(Vec::new()),
-            response => ItemPage::parse(kind, &response?).map_err(CallError::malformed)?,
+            response => ListedItemPage::parse(kind, &response?).map_err(CallError::malformed)?,
         };
         for reason in page.rejected {
             tracing::debug!(server, method = kind.method(), reason, "left out an item");

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_wire::tool::ToolPage;
-use mcpproxy_wire::{Method, Protocol};
+use mcpproxy_wire::{Json, Method, Protocol, RpcResult};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -89,7 +89,7 @@ impl UpstreamConnection {
     }
 
     /// Asks in the protocol without sessions who the server is.
-    pub(crate) async fn discover(&self, deadline: Instant) -> UpstreamResponse {
+    pub(crate) async fn discover(&self, deadline: Instant) -> Result<Json, CallError> {
         self.request(RequestParams::Discover {}, deadline).await
     }
 
@@ -179,7 +179,8 @@ impl UpstreamConnection {
                 client.is_some_and(|client| client.protocol == Protocol::Stateless);
             match read_round(response)? {
                 InputRound::InputRequired(result) if !takes_input_requests => {
-                    collected = Some(collect_input(client.map(|client| &**client), &result).await?);
+                    collected =
+                        Some(collect_input(client.map(|client| &**client), result.json()).await?);
                 }
                 InputRound::Complete(result) | InputRound::InputRequired(result) => {
                     return Ok(result);
@@ -194,10 +195,10 @@ impl UpstreamConnection {
         &self,
         params: RequestParams<'_>,
         deadline: Instant,
-    ) -> UpstreamResponse {
+    ) -> Result<Json, CallError> {
         let mut request = OutgoingRequest::new(params, deadline);
         let SpokenProtocol::Stateless(context) = &self.protocol else {
-            return self.link.request(request).await;
+            return self.link.request(request).await.map(RpcResult::into_json);
         };
         let meta = context.meta(None);
         request.meta = Some(&meta);
@@ -205,7 +206,7 @@ impl UpstreamConnection {
             request.headers = context.headers(&params);
         }
         match read_round(self.link.request(request).await?)? {
-            InputRound::Complete(result) => Ok(result),
+            InputRound::Complete(result) => Ok(result.into_json()),
             InputRound::InputRequired(_) => Err(CallError::malformed(
                 "it asks for input where nothing can be asked for",
             )),

@@ -1,6 +1,6 @@
 //! Greeting of a server, the same for both protocols.
 
-use mcpproxy_wire::capabilities::{Capabilities, Changes};
+use mcpproxy_wire::capabilities::{Capabilities, ListChanges};
 use mcpproxy_wire::{Json, Revision};
 
 use crate::transport::request::WantedNotifications;
@@ -22,7 +22,7 @@ pub(crate) struct Greeting {
 impl Greeting {
     /// Changes of lists that a server without sessions announces to those who listen.
     pub(crate) fn announced_lists(&self) -> WantedNotifications {
-        let announces = |changes| changes == Some(Changes::Announced);
+        let announces = |changes| changes == Some(ListChanges::Announced);
         WantedNotifications {
             tools_list_changed: self.announces_to_listeners,
             prompts_list_changed: announces(self.capabilities.prompts),

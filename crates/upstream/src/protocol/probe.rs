@@ -7,14 +7,13 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use mcpproxy_wire::Protocol;
+use mcpproxy_wire::{Json, Protocol};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connection::UpstreamConnection;
 use super::greeting::Greeting;
 use super::stateless::{DiscoveredProtocol, judge_discovery};
 use crate::CallError;
-use crate::call_error::UpstreamResponse;
 
 /// Outcome of a probe.
 #[derive(Debug)]
@@ -104,7 +103,7 @@ async fn probe_program(connection: &UpstreamConnection, limits: ProbeLimits<'_>)
 }
 
 /// Whether the server understood that it was asked something.
-fn is_refusal(response: &UpstreamResponse) -> bool {
+fn is_refusal(response: &Result<Json, CallError>) -> bool {
     matches!(response, Ok(_) | Err(CallError::Rpc(_)))
 }
 

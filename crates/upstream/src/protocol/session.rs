@@ -36,7 +36,7 @@ impl SessionContext {
                 let response = stdio
                     .request(OutgoingRequest::new(params, deadline))
                     .await?;
-                let (hello, revision) = read_hello(&response)?;
+                let (hello, revision) = read_hello(response.json())?;
                 stdio.notify_initialized(deadline).await?;
                 let announces = hello.announces_tool_changes;
                 (hello, revision, announces)

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, RpcError, Tool};
+use mcpproxy_wire::{Json, RpcError, RpcResult, ToolDefinition};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::UpstreamResponse;
@@ -14,7 +14,7 @@ pub(crate) fn list(built_in: &dyn BuiltIn) -> ToolPage {
     let mut page = ToolPage::default();
     let mut names = HashSet::new();
     for (index, raw) in built_in.tools().iter().enumerate() {
-        match Tool::parse(raw) {
+        match ToolDefinition::parse(raw) {
             Ok(tool) if names.insert(tool.name.clone()) => page.tools.push(tool),
             Ok(tool) => page.rejected.push(Rejected {
                 index,
@@ -38,7 +38,7 @@ pub(crate) async fn before_deadline(
 ) -> UpstreamResponse {
     let started = Instant::now();
     match timeout_at(deadline, answer).await {
-        Ok(answer) => answer.map_err(CallError::Rpc),
+        Ok(answer) => answer.map(RpcResult::unread).map_err(CallError::Rpc),
         Err(_) => Err(CallError::Timeout {
             after: started.elapsed(),
             sent: true,

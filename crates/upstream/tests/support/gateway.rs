@@ -81,6 +81,6 @@ fn permit() -> mcpproxy_policy::Permit {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn listed(&self, _: &str, _: Vec<mcpproxy_wire::Tool>) {}
+    fn listed(&self, _: &str, _: Vec<mcpproxy_wire::ToolDefinition>) {}
     fn state_changed(&self, _: &str, _: &UpstreamState) {}
 }

@@ -11,8 +11,8 @@ use mcpproxy_upstream::{
     CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
     UpstreamState,
 };
-use mcpproxy_wire::Tool;
 use mcpproxy_wire::ToolAnnotations;
+use mcpproxy_wire::ToolDefinition;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,13 +24,13 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fake-mcp-server");
 /// An observer that remembers, and can be waited for.
 #[derive(Default)]
 pub(crate) struct Memory {
-    pub(crate) listings: Mutex<Vec<Vec<Tool>>>,
+    pub(crate) listings: Mutex<Vec<Vec<ToolDefinition>>>,
     pub(crate) states: watch::Sender<Vec<UpstreamState>>,
     listed: watch::Sender<usize>,
 }
 
 impl Observer for Memory {
-    fn listed(&self, _server: &str, tools: Vec<Tool>) {
+    fn listed(&self, _server: &str, tools: Vec<ToolDefinition>) {
         let mut listings = self.listings.lock().expect("no test panics here");
         listings.push(tools);
         self.listed.send_replace(listings.len());

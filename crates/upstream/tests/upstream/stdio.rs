@@ -1,11 +1,11 @@
 //! Calls to programs, well-behaved and other.
 
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{CallError, Upstream, UpstreamState};
+use mcpproxy_upstream::{CallError, UpstreamState};
 use mcpproxy_wire::RpcError;
 use serde_json::json;
 
-use crate::common::{Fake, LONG, call, moment, permit, soon, spec, stdio};
+use crate::common::{Fake, LONG, call, moment, permit, soon, stdio};
 
 #[tokio::test]
 async fn a_server_is_greeted_listed_and_called() {

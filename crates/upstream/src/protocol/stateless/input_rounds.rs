@@ -4,12 +4,10 @@
 //! repeated with it. A client that speaks this protocol itself gets such a result as it is; for any
 //! other one the requests in the result are made here.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::{Json, RpcError, rpc};
-use memchr::memmem::Finder;
+use mcpproxy_wire::json::{Fields, text_of};
+use mcpproxy_wire::{Json, RpcError, RpcResult, rpc};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -21,15 +19,12 @@ pub(in crate::protocol) const MOST_ROUNDS: usize = 16;
 /// How long to wait before a request is repeated for which the server asked for nothing.
 const PAUSE: Duration = Duration::from_millis(200);
 
-static RESULT_TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"resultType"));
-static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
-
 /// Outcome of one round.
 pub(in crate::protocol) enum InputRound {
     /// Result, untouched.
-    Complete(Json),
+    Complete(RpcResult),
     /// Result that asks for input.
-    InputRequired(Json),
+    InputRequired(RpcResult),
 }
 
 /// Responses of the client, under the names that the server gave its requests.
@@ -42,17 +37,13 @@ impl Serialize for InputResponses<'_> {
 }
 
 /// Tells a result from one that asks for input; there are no others that we know.
-pub(in crate::protocol) fn read_round(result: Json) -> Result<InputRound, CallError> {
-    if is_surely_complete(result.text()) {
-        return Ok(InputRound::Complete(result));
-    }
-    let Some(kind) = result
-        .fields()
-        .and_then(|fields| super::string(&fields, "resultType"))
-    else {
+pub(in crate::protocol) fn read_round(result: RpcResult) -> Result<InputRound, CallError> {
+    let Some(raw) = result.result_type() else {
         return Ok(InputRound::Complete(result));
     };
-    match kind.as_str() {
+    // What is there and no string is as unknown as a string that is.
+    let kind = text_of(raw).unwrap_or(raw.into());
+    match &*kind {
         "complete" => Ok(InputRound::Complete(result)),
         "input_required" => Ok(InputRound::InputRequired(result)),
         other => {
@@ -62,21 +53,6 @@ pub(in crate::protocol) fn read_round(result: Json) -> Result<InputRound, CallEr
             )))
         }
     }
-}
-
-/// Whether a result is complete without parsing it: its only `resultType`, at whatever depth, says so,
-/// or there is none. Names spelt in escapes have to be parsed.
-fn is_surely_complete(result: &str) -> bool {
-    let bytes = result.as_bytes();
-    let mut found = RESULT_TYPE.find_iter(bytes);
-    let says_complete = found.next().is_none_or(|at| {
-        let after = result.get(at + RESULT_TYPE.needle().len()..);
-        let value = after
-            .and_then(|after| after.strip_prefix('"'))
-            .and_then(|after| after.trim_start().strip_prefix(':'));
-        value.is_some_and(|value| value.trim_start().starts_with("\"complete\""))
-    });
-    says_complete && found.next().is_none() && ESCAPE.find(bytes).is_none()
 }
 
 /// Makes all requests that a result asks for, one after the other; gives the input for the next round.
@@ -171,10 +147,11 @@ mod tests {
             r#"{"structuredContent":{"resultType":"input_required"},"resultType":"complete"}"#,
             r#"{"content":[{"text":"resultType\":\"input_required"}]}"#,
         ] {
-            let Ok(InputRound::Complete(result)) = read_round(parse(text)) else {
+            let Ok(InputRound::Complete(result)) = read_round(RpcResult::unread(parse(text)))
+            else {
                 panic!("{text} is complete");
             };
-            assert_eq!(result.text(), text);
+            assert_eq!(result.json().text(), text);
         }
         for text in [
             r#"{"resultType":"input_required"}"#,
@@ -182,7 +159,7 @@ mod tests {
             r#"{"structuredContent":{"resultType":"complete"},"resultType":"input_required"}"#,
             r#"{"structuredContent":{"resultType":"complete"},"result\u0054ype":"input_required"}"#,
         ] {
-            let round = read_round(parse(text));
+            let round = read_round(RpcResult::unread(parse(text)));
             assert!(matches!(round, Ok(InputRound::InputRequired(_))), "{text}");
         }
         for text in [
@@ -190,7 +167,10 @@ mod tests {
             r#"{"resultType":null}"#,
             r#"{"resultType":"completed"}"#,
         ] {
-            assert!(read_round(parse(text)).is_err(), "{text}");
+            assert!(
+                read_round(RpcResult::unread(parse(text))).is_err(),
+                "{text}"
+            );
         }
     }
 

@@ -23,7 +23,6 @@ pub(super) use self::input_rounds::{InputRound, MOST_ROUNDS, collect_input, read
 pub(super) use self::listen::listen;
 use super::greeting::Greeting;
 use crate::CallError;
-use crate::call_error::UpstreamResponse;
 use crate::client::{ClientLink, ClientRequestKind};
 use crate::transport::request::{ClientInfo, RelayedCapabilities, RequestParams, StatelessMeta};
 
@@ -151,7 +150,7 @@ pub(super) fn time_to_live(page: &Json) -> Option<Duration> {
 }
 
 /// Protocol of a server, told from its response to `server/discover`.
-pub(super) fn judge_discovery(response: &UpstreamResponse) -> DiscoveredProtocol {
+pub(super) fn judge_discovery(response: &Result<Json, CallError>) -> DiscoveredProtocol {
     match response {
         Ok(result) => match read_discovery(result) {
             Ok(greeting) => DiscoveredProtocol::Stateless(Some(greeting)),
@@ -270,7 +269,7 @@ mod tests {
 
     #[test]
     fn protocols_are_told_apart() {
-        let is_stateless = |response: UpstreamResponse| {
+        let is_stateless = |response: Result<Json, CallError>| {
             matches!(judge_discovery(&response), DiscoveredProtocol::Stateless(_))
         };
         assert!(is_stateless(Ok(json(

@@ -73,7 +73,7 @@ impl HttpConnection {
                 };
                 let greeting = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
                 let greeted = event_stream.request(endpoint, greeting).await?;
-                let (hello, revision) = endpoint.begin_session(&greeted, None)?;
+                let (hello, revision) = endpoint.begin_session(greeted.json(), None)?;
                 (hello, revision, true)
             }
         };
@@ -142,7 +142,7 @@ impl HttpEndpoint {
         let session_id = response.headers().get(&SESSION_ID).cloned();
         let response = self.read_response(response, lease, id).await;
         response
-            .and_then(|response| self.begin_session(&response, session_id))
+            .and_then(|response| self.begin_session(response.json(), session_id))
             .map_err(NoSession::Failed)
     }
 
