@@ -1,14 +1,54 @@
 //! Configuration that changes while the gateway runs.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
 use mcpproxy_redact::OwnSecrets;
 
 use crate::Gateway;
-use crate::settings::{Settings, SettingsError, redaction};
+use crate::settings::{self, Secret, Settings, SettingsError, Sources, redaction};
 
 impl Gateway {
+    /// Takes the configuration anew whenever its file changes. `sources` are those that the settings
+    /// were loaded from; `key_changed` gets the API key of each configuration that is taken.
+    ///
+    /// Runs until it is dropped. Whatever goes wrong with one change is reported, and the next one
+    /// is followed again.
+    pub async fn follow(self: Arc<Self>, sources: Sources, mut key_changed: impl FnMut(Secret)) {
+        let mut watch = match settings::watch(sources, Settings::clone(&self.settings.load())) {
+            Ok(watch) => watch,
+            Err(error) => {
+                tracing::warn!(%error, "changes of the configuration are not followed");
+                return;
+            }
+        };
+        while let Some(read) = watch.changed().await {
+            let take = || self.take(read, &mut key_changed);
+            if catch_unwind(AssertUnwindSafe(take)).is_err() {
+                let problem = "the changed configuration could not be taken because of a fault in the gateway, its log has the cause";
+                tracing::error!("{problem}");
+                self.records.configuration_refused(problem);
+                self.settings.set_problem(Some(problem.to_owned()));
+            }
+        }
+    }
+
+    fn take(&self, read: Result<Settings, SettingsError>, key_changed: &mut impl FnMut(Secret)) {
+        // First the key, which may be made by this: the gateway then knows what to hide.
+        let key = read.as_ref().ok().map(settings::api_key);
+        self.reload(read);
+        match key {
+            Some(Ok(key)) => key_changed(key),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the API key cannot be read, the known one stays");
+            }
+            None => {}
+        }
+    }
+
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
     /// what runs stays as it is.
-    pub fn reload(&self, read: Result<Settings, SettingsError>) {
+    fn reload(&self, read: Result<Settings, SettingsError>) {
         match read {
             Ok(settings) => {
                 if settings.listen != self.settings.load().listen {
@@ -36,5 +76,49 @@ impl Gateway {
                 self.settings.set_problem(Some(problem));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::GatewayOptions;
+    use crate::settings::Environment;
+
+    #[tokio::test]
+    async fn the_file_is_followed_also_after_a_change_that_broke_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let settings = settings::load(&sources).unwrap();
+        let file = settings.config_file.clone();
+        let gateway = Gateway::start(settings, GatewayOptions::default()).unwrap();
+        let (sender, mut keys) = mpsc::unbounded_channel();
+        let following = tokio::spawn(Arc::clone(&gateway).follow(sources, move |key| {
+            sender.send(key.expose().to_owned()).unwrap();
+            assert_ne!(key.expose(), "a-key-that-breaks", "a fault of ours");
+        }));
+        for key in ["a-key-that-breaks", "a-key-that-works"] {
+            let draft = folder.path().join("draft");
+            std::fs::write(&draft, format!(r#"{{ "api_key": "{key}" }}"#)).unwrap();
+            std::fs::rename(&draft, &file).unwrap();
+            let received = tokio::time::timeout(Duration::from_secs(30), keys.recv()).await;
+            assert_eq!(
+                received.expect("the change is followed").as_deref(),
+                Some(key)
+            );
+        }
+        while gateway.settings.problem().is_some() {
+            tokio::task::yield_now().await;
+        }
+        following.abort();
+        gateway.stop().await;
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
+use mcpproxy_gateway::{LogRole, ServersToStart};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
@@ -41,12 +41,9 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
     output.result(&announcement(&settings, address).to_string(), welcome);
-    let reloading = tokio::spawn(follow(
-        sources,
-        settings.clone(),
-        Arc::clone(&gateway),
-        Arc::clone(&app),
-    ));
+    let following = Arc::clone(&app);
+    let following = Arc::clone(&gateway).follow(sources, move |key| following.set_api_key(key));
+    let following = tokio::spawn(following);
     let faces = async {
         tokio::join!(
             serve_tcp(listener, Arc::clone(&app)),
@@ -59,7 +56,7 @@ pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result
         shutdown.cancel();
     };
     tokio::join!(faces, stop);
-    reloading.abort();
+    following.abort();
     gateway.stop().await;
     // Left behind, it would only be recognised as dead and replaced.
     let _ = std::fs::remove_file(socket_path(&settings.data_dir));
@@ -131,29 +128,6 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, Failed> {
     let socket = UnixListener::bind(&path).map_err(failed)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     Ok(socket)
-}
-
-/// Takes the configuration anew whenever its file changes.
-async fn follow(sources: Sources, running: Settings, gateway: Arc<Gateway>, app: Arc<App>) {
-    let mut watch = match settings::watch(sources, running) {
-        Ok(watch) => watch,
-        Err(error) => {
-            tracing::warn!(%error, "changes of the configuration are not followed");
-            return;
-        }
-    };
-    while let Some(read) = watch.changed().await {
-        // First the key, which may be made by this: the gateway then knows what to hide.
-        let key = read.as_ref().ok().map(settings::api_key);
-        gateway.reload(read);
-        match key {
-            Some(Ok(key)) => app.set_api_key(key),
-            Some(Err(error)) => {
-                tracing::error!(%error, "the API key cannot be read, the known one stays");
-            }
-            None => {}
-        }
-    }
 }
 
 fn announcement(settings: &Settings, address: SocketAddr) -> Value {

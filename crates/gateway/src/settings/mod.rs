@@ -48,7 +48,7 @@ pub use resolved::{
 };
 pub use secret::{Secret, Text};
 pub use servers::ADMIN_SERVER;
-pub use watch::{Watch, watch};
+pub use watch::{SettingsWatch, watch};
 
 use document::{Document, empty_object, read_bounded};
 use merge::{Locations, merge};

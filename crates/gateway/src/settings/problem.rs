@@ -42,6 +42,15 @@ pub enum SettingsError {
     /// The operating system gives no notice of changes; the settings themselves are fine.
     #[error("changes of the configuration file cannot be noticed: {0}")]
     Unwatchable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Reading the file broke on our side; the panic itself is in the log.
+    #[error(
+        "the configuration file '{}' cannot be read because of a fault in the gateway, its log has the cause",
+        .path.display()
+    )]
+    Panicked {
+        /// The file.
+        path: PathBuf,
+    },
     /// A path that was given cannot be made absolute.
     #[error("the path '{}' cannot be used: {source}", .path.display())]
     UnusablePath {

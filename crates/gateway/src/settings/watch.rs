@@ -3,6 +3,7 @@
 //! Editors replace files instead of writing into them, so the folder is watched, not the file. The
 //! folder may be missing, vanish and come back: the nearest folder that exists is watched as well.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,9 +27,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Outcomes that nobody has received yet; when full, the watch waits, and then reads the newest file.
 const OUTCOMES: usize = 1;
 
-/// A running watch. Dropping it ends it.
+/// A running watch over the configuration file. Dropping it ends it.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SettingsWatch {
     outcomes: mpsc::Receiver<Result<Settings, SettingsError>>,
     task: JoinHandle<()>,
 }
@@ -36,7 +37,15 @@ pub struct Watch {
 /// Watches the configuration file of settings that were loaded from the same sources.
 ///
 /// Must be called inside a tokio runtime.
-pub fn watch(sources: Sources, running: Settings) -> Result<Watch, SettingsError> {
+pub fn watch(sources: Sources, running: Settings) -> Result<SettingsWatch, SettingsError> {
+    watch_with(sources, running, load_from)
+}
+
+fn watch_with(
+    sources: Sources,
+    running: Settings,
+    load: Load,
+) -> Result<SettingsWatch, SettingsError> {
     // One signal that waits is enough: it stands for everything that happened until it is taken.
     let (signal, signals) = mpsc::channel(1);
     // The first one stands for what happened between the loading of the settings and this.
@@ -47,15 +56,15 @@ pub fn watch(sources: Sources, running: Settings) -> Result<Watch, SettingsError
     .map_err(|error| SettingsError::Unwatchable(Box::new(error)))?;
     folders.watch_again();
     let (sender, outcomes) = mpsc::channel(OUTCOMES);
-    let reload = Reload::new(sources, running);
-    let task = tokio::spawn(run(folders, signals, reload, sender));
-    Ok(Watch { outcomes, task })
+    let reloader = Reloader::new(sources, running, load);
+    let task = tokio::spawn(run(folders, signals, reloader, sender));
+    Ok(SettingsWatch { outcomes, task })
 }
 
 async fn run(
     mut folders: Folders,
     mut signals: mpsc::Receiver<()>,
-    mut reload: Reload,
+    mut reloader: Reloader,
     outcomes: mpsc::Sender<Result<Settings, SettingsError>>,
 ) {
     while signals.recv().await.is_some() {
@@ -63,14 +72,22 @@ async fn run(
         let attempt = tokio::task::spawn_blocking(move || {
             // First, so that nothing that happens after the file was read is missed.
             folders.watch_again();
-            let outcome = reload.attempt();
-            (folders, reload, outcome)
+            let outcome = reloader.attempt();
+            (folders, reloader, outcome)
         });
-        let Ok((same_folders, same_reload, outcome)) = attempt.await else {
-            // The runtime is going down.
-            return;
+        let outcome;
+        (folders, reloader, outcome) = match attempt.await {
+            Ok(attempted) => attempted,
+            Err(error) => {
+                // Else the runtime is going down.
+                if error.is_panic() {
+                    tracing::error!(
+                        "the watch over the configuration file broke, changes are not followed any more"
+                    );
+                }
+                return;
+            }
         };
-        (folders, reload) = (same_folders, same_reload);
         if let Some(outcome) = outcome
             && outcomes.send(outcome).await.is_err()
         {
@@ -92,8 +109,12 @@ async fn wait_for_quiet(signals: &mut mpsc::Receiver<()>) {
     }
 }
 
+/// Loads settings; another function in tests.
+type Load = fn(Locations, &Sources) -> Result<Settings, SettingsError>;
+
 /// Loads the file, and knows what came of it last time.
-struct Reload {
+struct Reloader {
+    load: Load,
     sources: Sources,
     locations: Locations,
     /// Settings, or the text of the problem.
@@ -107,9 +128,9 @@ struct Folders {
     watched: Vec<PathBuf>,
 }
 
-// === impl Watch ===
+// === impl SettingsWatch ===
 
-impl Watch {
+impl SettingsWatch {
     /// Waits for a change: new settings, or why a changed file is not used.
     ///
     /// What is the same as before is not reported again. `None` means that the watch has ended.
@@ -119,17 +140,18 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for SettingsWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-// === impl Reload ===
+// === impl Reloader ===
 
-impl Reload {
-    fn new(sources: Sources, running: Settings) -> Self {
+impl Reloader {
+    fn new(sources: Sources, running: Settings, load: Load) -> Self {
         Self {
+            load,
             locations: Locations {
                 data_dir: running.data_dir.clone(),
                 config_file: running.config_file.clone(),
@@ -144,7 +166,12 @@ impl Reload {
     fn attempt(&mut self) -> Option<Result<Settings, SettingsError>> {
         // A file that was there and is gone is a change to report, not a wish for defaults.
         self.locations.is_named |= self.locations.config_file.exists();
-        let outcome = load_from(self.locations.clone(), &self.sources);
+        let load = || (self.load)(self.locations.clone(), &self.sources);
+        // A fault of ours costs this one change; the next one may be read again.
+        let outcome = catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| {
+            let path = self.locations.config_file.clone();
+            Err(SettingsError::Panicked { path })
+        });
         let comparable = match &outcome {
             Ok(settings) => Ok(settings.clone()),
             Err(error) => Err(error.to_string()),
@@ -232,25 +259,60 @@ mod tests {
     use super::*;
     use crate::settings::{Environment, load};
 
-    #[test]
-    fn a_missing_file_is_a_change_only_after_it_was_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let sources = Sources {
+    /// Far longer than any change takes; only a defect waits this long.
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    fn sources_in(folder: &tempfile::TempDir) -> Sources {
+        Sources {
             data_dir: Some(folder.path().to_owned()),
             environment: Environment::of_variables::<String, String>([]),
             ..Sources::default()
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_while_loading_is_reported_and_the_watch_goes_on() {
+        fn load_or_panic(
+            locations: Locations,
+            sources: &Sources,
+        ) -> Result<Settings, SettingsError> {
+            let text = fs::read_to_string(&locations.config_file).unwrap_or_default();
+            assert!(!text.contains("panic"), "a fault in the reader");
+            load_from(locations, sources)
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let sources = sources_in(&folder);
         let running = load(&sources).unwrap();
         let file = running.config_file.clone();
-        let mut reload = Reload::new(sources, running);
-        assert!(reload.attempt().is_none(), "never there");
+        let mut watch = watch_with(sources, running, load_or_panic).unwrap();
+        let mut write_and_wait = async |text: &str| {
+            let draft = folder.path().join("draft");
+            fs::write(&draft, text).unwrap();
+            fs::rename(&draft, &file).unwrap();
+            let changed = tokio::time::timeout(DEADLINE, watch.changed()).await;
+            changed.expect("a change is seen").expect("the watch runs")
+        };
+        let broken = write_and_wait("// panic").await;
+        assert!(matches!(broken, Err(SettingsError::Panicked { .. })));
+        let limit = r#"{ "discovery": { "limit": 3 } }"#;
+        assert_eq!(write_and_wait(limit).await.unwrap().discovery.limit, 3);
+    }
+
+    #[test]
+    fn a_missing_file_is_a_change_only_after_it_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = sources_in(&folder);
+        let running = load(&sources).unwrap();
+        let file = running.config_file.clone();
+        let mut reloader = Reloader::new(sources, running, load_from);
+        assert!(reloader.attempt().is_none(), "never there");
         fs::write(&file, "{}").unwrap();
-        assert!(reload.attempt().is_none(), "there with nothing new in it");
+        assert!(reloader.attempt().is_none(), "there with nothing new in it");
         fs::remove_file(&file).unwrap();
-        let outcome = reload.attempt();
+        let outcome = reloader.attempt();
         assert!(matches!(outcome, Some(Err(SettingsError::Missing { .. }))));
-        assert!(reload.attempt().is_none(), "still gone");
+        assert!(reloader.attempt().is_none(), "still gone");
         fs::write(&file, "{}").unwrap();
-        assert!(matches!(reload.attempt(), Some(Ok(_))), "back again");
+        assert!(matches!(reloader.attempt(), Some(Ok(_))), "back again");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::Scene;
-use crate::settings::{Settings, SettingsError, Watch, watch};
+use crate::settings::{Settings, SettingsError, SettingsWatch, watch};
 
 /// Far longer than any change takes; only a defect waits this long.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -13,11 +13,11 @@ fn with_limit(limit: usize) -> String {
     format!(r#"{{ "discovery": {{ "limit": {limit} }} }}"#)
 }
 
-fn start(scene: &Scene) -> Watch {
+fn start(scene: &Scene) -> SettingsWatch {
     watch(scene.sources.clone(), scene.settings()).unwrap()
 }
 
-async fn next(watch: &mut Watch) -> Result<Settings, SettingsError> {
+async fn next(watch: &mut SettingsWatch) -> Result<Settings, SettingsError> {
     tokio::time::timeout(DEADLINE, watch.changed())
         .await
         .expect("a change is seen before the deadline")
@@ -25,7 +25,7 @@ async fn next(watch: &mut Watch) -> Result<Settings, SettingsError> {
 }
 
 /// Waits for settings; what is seen of the way there does not matter.
-async fn settle(watch: &mut Watch, limit: usize) {
+async fn settle(watch: &mut SettingsWatch, limit: usize) {
     loop {
         match next(watch).await {
             Ok(settings) if settings.discovery.limit == limit => return,
