@@ -35,7 +35,7 @@ pub(crate) struct Draft {
     pub(crate) sensitivity: Option<Sensitivity>,
     pub(crate) arguments: Option<Payload>,
     pub(crate) details: Map<String, Value>,
-    pub(crate) redaction: Redaction,
+    pub(crate) redaction: RecordRedaction,
 }
 
 /// Part of a record that says what came of it.
@@ -53,7 +53,7 @@ pub(crate) struct DraftOutcome {
 
 /// Rules for what of a record must not be stored, and how much may be.
 #[derive(Debug, Clone)]
-pub(crate) struct Redaction {
+pub(crate) struct RecordRedaction {
     pub(crate) redactor: Arc<Redactor>,
     /// Values of secret fields of this one call.
     pub(crate) own: OwnSecrets,
@@ -65,7 +65,7 @@ pub(crate) struct Redaction {
 
 impl Draft {
     /// Draft about which nothing is known but who made it and what it is.
-    pub(crate) fn new(kind: RecordKind, caller: Arc<Caller>, redaction: Redaction) -> Self {
+    pub(crate) fn new(kind: RecordKind, caller: Arc<Caller>, redaction: RecordRedaction) -> Self {
         Self {
             id: Uuid::now_v7(),
             request_id: Uuid::now_v7(),
@@ -152,8 +152,8 @@ impl DraftOutcome {
     }
 
     /// Cells of its row, redacted as the draft it belongs to and by what the result has shown.
-    pub(crate) fn columns(&self, redaction: &Redaction) -> OutcomeColumns {
-        let redaction = &Redaction {
+    pub(crate) fn columns(&self, redaction: &RecordRedaction) -> OutcomeColumns {
+        let redaction = &RecordRedaction {
             own: self.own.clone(),
             ..redaction.clone()
         };
@@ -180,9 +180,9 @@ impl DraftOutcome {
     }
 }
 
-// === impl Redaction ===
+// === impl RecordRedaction ===
 
-impl Redaction {
+impl RecordRedaction {
     /// As much of a text as matters for what will be stored of it.
     pub(crate) fn excerpt(&self, text: &str) -> Payload {
         let start = prefix(text, self.limit.saturating_add(MARGIN));

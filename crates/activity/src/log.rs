@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::archive::{Archive, Engine, database};
 use crate::chain_files::{ChainFiles, Role};
-use crate::draft::{Draft, DraftOutcome, Redaction};
+use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand, too_slow};
 use crate::record::{RecordKind, Status};
 use crate::store::{OpenStore, StoreError};
@@ -123,7 +123,7 @@ impl Log {
     ) -> Result<Self, StoreError> {
         let chain_files = ChainFiles::new(&options.data_dir);
         let queue = Arc::new(WriteQueue::new());
-        let redaction = Redaction {
+        let redaction = RecordRedaction {
             redactor: Arc::clone(&redactor),
             own: OwnSecrets::none(),
             limit: options.policy.max_payload_bytes,
@@ -267,9 +267,9 @@ impl Log {
         }
     }
 
-    pub(crate) fn redaction(&self) -> Redaction {
+    pub(crate) fn redaction(&self) -> RecordRedaction {
         let redactor = self.0.redactor.read();
-        Redaction {
+        RecordRedaction {
             redactor: Arc::clone(&redactor.unwrap_or_else(PoisonError::into_inner)),
             own: OwnSecrets::none(),
             limit: self.policy().max_payload_bytes,

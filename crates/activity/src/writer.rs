@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::chain::Head;
 use crate::chain_files::{ChainFiles, ClaimedChain, Role};
-use crate::draft::{Draft, DraftOutcome, Redaction};
+use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
 use crate::record::ChainLink;
 use crate::row::RequestColumns;
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
     backlog: VecDeque<PendingRecord>,
     /// Calls that wait for their outcome, by the ids of their records.
     open: HashMap<Uuid, OpenCall>,
-    redaction: Redaction,
+    redaction: RecordRedaction,
     retry_at: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ impl Writer {
         journal: Box<dyn Journal>,
         files: ChainFiles,
         role: Role,
-        redaction: Redaction,
+        redaction: RecordRedaction,
     ) -> Result<oneshot::Receiver<()>, StoreError> {
         let mut writer = Self {
             queue,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use mcpproxy_wire::{Json, ToolAnnotations};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -62,44 +63,46 @@ impl ToolOverride {
         }
     }
 
-    /// The server's annotations with the operator's keys replaced in their place, or added at
+    /// Annotations of the server with the operator's keys replaced in their place, or added at
     /// the end. Everything else keeps its bytes and its order.
     pub(crate) fn over(&self, own: Option<&Json>) -> Option<Json> {
         if self.annotations.is_empty() {
             return own.cloned();
         }
-        let mut merged = Members::default();
+        let mut members = Vec::new();
         let mut rest: Vec<(&String, &Value)> = self.annotations.iter().collect();
-        for (name, value) in own.and_then(Json::fields).unwrap_or_default().iter() {
+        let fields = own.and_then(Json::fields).unwrap_or_default();
+        for (name, value) in fields.iter() {
             if let Some(position) = rest.iter().position(|(key, _)| *key == name) {
                 let (_, replacement) = rest.remove(position);
-                merged.push(name, &replacement.to_string());
+                members.push((name, Annotation::Operator(replacement)));
             } else if !self.annotations.contains_key(name) {
-                merged.push(name, RawValue::get(value));
+                members.push((name, Annotation::Server(value)));
             }
         }
-        for (name, value) in rest {
-            merged.push(name, &value.to_string());
-        }
-        Json::parse(merged.finish()).ok()
+        members.extend(
+            rest.into_iter()
+                .map(|(name, value)| (name.as_str(), Annotation::Operator(value))),
+        );
+        let merged = serde_json::to_string(&MergedAnnotations(members)).ok()?;
+        Json::parse(merged).ok()
     }
 }
 
-/// The text of a JSON object that is being written.
-#[derive(Default)]
-struct Members(String);
+/// Value of an annotation: the server's bytes, or what the operator set.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Annotation<'a> {
+    Server(&'a RawValue),
+    Operator(&'a Value),
+}
 
-impl Members {
-    fn push(&mut self, name: &str, value: &str) {
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        self.0.push_str(&Value::from(name).to_string());
-        self.0.push(':');
-        self.0.push_str(value);
-    }
+/// Annotations in the order in which agents are shown them.
+struct MergedAnnotations<'a>(Vec<(&'a str, Annotation<'a>)>);
 
-    fn finish(mut self) -> String {
-        self.0.push('}');
-        self.0
+impl Serialize for MergedAnnotations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcpproxy_gateway::settings::{Environment, Sources};
 
-pub(crate) use activity::{Activity, Export, List, Look, Summary, Watch};
+pub(crate) use activity::{
+    ActivityCommand, ExportArguments, ListArguments, Look, SummaryArguments, WatchArguments,
+};
 
 /// One safe, fast endpoint in front of every MCP server.
 #[derive(Debug, Parser)]
 #[command(name = "mcpproxy", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
@@ -33,7 +35,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no running gateway, 4 
 pub(crate) struct Common {
     /// How results are shown
     #[arg(short, long, global = true, value_enum, default_value_t)]
-    pub(crate) output: Format,
+    pub(crate) output: OutputFormat,
     /// The configuration file [default: `mcp_config.json` in the data directory]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -44,7 +46,7 @@ pub(crate) struct Common {
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people
     #[default]
     Table,
@@ -60,7 +62,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  mcpproxy serve --demo\n  mcpproxy serve --listen 127.0.0.1:9000"
     )]
-    Serve(Serve),
+    Serve(ServeArguments),
     /// Serve one client on standard input and output
     #[command(
         after_help = "Goes through the running gateway of the data directory; without one, runs its own.\n\nExample, as a client would start it:\n  mcpproxy stdio"
@@ -68,26 +70,26 @@ pub(crate) enum Command {
     Stdio,
     /// Call a tool through the variant that says what the call does
     #[command(subcommand)]
-    Call(Call),
+    Call(CallCommand),
     /// Find and show tools
     #[command(subcommand)]
-    Tools(Tools),
+    Tools(ToolsCommand),
     /// Show what agents did
     #[command(subcommand)]
-    Activity(Box<Activity>),
+    Activity(Box<ActivityCommand>),
     /// Check tools against the tool contract
     #[command(subcommand)]
-    Contract(Contract),
+    Contract(ContractCommand),
     /// Show and check the configuration
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigCommand),
     /// Show the state of the running gateway
     #[command(after_help = "Example:\n  mcpproxy status -o json")]
     Status,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArguments {
     /// The address to listen on [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
@@ -98,26 +100,26 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Subcommand)]
 #[expect(clippy::enum_variant_names, reason = "the names are what people type")]
-pub(crate) enum Call {
+pub(crate) enum CallCommand {
     /// Call a tool that reads
     #[command(
         after_help = "Examples:\n  mcpproxy call tool-read github:list_repos --args '{\"org\":\"myorg\"}'\n  mcpproxy call tool-read --tool-name=github:list_repos --json_args='{}'"
     )]
-    ToolRead(CallTool),
+    ToolRead(CallArguments),
     /// Call a tool that creates or changes something
     #[command(
         after_help = "Examples:\n  mcpproxy call tool-write github:create_issue --args @issue.json --reason 'Bug report'\n  echo '{\"title\":\"Bug\"}' | mcpproxy call tool-write github:create_issue --args -"
     )]
-    ToolWrite(CallTool),
+    ToolWrite(CallArguments),
     /// Call a tool that deletes or cannot be undone
     #[command(
         after_help = "Example:\n  mcpproxy call tool-destructive github:delete_repo --args '{\"repo\":\"test\"}' --sensitivity private"
     )]
-    ToolDestructive(CallTool),
+    ToolDestructive(CallArguments),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CallTool {
+pub(crate) struct CallArguments {
     /// The tool, as server:tool
     #[arg(
         value_name = "SERVER:TOOL",
@@ -140,7 +142,7 @@ pub(crate) struct CallTool {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsCommand {
     /// Find tools by what they do
     #[command(after_help = "Example:\n  mcpproxy tools search 'create an issue'")]
     Search {
@@ -167,7 +169,7 @@ pub(crate) enum Tools {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Contract {
+pub(crate) enum ContractCommand {
     /// Report the checklist of the contract, line by line, for every tool
     #[command(after_help = CHECK_HELP)]
     Check {
@@ -195,7 +197,7 @@ Examples:
   mcpproxy contract check ./tools.json";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Config {
+pub(crate) enum ConfigCommand {
     /// Print the JSON Schema of the configuration file
     #[command(after_help = "Example:\n  mcpproxy config schema > mcp_config.schema.json")]
     Schema,

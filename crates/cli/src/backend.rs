@@ -10,11 +10,12 @@ use mcpproxy_gateway::{CallRequest, Failure, Gateway, GatewayOptions, LogRole, S
 use mcpproxy_policy::Operation;
 use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::json::decode_for_display;
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::daemon::{Answer, Daemon};
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{note, printable};
 
 /// How long a gateway of our own waits for its servers before it answers with what is there.
@@ -31,6 +32,38 @@ pub(crate) enum Backend {
     Own(Arc<Gateway>),
 }
 
+/// Call of a tool, as the variants of the menu take it.
+#[derive(Debug, Serialize)]
+pub(crate) struct CallBody<'a> {
+    /// Tool, as `server:tool`.
+    pub(crate) name: &'a str,
+    pub(crate) intent: CallIntent<'a>,
+    /// Arguments as an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) args: Option<&'a Value>,
+    /// Arguments as text, so that numbers and the order of keys stay as they were typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) args_json: Option<String>,
+}
+
+/// Intent that a command declares for its call.
+#[derive(Debug, Serialize)]
+pub(crate) struct CallIntent<'a> {
+    pub(crate) operation_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data_sensitivity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
+}
+
+/// Call of a tool, as the REST interface takes it.
+#[derive(Serialize)]
+struct RestCallBody<'a> {
+    #[serde(flatten)]
+    request: &'a CallBody<'a>,
+    variant: &'static str,
+}
+
 /// Our own program, for watching over server processes. The name holds even when the file
 /// was replaced by a newer one meanwhile.
 pub(crate) fn guard_path() -> Option<PathBuf> {
@@ -42,7 +75,7 @@ pub(crate) fn guard_path() -> Option<PathBuf> {
 
 impl Backend {
     /// The running gateway if there is one; else starts the servers that are wanted.
-    pub(crate) async fn find(sources: &Sources, wanted: ServersToStart) -> Result<Self, Failed> {
+    pub(crate) async fn find(sources: &Sources, wanted: ServersToStart) -> Result<Self, CliError> {
         // A running gateway has its settings; the file may be in the middle of an edit.
         if let Some(daemon) = Daemon::find(&settings::data_dir(sources)?).await {
             return Ok(Self::Daemon(daemon));
@@ -52,12 +85,19 @@ impl Backend {
     }
 
     /// Makes a call; the answer is a `CallToolResult`.
-    pub(crate) async fn call(&self, variant: Operation, request: Value) -> Result<String, Failed> {
+    pub(crate) async fn call(
+        &self,
+        variant: Operation,
+        request: &CallBody<'_>,
+    ) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let mut body = request;
-                body["variant"] = json!(variant.variant());
-                answered(daemon.post("/api/v1/tools/call", text(&body)).await)
+                let body = RestCallBody {
+                    request,
+                    variant: variant.variant(),
+                };
+                let body = Bytes::from(json!(body).to_string());
+                answered(daemon.post("/api/v1/tools/call", body).await)
             }
             Self::Own(gateway) => {
                 let caller = Arc::new(Caller {
@@ -68,14 +108,14 @@ impl Backend {
                     // The person at the terminal owns this gateway.
                     rights: Rights::Administer,
                 });
-                let request = CallRequest::parse(variant, &request.to_string());
+                let request = CallRequest::parse(variant, &json!(request).to_string());
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
                     Err(failure) => gateway.refuse_call(variant, failure, &caller).await,
                 };
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
-                    Err(failure) => Err(Failed::of_failure(failure, outcome.request_id)),
+                    Err(failure) => Err(CliError::of_failure(failure, outcome.request_id)),
                 }
             }
         }
@@ -86,7 +126,7 @@ impl Backend {
         &self,
         query: Option<&str>,
         server: Option<&str>,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => {
                 let pairs = [("q", query), ("server", server)];
@@ -109,7 +149,7 @@ impl Backend {
     }
 
     /// Shows one tool.
-    pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<String, Failed> {
+    pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => {
                 let path = format!("/api/v1/tools/{}/{}", encode(server), encode(tool));
@@ -123,7 +163,7 @@ impl Backend {
     }
 
     /// Every configured server as `status` shows it, once this one has answered or failed.
-    pub(crate) async fn servers(&self, wanted: &str) -> Result<Vec<Value>, Failed> {
+    pub(crate) async fn servers(&self, wanted: &str) -> Result<Vec<Value>, CliError> {
         let deadline = tokio::time::Instant::now() + SETTLE_TIME;
         loop {
             let mut status = match self {
@@ -132,8 +172,8 @@ impl Backend {
                 }
                 Self::Own(gateway) => gateway.status().await,
             };
-            let servers = match status["servers"].take() {
-                Value::Array(servers) => servers,
+            let servers = match status.get_mut("servers").map(Value::take) {
+                Some(Value::Array(servers)) => servers,
                 _ => Vec::new(),
             };
             let starts = |server: &Value| server["name"] == wanted && server["state"] == "starting";
@@ -157,15 +197,15 @@ pub(crate) fn own(
     settings: Settings,
     to_start: ServersToStart,
     role: LogRole,
-) -> Result<Arc<Gateway>, Failed> {
+) -> Result<Arc<Gateway>, CliError> {
     let shown = settings.data_dir.display().to_string();
     settings::create_data_dir(&settings).map_err(|error| {
-        Failed::refused(format!(
+        CliError::refused(format!(
             "the data directory {shown} cannot be made: {error}"
         ))
     })?;
     let built_ins = mcpproxy_builtin::services(settings.demo)
-        .map_err(|error| Failed::refused(format!("the demo cannot be offered: {error}")))?;
+        .map_err(|error| CliError::refused(format!("the demo cannot be offered: {error}")))?;
     let options = GatewayOptions {
         guard: guard_path(),
         to_start,
@@ -173,7 +213,7 @@ pub(crate) fn own(
         role,
     };
     Gateway::start(settings, options).map_err(|error| {
-        Failed::refused(format!(
+        CliError::refused(format!(
             "the activity log of the data directory {shown} cannot be opened: {error}"
         ))
     })
@@ -199,15 +239,15 @@ async fn tell_of_failures(gateway: &Gateway) {
     }
 }
 
-fn local(result: Result<Value, Failure>) -> Result<String, Failed> {
+fn local(result: Result<Value, Failure>) -> Result<String, CliError> {
     result
         .map(|value| value.to_string())
-        .map_err(|failure| Failed::of_failure(&failure, Uuid::now_v7()))
+        .map_err(|failure| CliError::of_failure(&failure, Uuid::now_v7()))
 }
 
 /// The body of an answer, or the error in it.
-pub(crate) fn answered(answer: Result<Answer, String>) -> Result<String, Failed> {
-    let answer = answer.map_err(Failed::not_reachable)?;
+pub(crate) fn answered(answer: Result<Answer, String>) -> Result<String, CliError> {
+    let answer = answer.map_err(CliError::not_reachable)?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
     if answer.status.is_success() {
         return Ok(body);
@@ -216,16 +256,12 @@ pub(crate) fn answered(answer: Result<Answer, String>) -> Result<String, Failed>
         .ok()
         .and_then(|mut body| body.get_mut("error").map(Value::take));
     Err(match error {
-        Some(error) => Failed::of_gateway(error),
-        None => Failed::refused(format!(
+        Some(error) => CliError::of_gateway(error),
+        None => CliError::refused(format!(
             "the gateway answered with status {}",
             answer.status
         )),
     })
-}
-
-fn text(value: &Value) -> Bytes {
-    Bytes::from(value.to_string())
 }
 
 /// A value as part of a URL: all but the plainest characters are written as their bytes.

@@ -9,17 +9,17 @@ mod backend;
 mod commands;
 mod daemon;
 mod daemon_connection;
-mod failed;
+mod error;
 mod logging;
 mod output;
-mod progress;
+mod progress_bar;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
-use failed::Failed;
+use arguments::{Command, CommandLine};
+use error::CliError;
 use output::Output;
 
 /// Runs the program with the arguments of the process.
@@ -27,7 +27,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = guard() {
         return code;
     }
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     let output = Output::new(arguments.common.output);
     match run(arguments, output) {
         Ok(code) => code,
@@ -42,12 +42,12 @@ fn guard() -> Option<ExitCode> {
         .then(|| mcpproxy_upstream::guard::run(arguments))
 }
 
-fn run(arguments: Arguments, output: Output) -> Result<ExitCode, Failed> {
+fn run(arguments: CommandLine, output: Output) -> Result<ExitCode, CliError> {
     logging::start(&arguments.command);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failed::refused(format!("the program could not start: {error}")))?;
+        .map_err(|error| CliError::refused(format!("the program could not start: {error}")))?;
     let common = &arguments.common;
     let code = runtime.block_on(async {
         match arguments.command {

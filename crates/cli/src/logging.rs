@@ -24,20 +24,20 @@ pub(crate) fn start(command: &Command) {
         .add_directive(NEVER_LOGGED.parse().expect("it is a directive"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(Hiding(io::stderr))
+        .with_writer(RedactingWriter(io::stderr))
         .with_ansi(stderr_has_colour())
         .with_target(false)
         .init();
 }
 
 /// Hides secrets in every line, whatever it is that logs it.
-struct Hiding<T>(T);
+struct RedactingWriter<T>(T);
 
-impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for Hiding<T> {
-    type Writer = Lines<T::Writer>;
+impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for RedactingWriter<T> {
+    type Writer = RedactedLines<T::Writer>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        Lines {
+        RedactedLines {
             to: self.0.make_writer(),
             line: Vec::new(),
         }
@@ -46,12 +46,12 @@ impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for Hiding<T> {
 
 /// Passes on what is written to it line by line, each without its secrets: a secret that came in
 /// two pieces would not be recognised.
-struct Lines<W: Write> {
+struct RedactedLines<W: Write> {
     to: W,
     line: Vec<u8>,
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> RedactedLines<W> {
     fn pass_on(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
@@ -61,7 +61,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-impl<W: Write> Write for Lines<W> {
+impl<W: Write> Write for RedactedLines<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
@@ -77,7 +77,7 @@ impl<W: Write> Write for Lines<W> {
     }
 }
 
-impl<W: Write> Drop for Lines<W> {
+impl<W: Write> Drop for RedactedLines<W> {
     fn drop(&mut self) {
         if !self.line.is_empty() {
             // The log has nowhere to say that it cannot be written.
@@ -93,9 +93,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -109,17 +109,17 @@ mod tests {
     #[test]
     fn no_line_shows_a_secret_however_it_is_written() {
         redaction::set(["log-line-secret".to_owned()]);
-        let kept = Kept::default();
-        let to = kept.clone();
+        let written = SharedBuffer::default();
+        let to = written.clone();
         let subscriber = tracing_subscriber::fmt()
-            .with_writer(Hiding(move || to.clone()))
+            .with_writer(RedactingWriter(move || to.clone()))
             .with_ansi(false)
             .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::error!(value = "a log-line-secret b", "with log-line-secret in it");
         });
-        let mut lines = Hiding({
-            let to = kept.clone();
+        let mut lines = RedactingWriter({
+            let to = written.clone();
             move || to.clone()
         })
         .make_writer();
@@ -128,7 +128,7 @@ mod tests {
             .write_all(b"-secret off\nand an end log-line-secret")
             .unwrap();
         drop(lines);
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         assert!(!text.contains("log-line-secret"), "{text}");
         assert_eq!(text.matches("***").count(), 4, "{text}");
         assert!(text.contains("and an end ***"), "{text}");

@@ -7,16 +7,16 @@ use comfy_table::{ContentArrangement, Table};
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
-use crate::arguments::Format;
+use crate::arguments::OutputFormat;
 
 /// Shows results in the format that was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    format: Format,
+    format: OutputFormat,
 }
 
 impl Output {
-    pub(crate) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: OutputFormat) -> Self {
         Self { format }
     }
 
@@ -24,9 +24,9 @@ impl Output {
     pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) {
         let shown = match self.format {
             // Decoding and writing again could change a number; programs get what was sent.
-            Format::Json => format!("{text}\n"),
-            Format::Yaml => as_yaml(&decode_for_display(text)),
-            Format::Table => table(&decode_for_display(text)),
+            OutputFormat::Json => format!("{text}\n"),
+            OutputFormat::Yaml => as_yaml(&decode_for_display(text)),
+            OutputFormat::Table => table(&decode_for_display(text)),
         };
         // A pipe that nobody reads any more is no failure.
         let _ = write_out(&shown);
@@ -35,25 +35,25 @@ impl Output {
     /// Shows one of many results that come one after the other; false if nobody reads them.
     pub(crate) fn item(self, text: &str, line: impl FnOnce(&Value) -> String) -> bool {
         let shown = match self.format {
-            Format::Json => format!("{text}\n"),
+            OutputFormat::Json => format!("{text}\n"),
             // Each is a document of its own.
-            Format::Yaml => format!("---\n{}", as_yaml(&decode_for_display(text))),
-            Format::Table => line(&decode_for_display(text)),
+            OutputFormat::Yaml => format!("---\n{}", as_yaml(&decode_for_display(text))),
+            OutputFormat::Table => line(&decode_for_display(text)),
         };
         write_out(&shown)
     }
 
     /// Whether results are shown to people.
     pub(crate) fn is_table(self) -> bool {
-        self.format == Format::Table
+        self.format == OutputFormat::Table
     }
 
     /// Tells of an error.
     pub(crate) fn error(self, error: &Value) {
         let shown = match self.format {
-            Format::Json => serde_json::json!({ "error": error }).to_string(),
-            Format::Yaml => as_yaml(&serde_json::json!({ "error": error })),
-            Format::Table => {
+            OutputFormat::Json => serde_json::json!({ "error": error }).to_string(),
+            OutputFormat::Yaml => as_yaml(&serde_json::json!({ "error": error })),
+            OutputFormat::Table => {
                 let message = error["message"].as_str().unwrap_or("unknown error");
                 format!("error: {}", printable(message))
             }

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use uuid::Uuid;
 
 use crate::chain::Head;
-use crate::draft::{Draft, DraftOutcome, Redaction};
+use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room};
 use crate::record::{ChainLink, RecordKind, Status};
 use crate::row::{OutcomeColumns, RequestColumns, Row};
@@ -60,7 +60,7 @@ pub(super) fn answer(ack: Option<Ack>, result: Result<(), StoreError>) {
 }
 
 /// Record of refused calls that there was no room to record one by one.
-pub(super) fn refused_unrecorded(count: u64, redaction: Redaction) -> (Draft, DraftOutcome) {
+pub(super) fn refused_unrecorded(count: u64, redaction: RecordRedaction) -> (Draft, DraftOutcome) {
     let mut details = Map::new();
     details.insert("event".to_owned(), json!("refused_unrecorded"));
     details.insert("count".to_owned(), json!(count));

@@ -9,12 +9,12 @@ use mcpproxy_gateway::records::{Format, Pair};
 use mcpproxy_policy::{Operation, Sensitivity};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Activity {
+pub(crate) enum ActivityCommand {
     /// List records, newest first
     #[command(
         after_help = "Examples:\n  mcpproxy activity list --intent-type destructive\n  mcpproxy activity list --status in_doubt\n  mcpproxy activity list --server github --from 24h --limit 200 -o json"
     )]
-    List(List),
+    List(ListArguments),
     /// Show everything about one record
     #[command(
         after_help = "Example:\n  mcpproxy activity show 01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a99"
@@ -29,17 +29,17 @@ pub(crate) enum Activity {
     #[command(
         after_help = "Needs a running gateway.\n\nExamples:\n  mcpproxy activity watch\n  mcpproxy activity watch --intent-type destructive -o json"
     )]
-    Watch(Watch),
+    Watch(WatchArguments),
     /// Count records by status, intent, server and tool
     #[command(
         after_help = "Examples:\n  mcpproxy activity summary --from 7d\n  mcpproxy activity summary --agent claude-code -o json"
     )]
-    Summary(Summary),
+    Summary(SummaryArguments),
     /// Write records to standard output or a new file
     #[command(
         after_help = "Examples:\n  mcpproxy activity export > activity.jsonl\n  mcpproxy activity export --format csv --from 2026-01-01 --to 2026-02-01 --file january.csv"
     )]
-    Export(Export),
+    Export(ExportArguments),
     /// Check that no record was changed, removed or inserted
     #[command(
         after_help = "Exit code 0 if everything is as it was written, 1 if not.\n\nExample:\n  mcpproxy activity verify"
@@ -48,9 +48,9 @@ pub(crate) enum Activity {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListArguments {
     #[command(flatten)]
-    pub(crate) filters: Filters,
+    pub(crate) filters: FilterArguments,
     /// How many records, from 1 to 1000 [default: 50]
     #[arg(long, value_name = "NUMBER")]
     limit: Option<String>,
@@ -62,25 +62,25 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Watch {
+pub(crate) struct WatchArguments {
     #[command(flatten)]
-    pub(crate) filters: Filters,
-    #[command(flatten)]
-    pub(crate) look: Look,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Summary {
-    #[command(flatten)]
-    pub(crate) filters: Filters,
+    pub(crate) filters: FilterArguments,
     #[command(flatten)]
     pub(crate) look: Look,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct SummaryArguments {
     #[command(flatten)]
-    pub(crate) filters: Filters,
+    pub(crate) filters: FilterArguments,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
     #[arg(long, default_value = Format::JsonLines.as_str(), value_parser = words(Format::ALL.map(Format::as_str)))]
     pub(crate) format: String,
@@ -100,7 +100,7 @@ pub(crate) struct Look {
 /// Which records are meant; all of the filters have to hold.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
-pub(crate) struct Filters {
+pub(crate) struct FilterArguments {
     /// What kind of thing happened
     #[arg(long = "type", value_parser = words(RecordKind::ALL.iter().map(|kind| kind.as_str())))]
     r#type: Option<String>,
@@ -139,7 +139,7 @@ pub(crate) struct Filters {
     text: Option<String>,
 }
 
-impl List {
+impl ListArguments {
     /// What was asked for, as the REST interface takes it.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let mut pairs = self.filters.pairs();
@@ -149,7 +149,7 @@ impl List {
     }
 }
 
-impl Export {
+impl ExportArguments {
     /// What was asked for, as the REST interface takes it.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let mut pairs = self.filters.pairs();
@@ -158,7 +158,7 @@ impl Export {
     }
 }
 
-impl Filters {
+impl FilterArguments {
     /// The filters that were given, by the names of the REST interface.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         [
@@ -194,13 +194,13 @@ mod tests {
     use clap::{CommandFactory, Parser};
     use mcpproxy_activity::Filter;
 
-    use crate::arguments::{Arguments, Command};
+    use crate::arguments::{Command, CommandLine};
 
     use super::*;
 
     #[test]
     fn every_filter_of_the_log_is_a_flag_of_every_command_that_takes_filters() {
-        let command = Arguments::command();
+        let command = CommandLine::command();
         let activity = command.find_subcommand("activity").unwrap();
         for name in ["list", "watch", "summary", "export"] {
             let command = activity.find_subcommand(name).unwrap();
@@ -249,10 +249,10 @@ mod tests {
             "--cursor",
             "c",
         ];
-        let Command::Activity(typed) = Arguments::try_parse_from(typed).unwrap().command else {
+        let Command::Activity(typed) = CommandLine::try_parse_from(typed).unwrap().command else {
             panic!("something else was typed");
         };
-        let Activity::List(list) = *typed else {
+        let ActivityCommand::List(list) = *typed else {
             panic!("something else was typed");
         };
         let names: Vec<String> = list.pairs().into_iter().map(|(name, _)| name).collect();

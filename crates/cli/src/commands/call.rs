@@ -8,19 +8,23 @@ use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 
-use crate::arguments::{Call, CallTool, Common};
-use crate::backend::Backend;
-use crate::failed::Failed;
+use crate::arguments::{CallArguments, CallCommand, Common};
+use crate::backend::{Backend, CallBody, CallIntent};
+use crate::error::CliError;
 use crate::output::{Output, printable};
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
 
-pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<ExitCode, Failed> {
+pub(crate) async fn run(
+    common: &Common,
+    call: CallCommand,
+    output: Output,
+) -> Result<ExitCode, CliError> {
     let (variant, call) = match call {
-        Call::ToolRead(call) => (Operation::Read, call),
-        Call::ToolWrite(call) => (Operation::Write, call),
-        Call::ToolDestructive(call) => (Operation::Destructive, call),
+        CallCommand::ToolRead(call) => (Operation::Read, call),
+        CallCommand::ToolWrite(call) => (Operation::Write, call),
+        CallCommand::ToolDestructive(call) => (Operation::Destructive, call),
     };
     let name = call
         .tool
@@ -30,7 +34,7 @@ pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<E
     let request = request(variant, name, &call)?;
     let server = name.split(':').next().unwrap_or_default();
     let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
-    let result = backend.call(variant, request).await;
+    let result = backend.call(variant, &request).await;
     backend.finish().await;
     let result = result?;
     output.result(&result, text_content);
@@ -38,43 +42,52 @@ pub(crate) async fn run(common: &Common, call: Call, output: Output) -> Result<E
     Ok(ExitCode::from(u8::from(is_error)))
 }
 
-/// The call, with the operation that the command itself declares.
-fn request(variant: Operation, name: &str, call: &CallTool) -> Result<Value, Failed> {
-    let mut intent = json!({ "operation_type": variant.as_str() });
-    if let Some(sensitivity) = &call.sensitivity {
-        intent["data_sensitivity"] = json!(sensitivity);
-    }
-    if let Some(reason) = &call.reason {
-        intent["reason"] = json!(reason);
-    }
-    let mut request = json!({ "name": name, "intent": intent });
-    if let Some(given) = &call.args {
-        let text = read_arguments(given)?;
-        let is_object = serde_json::from_str::<Value>(&text)
-            .map_err(|error| Failed::usage(format!("--args is not valid JSON: {error}")))?
-            .is_object();
-        if !is_object {
-            return Err(Failed::usage(
-                "--args must be a JSON object, such as '{\"key\": 1}'",
-            ));
-        }
-        // Sent as text, so that numbers and the order of keys stay as they were typed.
-        request["args_json"] = json!(text);
-    }
-    Ok(request)
+/// Call, with the operation that the command itself declares.
+fn request<'a>(
+    variant: Operation,
+    name: &'a str,
+    call: &'a CallArguments,
+) -> Result<CallBody<'a>, CliError> {
+    let args_json = call.args.as_deref().map(read_object).transpose()?;
+    Ok(CallBody {
+        name,
+        intent: CallIntent {
+            operation_type: variant.as_str(),
+            data_sensitivity: call.sensitivity.as_deref(),
+            reason: call.reason.as_deref(),
+        },
+        args: None,
+        args_json,
+    })
 }
 
-fn read_arguments(given: &str) -> Result<String, Failed> {
+/// Text of a JSON object, from wherever `given` says.
+fn read_object(given: &str) -> Result<String, CliError> {
+    let text = read_arguments(given)?;
+    let is_object = serde_json::from_str::<Value>(&text)
+        .map_err(|error| CliError::usage(format!("--args is not valid JSON: {error}")))?
+        .is_object();
+    if is_object {
+        return Ok(text);
+    }
+    Err(CliError::usage(
+        "--args must be a JSON object, such as '{\"key\": 1}'",
+    ))
+}
+
+fn read_arguments(given: &str) -> Result<String, CliError> {
     let mut text = String::new();
     if given == "-" {
         std::io::stdin()
             .take(ARGUMENTS_LIMIT)
             .read_to_string(&mut text)
-            .map_err(|error| Failed::usage(format!("--args - could not be read: {error}")))?;
+            .map_err(|error| CliError::usage(format!("--args - could not be read: {error}")))?;
     } else if let Some(path) = given.strip_prefix('@') {
         std::fs::File::open(path)
             .and_then(|file| file.take(ARGUMENTS_LIMIT).read_to_string(&mut text))
-            .map_err(|error| Failed::usage(format!("--args {given} could not be read: {error}")))?;
+            .map_err(|error| {
+                CliError::usage(format!("--args {given} could not be read: {error}"))
+            })?;
     } else {
         given.clone_into(&mut text);
     }

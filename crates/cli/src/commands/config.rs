@@ -5,20 +5,20 @@ use std::process::ExitCode;
 use mcpproxy_gateway::settings;
 use serde_json::{Value, json};
 
-use crate::arguments::{Common, Config};
+use crate::arguments::{Common, ConfigCommand};
 use crate::backend::answered;
 use crate::daemon::Daemon;
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::Output;
 
 pub(crate) async fn run(
     common: &Common,
-    config: Config,
+    config: ConfigCommand,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     match config {
-        Config::Schema => output.result(&settings::schema().to_string(), pretty),
-        Config::Show => {
+        ConfigCommand::Schema => output.result(&settings::schema().to_string(), pretty),
+        ConfigCommand::Show => {
             let sources = common.sources();
             let shown = match Daemon::find(&settings::data_dir(&sources)?).await {
                 Some(daemon) => answered(daemon.get("/api/v1/config").await)?,
@@ -26,7 +26,7 @@ pub(crate) async fn run(
             };
             output.result(&shown, pretty);
         }
-        Config::Check => {
+        ConfigCommand::Check => {
             let settings = settings::load(&common.sources())?;
             let problems: Vec<Value> = settings
                 .servers

@@ -16,21 +16,21 @@ use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{Common, Contract};
-use crate::backend::Backend;
-use crate::failed::Failed;
+use crate::arguments::{Common, ContractCommand};
+use crate::backend::{Backend, CallBody, CallIntent};
+use crate::error::CliError;
 use crate::output::{Output, note, printable};
-use crate::progress::Progress;
+use crate::progress_bar::TerminalProgress;
 
 /// The most examples of a tool that are called.
 const CALLED_EXAMPLES: usize = 10;
 
 pub(crate) async fn run(
     common: &Common,
-    contract: Contract,
+    contract: ContractCommand,
     output: Output,
-) -> Result<ExitCode, Failed> {
-    let Contract::Check { target, no_calls } = contract;
+) -> Result<ExitCode, CliError> {
+    let ContractCommand::Check { target, no_calls } = contract;
     let report = if is_file(&target) {
         checklist::report(&file::tools(&target)?, &[])
     } else {
@@ -49,9 +49,9 @@ fn is_file(target: &str) -> bool {
     path.is_file() || is_json
 }
 
-async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Report, Failed> {
+async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Report, CliError> {
     let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
-    let progress = Progress::start("checking");
+    let progress = TerminalProgress::start("checking");
     let report = gather(&backend, server, with_calls, &progress).await;
     progress.end();
     backend.finish().await;
@@ -59,7 +59,7 @@ async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Re
 }
 
 /// One tool as the gateway shows it.
-struct Offered {
+struct CheckedTool {
     /// The tool as `tools/list` has it.
     published: Value,
     /// Whether the gateway lets it be called as a read.
@@ -70,10 +70,10 @@ async fn gather(
     backend: &Backend,
     server: &str,
     with_calls: bool,
-    progress: &Progress,
-) -> Result<Report, Failed> {
+    progress: &TerminalProgress,
+) -> Result<Report, CliError> {
     let offered = offered(backend, server, progress).await?;
-    let mut seen = Seen::default();
+    let mut seen = CallFindings::default();
     if with_calls {
         let calls: Vec<(&str, usize, &Value)> = offered.iter().flat_map(calls).collect();
         for (done, (tool, number, params)) in calls.iter().enumerate() {
@@ -93,13 +93,13 @@ async fn gather(
 async fn offered(
     backend: &Backend,
     server: &str,
-    progress: &Progress,
-) -> Result<Vec<Offered>, Failed> {
+    progress: &TerminalProgress,
+) -> Result<Vec<CheckedTool>, CliError> {
     let servers = backend.servers(server).await?;
     let Some(state) = servers.iter().find(|one| one["name"] == server) else {
         let names = servers.iter().filter_map(|one| one["name"].as_str());
         let names: Vec<String> = names.map(str::to_owned).collect();
-        return Err(Failed::unknown_server(server, &names));
+        return Err(CliError::unknown_server(server, &names));
     };
     let listed = decode_for_display(&backend.tools(None, Some(server)).await?);
     let rows = listed["tools"].as_array().map_or(&[][..], Vec::as_slice);
@@ -114,23 +114,23 @@ async fn offered(
             .strip_prefix(&format!("{server}:"))
             .unwrap_or(qualified);
         let shown = decode_for_display(&backend.tool(server, name).await?);
-        offered.push(Offered::new(name, shown));
+        offered.push(CheckedTool::new(name, shown));
     }
     Ok(offered)
 }
 
-fn nothing_to_check(server: &str, state: &Value) -> Failed {
+fn nothing_to_check(server: &str, state: &Value) -> CliError {
     let word = state["state"].as_str().unwrap_or("unknown");
     let reason = state["reason"].as_str();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    Failed::refused(format!(
+    CliError::refused(format!(
         "Server '{server}' offers no tools to check; its state is {word}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
     ))
 }
 
 /// The calls to be made: the examples of a tool that announces the contract, and that both its
 /// category and the gateway take for one that changes nothing.
-fn calls(offered: &Offered) -> impl Iterator<Item = (&str, usize, &Value)> {
+fn calls(offered: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
     let tool = &offered.published;
     let definition = &tool["_meta"][DEFINITION_KEY];
     let is_called =
@@ -148,7 +148,7 @@ fn calls(offered: &Offered) -> impl Iterator<Item = (&str, usize, &Value)> {
 
 /// What calls showed.
 #[derive(Default)]
-struct Seen {
+struct CallFindings {
     results: Vec<(String, Value)>,
     /// What the gateway found in results that it did not pass on.
     violations: Vec<ContractViolation>,
@@ -156,12 +156,12 @@ struct Seen {
 
 /// A violation as the gateway tells of it.
 #[derive(Deserialize)]
-struct Told {
+struct ReportedViolation {
     rule: Rule,
     message: String,
 }
 
-impl Seen {
+impl CallFindings {
     async fn call(
         &mut self,
         backend: &Backend,
@@ -170,20 +170,27 @@ impl Seen {
         number: usize,
         params: &Value,
     ) {
-        let request = json!({
-            "name": format!("{server}:{tool}"),
-            "args": params,
-            "intent": { "operation_type": "read", "reason": "contract check" },
-        });
-        match backend.call(Operation::Read, request).await {
+        let request = CallBody {
+            name: &format!("{server}:{tool}"),
+            intent: CallIntent {
+                operation_type: Operation::Read.as_str(),
+                data_sensitivity: None,
+                reason: Some("contract check"),
+            },
+            args: Some(params),
+            args_json: None,
+        };
+        match backend.call(Operation::Read, &request).await {
             Ok(result) => {
                 let mut result = decode_for_display(&result);
+                let structured = result.get_mut("structuredContent").map(Value::take);
                 self.results
-                    .push((tool.to_owned(), result["structuredContent"].take()));
+                    .push((tool.to_owned(), structured.unwrap_or_default()));
             }
             Err(failed) => {
                 let told = &failed.error()["details"]["contract_violations"];
-                let told: Vec<Told> = Deserialize::deserialize(told).unwrap_or_default();
+                let told: Vec<ReportedViolation> =
+                    Deserialize::deserialize(told).unwrap_or_default();
                 if told.is_empty() {
                     let message = failed.error()["message"].as_str().unwrap_or_default();
                     note(&printable(&format!(
@@ -201,9 +208,9 @@ impl Seen {
     }
 }
 
-// === impl Offered ===
+// === impl CheckedTool ===
 
-impl Offered {
+impl CheckedTool {
     /// The tool under its own name and with its own annotations.
     fn new(name: &str, mut shown: Value) -> Self {
         let is_readable = shown["class"] == "read" && shown["status"] == "callable";

@@ -14,23 +14,27 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Common, Serve};
+use crate::arguments::{Common, ServeArguments};
 use crate::backend;
 use crate::daemon::{Daemon, socket_path};
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::Output;
 
-pub(crate) async fn run(common: &Common, serve: Serve, output: Output) -> Result<ExitCode, Failed> {
+pub(crate) async fn run(
+    common: &Common,
+    serve: ServeArguments,
+    output: Output,
+) -> Result<ExitCode, CliError> {
     let sources = Sources {
         listen: serve.listen,
         demo: serve.demo,
         ..common.sources()
     };
     let settings = settings::load(&sources)?;
-    check_address(settings.listen, settings.allow_plain_http).map_err(Failed::configuration)?;
+    check_address(settings.listen, settings.allow_plain_http).map_err(CliError::configuration)?;
     create_data_dir(&settings)?;
     let api_key =
-        settings::api_key(&settings).map_err(|error| Failed::configuration(error.to_string()))?;
+        settings::api_key(&settings).map_err(|error| CliError::configuration(error.to_string()))?;
     let socket = bind_socket(&settings.data_dir).await?;
     let listener = bind(settings.listen).await?;
     let address = listener.local_addr().unwrap_or(settings.listen);
@@ -81,9 +85,9 @@ pub(crate) fn interrupted() -> impl Future<Output = ()> {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failed> {
+async fn bind(address: SocketAddr) -> Result<TcpListener, CliError> {
     TcpListener::bind(address).await.map_err(|error| {
-        Failed::refused(format!(
+        CliError::refused(format!(
             "cannot listen on {address}: {error}; choose another address with --listen, port 0 takes a free one"
         ))
     })
@@ -91,10 +95,10 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failed> {
 
 /// The folder of all state, for its owner only. One that exists keeps its mode, because it may have
 /// been chosen for more than this; what is secret in it has a mode of its own.
-fn create_data_dir(settings: &Settings) -> Result<(), Failed> {
+fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
     let shown = settings.data_dir.display();
     settings::create_data_dir(settings).map_err(|error| {
-        Failed::refused(format!(
+        CliError::refused(format!(
             "the data directory {shown} cannot be made: {error}"
         ))
     })?;
@@ -107,16 +111,16 @@ fn create_data_dir(settings: &Settings) -> Result<(), Failed> {
 }
 
 /// The socket that only the owner can open, in the place of one that nobody listens on.
-async fn bind_socket(data_dir: &Path) -> Result<UnixListener, Failed> {
+async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
     if Daemon::find(data_dir).await.is_some() {
-        return Err(Failed::refused(format!(
+        return Err(CliError::refused(format!(
             "a gateway already runs on the data directory {}; stop it, or use another --data-dir",
             data_dir.display()
         )));
     }
     let path = socket_path(data_dir);
     let failed = |error: std::io::Error| {
-        Failed::refused(format!(
+        CliError::refused(format!(
             "the local socket cannot be made in {}: {error}",
             data_dir.display()
         ))

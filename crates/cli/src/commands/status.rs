@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::arguments::Common;
 use crate::backend::answered;
 use crate::daemon::Daemon;
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, printable, table};
 
-pub(crate) async fn run(common: &Common, output: Output) -> Result<ExitCode, Failed> {
+pub(crate) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
     let data_dir = settings::data_dir(&common.sources())?;
     let Some(daemon) = Daemon::find(&data_dir).await else {
-        return Err(Failed::not_reachable(format!(
+        return Err(CliError::not_reachable(format!(
             "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
             data_dir.display()
         )));

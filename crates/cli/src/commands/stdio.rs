@@ -11,9 +11,9 @@ use crate::arguments::Common;
 use crate::backend;
 use crate::daemon::Daemon;
 use crate::daemon_connection::DaemonConnection;
-use crate::failed::Failed;
+use crate::error::CliError;
 
-pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
+pub(crate) async fn run(common: &Common) -> Result<ExitCode, CliError> {
     let sources = common.sources();
     let served = if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
         let input = BufReader::new(tokio::io::stdin());
@@ -30,7 +30,7 @@ pub(crate) async fn run(common: &Common) -> Result<ExitCode, Failed> {
         )?)
         .await
     };
-    served.map_err(|error| Failed::refused(format!("the client's stream broke: {error}")))?;
+    served.map_err(|error| CliError::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,18 +8,22 @@ use mcpproxy_gateway::request::ToolName;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::arguments::{Common, Tools};
+use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, printable, table};
 
-pub(crate) async fn run(common: &Common, tools: Tools, output: Output) -> Result<ExitCode, Failed> {
+pub(crate) async fn run(
+    common: &Common,
+    tools: ToolsCommand,
+    output: Output,
+) -> Result<ExitCode, CliError> {
     match tools {
-        Tools::Search { query, server } => {
+        ToolsCommand::Search { query, server } => {
             list(common, Some(&query), server.as_deref(), output).await
         }
-        Tools::List { server } => list(common, None, server.as_deref(), output).await,
-        Tools::Show { tool } => show(common, &tool, output).await,
+        ToolsCommand::List { server } => list(common, None, server.as_deref(), output).await,
+        ToolsCommand::Show { tool } => show(common, &tool, output).await,
     }
 }
 
@@ -28,7 +32,7 @@ async fn list(
     query: Option<&str>,
     server: Option<&str>,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     let backend = Backend::find(&common.sources(), wanted(server)).await?;
     let listed = backend.tools(query, server).await;
     backend.finish().await;
@@ -43,9 +47,9 @@ async fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, Failed> {
+async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, CliError> {
     let name =
-        ToolName::parse(name).map_err(|failure| Failed::of_failure(&failure, Uuid::now_v7()))?;
+        ToolName::parse(name).map_err(|failure| CliError::of_failure(&failure, Uuid::now_v7()))?;
     let backend = Backend::find(&common.sources(), wanted(Some(&name.server))).await?;
     let shown = backend.tool(&name.server, &name.tool).await;
     backend.finish().await;

@@ -10,26 +10,26 @@ use mcpproxy_gateway::records::{self, Format};
 use serde_json::{Value, json};
 
 use super::source::{Pieces, Source};
-use crate::arguments::{Common, Export};
+use crate::arguments::{Common, ExportArguments};
 use crate::commands::serve::interrupted;
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, printable};
-use crate::progress::Progress;
+use crate::progress_bar::TerminalProgress;
 
 pub(super) async fn run(
     common: &Common,
-    export: &Export,
+    export: &ExportArguments,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     let pairs = export.pairs();
-    records::Export::parse(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    records::Export::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let source = Source::find(common).await?;
     let is_file = export.file.as_os_str() != "-";
     // A bar between the lines of the export would help nobody.
     let progress = if is_file || !io::stdout().is_terminal() {
-        Progress::start("exporting")
+        TerminalProgress::start("exporting")
     } else {
-        Progress::hidden()
+        TerminalProgress::hidden()
     };
     let total = if progress.is_seen() {
         source.count(&export.filters.pairs()).await?
@@ -63,7 +63,7 @@ fn sentence(report: &Value) -> String {
     format!("{} records in {}\n", report["records"], printable(file))
 }
 
-async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<(), Failed> {
+async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<(), CliError> {
     let mut stdout = io::stdout();
     while let Some(piece) = pieces.next().await? {
         match stdout.write_all(&piece).and_then(|()| stdout.flush()) {
@@ -71,7 +71,7 @@ async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<
             // Whoever closed the pipe has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => {
-                return Err(Failed::refused(format!(
+                return Err(CliError::refused(format!(
                     "the export cannot be written: {error}"
                 )));
             }
@@ -85,11 +85,11 @@ async fn to_file(
     path: &Path,
     pieces: &mut Pieces,
     seen: &mut impl FnMut(&[u8]),
-) -> Result<(), Failed> {
+) -> Result<(), CliError> {
     let mut file = create(path)?;
     let written = tokio::select! {
         written = fill(&mut file, path, pieces, seen) => written,
-        () = interrupted() => Err(Failed::refused("the export was interrupted; the file is removed")),
+        () = interrupted() => Err(CliError::refused("the export was interrupted; the file is removed")),
     };
     if written.is_err() {
         // What cannot be removed has at least been reported.
@@ -103,7 +103,7 @@ async fn fill(
     path: &Path,
     pieces: &mut Pieces,
     seen: &mut impl FnMut(&[u8]),
-) -> Result<(), Failed> {
+) -> Result<(), CliError> {
     while let Some(piece) = pieces.next().await? {
         file.write_all(&piece)
             .map_err(|error| unwritable(path, &error))?;
@@ -113,14 +113,14 @@ async fn fill(
 }
 
 /// Only the owner can read it: records hold what agents sent.
-fn create(path: &Path) -> Result<File, Failed> {
+fn create(path: &Path) -> Result<File, CliError> {
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path);
     file.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failed::usage(format!(
+        io::ErrorKind::AlreadyExists => CliError::usage(format!(
             "{} exists already; name a new file, or remove it first",
             path.display()
         )),
@@ -128,8 +128,8 @@ fn create(path: &Path) -> Result<File, Failed> {
     })
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failed {
-    Failed::refused(format!("{} cannot be written: {error}", path.display()))
+fn unwritable(path: &Path, error: &io::Error) -> CliError {
+    CliError::refused(format!("{} cannot be written: {error}", path.display()))
 }
 
 /// Counts records by the lines they end with.

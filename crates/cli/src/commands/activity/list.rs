@@ -8,13 +8,17 @@ use serde_json::Value;
 
 use super::source::Source;
 use super::words::{self, Icons, text};
-use crate::arguments::{Common, List};
-use crate::failed::Failed;
+use crate::arguments::{Common, ListArguments};
+use crate::error::CliError;
 use crate::output::{Output, note, wide_table};
 
-pub(super) async fn run(common: &Common, list: &List, output: Output) -> Result<ExitCode, Failed> {
+pub(super) async fn run(
+    common: &Common,
+    list: &ListArguments,
+    output: Output,
+) -> Result<ExitCode, CliError> {
     let pairs = list.pairs();
-    Query::parse(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    Query::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let listed = Source::find(common).await?.list(&pairs).await?;
     let icons = Icons::wanted(list.look);
     output.result(&listed, |list| rows(list, icons, !pairs.is_empty()));

@@ -11,21 +11,21 @@ mod words;
 
 use std::process::ExitCode;
 
-use crate::arguments::{Activity, Common};
-use crate::failed::Failed;
+use crate::arguments::{ActivityCommand, Common};
+use crate::error::CliError;
 use crate::output::Output;
 
 pub(crate) async fn run(
     common: &Common,
-    activity: Activity,
+    activity: ActivityCommand,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     match activity {
-        Activity::List(list) => list::run(common, &list, output).await,
-        Activity::Show { id, look } => show::run(common, &id, look, output).await,
-        Activity::Watch(watch) => watch::run(common, &watch, output).await,
-        Activity::Summary(summary) => summary::run(common, &summary, output).await,
-        Activity::Export(export) => export::run(common, &export, output).await,
-        Activity::Verify => verify::run(common, output).await,
+        ActivityCommand::List(list) => list::run(common, &list, output).await,
+        ActivityCommand::Show { id, look } => show::run(common, &id, look, output).await,
+        ActivityCommand::Watch(watch) => watch::run(common, &watch, output).await,
+        ActivityCommand::Summary(summary) => summary::run(common, &summary, output).await,
+        ActivityCommand::Export(export) => export::run(common, &export, output).await,
+        ActivityCommand::Verify => verify::run(common, output).await,
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::source::Source;
 use super::words::{self, Icons, text};
 use crate::arguments::{Common, Look};
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, printable};
 
 /// How far the values stand to the right of the margin.
@@ -19,8 +19,8 @@ pub(super) async fn run(
     id: &str,
     look: Look,
     output: Output,
-) -> Result<ExitCode, Failed> {
-    records::check_id(id).map_err(|failure| Failed::wrong(&failure))?;
+) -> Result<ExitCode, CliError> {
+    records::check_id(id).map_err(|failure| CliError::wrong(&failure))?;
     let shown = Source::find(common).await?.show(id).await?;
     let icons = Icons::wanted(look);
     output.result(&shown, |record| page(record, icons));
@@ -28,7 +28,7 @@ pub(super) async fn run(
 }
 
 fn page(record: &Value, icons: Icons) -> String {
-    let mut page = Page::default();
+    let mut page = RecordText::default();
     page.lines(&[
         ("Record", text(&record["id"])),
         ("Type", text(&record["type"])),
@@ -67,7 +67,7 @@ fn page(record: &Value, icons: Icons) -> String {
 }
 
 /// What the call was meant to do: what was declared, and the variant it came through.
-fn intent(page: &mut Page, record: &Value, icons: Icons) {
+fn intent(page: &mut RecordText, record: &Value, icons: Icons) {
     let (declared, of_variant) = (&record["intent"], text(&record["intent_type"]));
     if declared.is_null() && of_variant.is_empty() {
         return;
@@ -95,7 +95,7 @@ fn intent(page: &mut Page, record: &Value, icons: Icons) {
     }
 }
 
-fn warnings(page: &mut Page, warnings: &Value) {
+fn warnings(page: &mut RecordText, warnings: &Value) {
     let warnings = warnings.as_array().map_or(&[][..], Vec::as_slice);
     if warnings.is_empty() {
         return;
@@ -110,7 +110,7 @@ fn warnings(page: &mut Page, warnings: &Value) {
     }
 }
 
-fn payload(page: &mut Page, record: &Value, title: &str, name: &str) {
+fn payload(page: &mut RecordText, record: &Value, title: &str, name: &str) {
     let value = &record[name];
     let Some(size) = record[format!("{name}_size")].as_u64() else {
         return;
@@ -125,7 +125,7 @@ fn payload(page: &mut Page, record: &Value, title: &str, name: &str) {
 }
 
 /// What else is known, besides what is shown elsewhere.
-fn more(page: &mut Page, metadata: &Value) {
+fn more(page: &mut RecordText, metadata: &Value) {
     let fields = metadata.as_object().into_iter().flatten();
     let rest: Vec<_> = fields
         .filter(|(name, _)| !["intent", "tool_variant"].contains(&name.as_str()))
@@ -141,9 +141,9 @@ fn more(page: &mut Page, metadata: &Value) {
 
 /// Text for a person; nothing in it can steer the terminal.
 #[derive(Default)]
-struct Page(String);
+struct RecordText(String);
 
-impl Page {
+impl RecordText {
     fn section(&mut self, title: &str) {
         self.0.push_str(&format!("\n{title}\n"));
     }

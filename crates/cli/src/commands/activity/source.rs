@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::arguments::Common;
 use crate::backend::{answered, encode};
 use crate::daemon::{Daemon, Stream};
-use crate::failed::Failed;
+use crate::error::CliError;
 
 /// Answers what is asked of the log.
 pub(super) enum Source {
@@ -30,7 +30,7 @@ pub(super) enum Pieces {
 
 impl Source {
     /// The running gateway of the data directory, else its store.
-    pub(super) async fn find(common: &Common) -> Result<Self, Failed> {
+    pub(super) async fn find(common: &Common) -> Result<Self, CliError> {
         let sources = common.sources();
         // A running gateway has its settings; the file may be in the middle of an edit.
         if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
@@ -43,7 +43,7 @@ impl Source {
     }
 
     /// A page of records.
-    pub(super) async fn list(&self, pairs: &[Pair]) -> Result<String, Failed> {
+    pub(super) async fn list(&self, pairs: &[Pair]) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity", pairs).await,
             Self::Store(archive) => local(records::list(archive, pairs).await),
@@ -51,7 +51,7 @@ impl Source {
     }
 
     /// One record.
-    pub(super) async fn show(&self, id: &str) -> Result<String, Failed> {
+    pub(super) async fn show(&self, id: &str) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, &format!("/activity/{}", encode(id)), &[]).await,
             Self::Store(archive) => local(records::show(archive, id).await),
@@ -59,7 +59,7 @@ impl Source {
     }
 
     /// Counts.
-    pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, Failed> {
+    pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity/summary", pairs).await,
             Self::Store(archive) => local(records::summary(archive, pairs).await),
@@ -70,7 +70,7 @@ impl Source {
     pub(super) async fn verify(
         &self,
         progress: impl FnMut(u64, u64) + Send,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity/verify", &[]).await,
             Self::Store(archive) => local(records::verify(archive, progress).await),
@@ -78,7 +78,7 @@ impl Source {
     }
 
     /// How many records there are.
-    pub(super) async fn count(&self, pairs: &[Pair]) -> Result<u64, Failed> {
+    pub(super) async fn count(&self, pairs: &[Pair]) -> Result<u64, CliError> {
         match self {
             Self::Daemon(_) => {
                 let summary = self.summary(pairs).await?;
@@ -94,16 +94,16 @@ impl Source {
     }
 
     /// All records.
-    pub(super) async fn export(&self, pairs: &[Pair]) -> Result<Pieces, Failed> {
+    pub(super) async fn export(&self, pairs: &[Pair]) -> Result<Pieces, CliError> {
         match self {
             Self::Daemon(daemon) => {
                 let stream = daemon.open(&path("/activity/export", pairs), None).await;
-                let stream = stream.map_err(Failed::not_reachable)?;
+                let stream = stream.map_err(CliError::not_reachable)?;
                 if stream.status.is_success() {
                     return Ok(Pieces::Daemon(stream));
                 }
                 answered(stream.collect().await)?;
-                Err(Failed::refused("the gateway gave no export"))
+                Err(CliError::refused("the gateway gave no export"))
             }
             Self::Store(archive) => {
                 let (filter, format) = Export::parse(pairs).map_err(|failure| refused(&failure))?;
@@ -116,10 +116,10 @@ impl Source {
 
 impl Pieces {
     /// The next piece; nothing after the last one.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, Failed> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, CliError> {
         match self {
             Self::Daemon(stream) => {
-                let piece = stream.next().await.map_err(Failed::refused)?;
+                let piece = stream.next().await.map_err(CliError::refused)?;
                 Ok(piece.map(|bytes| bytes.to_vec()))
             }
             Self::Store(export) => {
@@ -140,14 +140,14 @@ pub(super) fn path(of: &str, pairs: &[Pair]) -> String {
     format!("/api/v1{of}{mark}{}", pairs.join("&"))
 }
 
-async fn get(daemon: &Daemon, of: &str, pairs: &[Pair]) -> Result<String, Failed> {
+async fn get(daemon: &Daemon, of: &str, pairs: &[Pair]) -> Result<String, CliError> {
     answered(daemon.get(&path(of, pairs)).await)
 }
 
-fn local(result: Result<String, Failure>) -> Result<String, Failed> {
+fn local(result: Result<String, Failure>) -> Result<String, CliError> {
     result.map_err(|failure| refused(&failure))
 }
 
-fn refused(failure: &Failure) -> Failed {
-    Failed::of_failure(failure, Uuid::now_v7())
+fn refused(failure: &Failure) -> CliError {
+    CliError::of_failure(failure, Uuid::now_v7())
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::source::Source;
 use super::words::{self, Icons, text};
-use crate::arguments::{Common, Summary};
-use crate::failed::Failed;
+use crate::arguments::{Common, SummaryArguments};
+use crate::error::CliError;
 use crate::output::{Output, columns, printable};
 
 /// How many servers and tools are shown; programs get all of them.
@@ -19,11 +19,11 @@ const BAR: usize = 24;
 
 pub(super) async fn run(
     common: &Common,
-    summary: &Summary,
+    summary: &SummaryArguments,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     let pairs = summary.filters.pairs();
-    records::parse_filter(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    records::parse_filter(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let counted = Source::find(common).await?.summary(&pairs).await?;
     let icons = Icons::wanted(summary.look);
     output.result(&counted, |counted| page(counted, icons));

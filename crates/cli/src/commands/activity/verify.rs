@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::source::Source;
 use crate::arguments::Common;
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, printable};
-use crate::progress::Progress;
+use crate::progress_bar::TerminalProgress;
 
-pub(super) async fn run(common: &Common, output: Output) -> Result<ExitCode, Failed> {
+pub(super) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
     let source = Source::find(common).await?;
-    let progress = Progress::start("checking");
+    let progress = TerminalProgress::start("checking");
     let verdict = source
         .verify(|checked, total| progress.at(checked, total))
         .await;

@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::source::path;
 use super::words::{self, Icons, text};
-use crate::arguments::{Common, Watch};
+use crate::arguments::{Common, WatchArguments};
 use crate::backend::answered;
 use crate::commands::serve::interrupted;
 use crate::daemon::{Daemon, Stream};
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::{Output, note, printable};
 
 /// How long to wait before a stream that broke is opened again.
@@ -32,14 +32,14 @@ const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(super) async fn run(
     common: &Common,
-    watch: &Watch,
+    watch: &WatchArguments,
     output: Output,
-) -> Result<ExitCode, Failed> {
+) -> Result<ExitCode, CliError> {
     let pairs = watch.filters.pairs();
-    records::parse_filter(&pairs).map_err(|failure| Failed::wrong(&failure))?;
+    records::parse_filter(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let data_dir = settings::data_dir(&common.sources())?;
     let Some(daemon) = Daemon::find(&data_dir).await else {
-        return Err(Failed::not_reachable(format!(
+        return Err(CliError::not_reachable(format!(
             "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
             data_dir.display()
         )));
@@ -59,7 +59,7 @@ async fn follow(
     daemon: &Daemon,
     pairs: &[Pair],
     mut show: impl FnMut(&str) -> bool,
-) -> Result<(), Failed> {
+) -> Result<(), CliError> {
     let mut last_id = None;
     let mut tries = 0;
     loop {
@@ -82,7 +82,7 @@ async fn follow(
                     MOST_TRIES
                 };
                 if tries >= most {
-                    return Err(Failed::not_reachable(reason));
+                    return Err(CliError::not_reachable(reason));
                 }
             }
         }
@@ -95,12 +95,12 @@ async fn open(
     daemon: &Daemon,
     pairs: &[Pair],
     last_id: Option<&str>,
-) -> Result<Result<Stream, String>, Failed> {
+) -> Result<Result<Stream, String>, CliError> {
     match daemon.open(&path("/events", pairs), last_id).await {
         Ok(stream) if stream.status.is_success() => Ok(Ok(stream)),
         Ok(stream) => match answered(stream.collect().await) {
             Err(failed) => Err(failed),
-            Ok(_) => Err(Failed::refused("the gateway gave no events")),
+            Ok(_) => Err(CliError::refused("the gateway gave no events")),
         },
         Err(reason) => Ok(Err(reason)),
     }

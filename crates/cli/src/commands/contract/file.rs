@@ -5,7 +5,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use crate::failed::Failed;
+use crate::error::CliError;
 use crate::output::note;
 
 /// The largest file that is read.
@@ -16,23 +16,23 @@ const EXPECTED: &str =
     "it must hold the JSON of a tools/list result, {\"tools\": […]}, or a list of tools";
 
 /// The tools in a file.
-pub(super) fn tools(path: &str) -> Result<Vec<Value>, Failed> {
+pub(super) fn tools(path: &str) -> Result<Vec<Value>, CliError> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(FILE_LIMIT).read_to_string(&mut text))
         .map_err(|error| {
-            Failed::usage(format!(
+            CliError::usage(format!(
                 "the file {path} cannot be read: {error}; {EXPECTED}"
             ))
         })?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {
-        Failed::usage(format!("the file {path} is not JSON: {error}; {EXPECTED}"))
+        CliError::usage(format!("the file {path} is not JSON: {error}; {EXPECTED}"))
     })?;
     if is_a_part(&value) {
         note("the file holds one page of several; only its tools are checked");
     }
     listed(value)
-        .ok_or_else(|| Failed::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
+        .ok_or_else(|| CliError::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
 }
 
 /// The list in one of its forms: alone, in a result of `tools/list`, or in a whole response.

@@ -46,7 +46,7 @@ fn only_what_announces_the_contract_and_reads_is_called() {
             "annotations": { "readOnlyHint": true }, "_meta": { DEFINITION_KEY: definition },
         })
     };
-    let count = |shown: Value| calls(&Offered::new("t", shown)).count();
+    let count = |shown: Value| calls(&CheckedTool::new("t", shown)).count();
     assert_eq!(count(shown("read", "query")), 1);
     assert_eq!(count(shown("read", "mutation")), 0);
     assert_eq!(count(shown("write", "query")), 0);
@@ -70,7 +70,7 @@ fn a_tool_is_checked_under_its_own_name_and_with_its_servers_annotations() {
         "call_with": "call_tool_write", "annotations": { "readOnlyHint": false },
         "server_annotations": { "readOnlyHint": true },
     });
-    let offered = Offered::new("t", shown);
+    let offered = CheckedTool::new("t", shown);
     assert_eq!(
         offered.published,
         json!({ "name": "t", "description": "d", "annotations": { "readOnlyHint": true } })

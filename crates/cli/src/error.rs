@@ -1,58 +1,75 @@
-//! How a command fails: with a message, and the exit code that goes with it.
+//! Error of a command: a message, and the exit code that goes with it.
 
 use std::process::ExitCode;
 
 use mcpproxy_gateway::Failure;
 use mcpproxy_gateway::settings::SettingsError;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::output::Output;
 
-/// Why a command did not do what was asked.
+/// Reason why a command did not do what was asked.
 #[derive(Debug)]
-pub(crate) struct Failed {
-    kind: Kind,
+pub(crate) struct CliError {
+    kind: ExitKind,
     /// The error object that every face shows.
     error: Value,
 }
 
+/// Error object of a command, as the gateway writes its own.
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    code: &'a str,
+    message: &'a str,
+    category: &'static str,
+    retryable: bool,
+    details: Map<String, Value>,
+    request_id: Uuid,
+}
+
+/// Kind of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExitKind {
     Refused,
     Usage,
     NotReachable,
     Configuration,
 }
 
-impl Failed {
+impl CliError {
     /// The gateway refused, or something failed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::new(Kind::Refused, "FAILED", &message.into())
+        Self::new(ExitKind::Refused, "FAILED", &message.into())
     }
 
     /// What was typed cannot be used.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, "USAGE", &message.into())
+        Self::new(ExitKind::Usage, "USAGE", &message.into())
     }
 
     /// What was typed is refused by the gateway's own rules.
     pub(crate) fn wrong(failure: &Failure) -> Self {
         Self {
-            kind: Kind::Usage,
+            kind: ExitKind::Usage,
             error: failure.to_json(Uuid::now_v7()),
         }
     }
 
     /// The running gateway that the command needs is not there.
     pub(crate) fn not_reachable(message: impl Into<String>) -> Self {
-        Self::new(Kind::NotReachable, "DAEMON_NOT_REACHABLE", &message.into())
+        Self::new(
+            ExitKind::NotReachable,
+            "DAEMON_NOT_REACHABLE",
+            &message.into(),
+        )
     }
 
     /// The configuration cannot be used.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(
-            Kind::Configuration,
+            ExitKind::Configuration,
             "INVALID_CONFIGURATION",
             &message.into(),
         )
@@ -61,7 +78,7 @@ impl Failed {
     /// An error object of the gateway.
     pub(crate) fn of_gateway(error: Value) -> Self {
         Self {
-            kind: Kind::Refused,
+            kind: ExitKind::Refused,
             error,
         }
     }
@@ -77,13 +94,16 @@ impl Failed {
             [] => "No server is configured".to_owned(),
             _ => format!("Configured servers: {}", servers.join(", ")),
         };
-        Self::of_gateway(json!({
-            "code": "UNKNOWN_SERVER",
-            "message": format!("There is no server '{name}' and no file of that name. {configured}"),
-            "category": "validation",
-            "retryable": false,
-            "details": { "server": name, "servers": servers },
-            "request_id": Uuid::now_v7(),
+        let mut details = Map::new();
+        details.insert("server".to_owned(), json!(name));
+        details.insert("servers".to_owned(), json!(servers));
+        Self::of_gateway(json!(ErrorObject {
+            code: "UNKNOWN_SERVER",
+            message: &format!("There is no server '{name}' and no file of that name. {configured}"),
+            category: "validation",
+            retryable: false,
+            details,
+            request_id: Uuid::now_v7(),
         }))
     }
 
@@ -92,20 +112,20 @@ impl Failed {
         &self.error
     }
 
-    fn new(kind: Kind, code: &str, message: &str) -> Self {
+    fn new(kind: ExitKind, code: &str, message: &str) -> Self {
         let category = match kind {
-            Kind::Usage | Kind::Configuration => "validation",
-            Kind::Refused | Kind::NotReachable => "system",
+            ExitKind::Usage | ExitKind::Configuration => "validation",
+            ExitKind::Refused | ExitKind::NotReachable => "system",
         };
         Self {
             kind,
-            error: json!({
-                "code": code,
-                "message": message,
-                "category": category,
-                "retryable": kind == Kind::NotReachable,
-                "details": {},
-                "request_id": Uuid::now_v7(),
+            error: json!(ErrorObject {
+                code,
+                message,
+                category,
+                retryable: kind == ExitKind::NotReachable,
+                details: Map::new(),
+                request_id: Uuid::now_v7(),
             }),
         }
     }
@@ -114,15 +134,15 @@ impl Failed {
     pub(crate) fn report(&self, output: Output) -> ExitCode {
         output.error(&self.error);
         match self.kind {
-            Kind::Refused => ExitCode::from(1),
-            Kind::Usage => ExitCode::from(2),
-            Kind::NotReachable => ExitCode::from(3),
-            Kind::Configuration => ExitCode::from(4),
+            ExitKind::Refused => ExitCode::from(1),
+            ExitKind::Usage => ExitCode::from(2),
+            ExitKind::NotReachable => ExitCode::from(3),
+            ExitKind::Configuration => ExitCode::from(4),
         }
     }
 }
 
-impl From<SettingsError> for Failed {
+impl From<SettingsError> for CliError {
     fn from(error: SettingsError) -> Self {
         Self::configuration(error.to_string())
     }

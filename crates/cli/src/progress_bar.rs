@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 const TICK: Duration = Duration::from_millis(120);
 
 /// A bar, or nothing where nobody would see one.
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct TerminalProgress(ProgressBar);
 
-impl Progress {
+impl TerminalProgress {
     /// Begins to show that something is done, as yet without knowing how much there is to do.
     pub(crate) fn start(what: &'static str) -> Self {
         if !std::io::stderr().is_terminal() {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_bar_that_nobody_sees_can_be_moved() {
-        let progress = Progress::hidden();
+        let progress = TerminalProgress::hidden();
         progress.at(1, 2);
         progress.at(2, 2);
         assert!(!progress.is_seen());
