@@ -23,7 +23,7 @@ pub use routes::Entrance;
 pub mod stdio {
     pub use crate::exchange::dispatch::end_of_changes;
     pub use crate::exchange::in_flight::InFlight;
-    pub use crate::exchange::params::Params;
+    pub use crate::exchange::params::RequestParams;
     pub use crate::exchange::reply::{MessageStream, Outbound, Reply};
     pub use crate::exchange::request::{Incoming, RequestMessage};
     pub use crate::mcp::stdio::{ClientConnection, LineSender, serve, serve_through};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use http::{HeaderMap, header};
 use mcpproxy_policy::{Caller, Rights};
 
-use crate::exchange::params::ClientInfo;
+use crate::exchange::params::StatelessClient;
 
 /// Most characters that are kept of a REST client's name and version.
 const NAME_LIMIT: usize = 100;
@@ -32,7 +32,11 @@ pub(crate) fn in_session(
 }
 
 /// Caller of a stateless request, from what it says of its client.
-pub(crate) fn stateless(client: ClientInfo, headers: &HeaderMap, rights: Rights) -> Arc<Caller> {
+pub(crate) fn stateless(
+    client: StatelessClient,
+    headers: &HeaderMap,
+    rights: Rights,
+) -> Arc<Caller> {
     let in_meta = client.traceparent.as_deref();
     Arc::new(Caller {
         session_id: None,

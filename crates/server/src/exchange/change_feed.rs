@@ -30,7 +30,7 @@ const MOST_RESOURCES: usize = 100;
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum OfferingsChange {
     /// Other tools are offered.
     Tools,
     /// Other prompts are offered.
@@ -68,7 +68,7 @@ pub(crate) struct ChangeFeed {
 }
 
 /// Stream of changes that a request may open.
-pub(crate) struct OpenedStream {
+pub(crate) struct ChangeStream {
     /// Message that opens it.
     pub(crate) message: String,
     pub(crate) feed: ChangeFeed,
@@ -81,7 +81,7 @@ pub(crate) async fn open_stream(
     gateway: &Arc<Gateway>,
     id: &RequestId,
     wanted: Option<&Json>,
-) -> Result<OpenedStream, RpcError> {
+) -> Result<ChangeStream, RpcError> {
     let wanted = wanted.and_then(Json::fields).ok_or_else(|| {
         let message = "subscriptions/listen needs params.notifications, an object";
         RpcError::new(INVALID_PARAMS, message)
@@ -108,7 +108,7 @@ pub(crate) async fn open_stream(
     if let Some(uris) = wanted.given("resourceSubscriptions") {
         granted["resourceSubscriptions"] = feed.subscribe_all(uris.get()).await?;
     }
-    Ok(OpenedStream {
+    Ok(ChangeStream {
         message: stateless::subscription_opened(id.id(), &granted),
         feed,
     })
@@ -170,15 +170,15 @@ impl ChangeFeed {
 
     /// Waits for the next change. Of several who wait one gets it; nothing is lost when the future
     /// is dropped.
-    pub(crate) async fn next(&self) -> Change {
+    pub(crate) async fn next(&self) -> OfferingsChange {
         tokio::select! {
-            uri = self.subscriptions.updated() => Change::Updated(uri),
+            uri = self.subscriptions.updated() => OfferingsChange::Updated(uri),
             change = self.next_of_tools() => change,
             change = self.next_of_others() => change,
         }
     }
 
-    async fn next_of_tools(&self) -> Change {
+    async fn next_of_tools(&self) -> OfferingsChange {
         let changes = self
             .gateway
             .upgrade()
@@ -192,14 +192,14 @@ impl ChangeFeed {
             if let Some(gateway) = self.gateway.upgrade() {
                 let now = gateway.direct().digest(&self.scope).await;
                 if std::mem::replace(&mut self.known().tools, now) != now {
-                    return Change::Tools;
+                    return OfferingsChange::Tools;
                 }
             }
             changed(&mut changes).await;
         }
     }
 
-    async fn next_of_others(&self) -> Change {
+    async fn next_of_others(&self) -> OfferingsChange {
         let changes = self.gateway.upgrade();
         let changes = changes.map(|gateway| gateway.prompts_resources().changes());
         let Some(mut changes) = changes.filter(|_| self.lists.has_others()) else {
@@ -217,16 +217,16 @@ impl ChangeFeed {
         }
     }
 
-    /// Change of prompts or resources that the client does not know yet; from now on it does.
-    fn update(&self, now: Digest) -> Option<Change> {
+    /// OfferingsChange of prompts or resources that the client does not know yet; from now on it does.
+    fn update(&self, now: Digest) -> Option<OfferingsChange> {
         let mut known = self.known();
         if self.lists.prompts && known.others.prompts != now.prompts {
             known.others.prompts = now.prompts;
-            return Some(Change::Prompts);
+            return Some(OfferingsChange::Prompts);
         }
         if self.lists.resources && known.others.resources != now.resources {
             known.others.resources = now.resources;
-            return Some(Change::Resources);
+            return Some(OfferingsChange::Resources);
         }
         None
     }
@@ -262,9 +262,9 @@ async fn changed(changes: &mut watch::Receiver<u64>) {
     tokio::time::sleep(GATHERING).await;
 }
 
-// === impl Change ===
+// === impl OfferingsChange ===
 
-impl Change {
+impl OfferingsChange {
     /// Notification to a session.
     pub(crate) fn in_session(&self) -> String {
         match self {
@@ -315,14 +315,14 @@ mod tests {
             prompts: true,
             resources: true,
         };
-        assert_eq!(feed.update(now), Some(Change::Prompts));
-        assert_eq!(feed.update(now), Some(Change::Resources));
+        assert_eq!(feed.update(now), Some(OfferingsChange::Prompts));
+        assert_eq!(feed.update(now), Some(OfferingsChange::Resources));
         assert_eq!(feed.update(now), None);
     }
 
     #[test]
     fn changes_are_written_as_each_protocol_has_them() {
-        let updated = Change::Updated("test:\"x\"".to_owned());
+        let updated = OfferingsChange::Updated("test:\"x\"".to_owned());
         assert_eq!(
             updated.in_session(),
             r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:\"x\""}}"#
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(told["params"]["uri"], "test:\"x\"");
         let key = "io.modelcontextprotocol/subscriptionId";
         assert_eq!(told["params"]["_meta"][key], "a");
-        let told: Value = serde_json::from_str(&Change::Prompts.on_stream(&id)).unwrap();
+        let told: Value = serde_json::from_str(&OfferingsChange::Prompts.on_stream(&id)).unwrap();
         assert_eq!(told["method"], "notifications/prompts/list_changed");
         assert_eq!(told["params"]["_meta"][key], "a");
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mcpproxy_gateway::client::{ClientInput, ClientLink, LogLevel};
 use mcpproxy_wire::Protocol;
 
-use super::params::Params;
+use super::params::RequestParams;
 use super::reply::Delivery;
 use super::request::Request;
 use super::request_state::{self, REQUEST_STATE};
@@ -23,7 +23,7 @@ pub(crate) fn client_link(request: &Request, delivery: Delivery) -> ClientLink {
     }
 }
 
-fn of_session(session: &Session, params: &Params, delivery: Delivery) -> ClientLink {
+fn of_session(session: &Session, params: &RequestParams, delivery: Delivery) -> ClientLink {
     let mut link = ClientLink::new(Protocol::Session, Arc::clone(session.client_key()));
     if delivery == Delivery::Stream {
         if let Some(capabilities) = session.capabilities() {
@@ -37,7 +37,7 @@ fn of_session(session: &Session, params: &Params, delivery: Delivery) -> ClientL
 
 /// Link that the parameters of a stateless request declare. Client requests come as its result, so
 /// they need no stream.
-fn of_params(params: &Params, delivery: Delivery) -> ClientLink {
+fn of_params(params: &RequestParams, delivery: Delivery) -> ClientLink {
     // Two windows of the same program say the same of themselves. As nothing tells them apart, each
     // request counts as one of a client of its own.
     let number = NEXT_CLIENT.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,8 @@ mod tests {
         };
         let feed = ChangeFeed::silent();
         let session = Session::new(hello, Endpoint::Menu, feed, CancellationToken::new());
-        let link = |params: &str, delivery| of_session(&session, &Params::parse(params), delivery);
+        let link =
+            |params: &str, delivery| of_session(&session, &RequestParams::parse(params), delivery);
         let first = link(r#"{"_meta":{"progressToken":7}}"#, Delivery::Stream);
         assert_eq!(first.capabilities.text(), r#"{"roots":{}}"#);
         assert_eq!(first.progress_token.unwrap().text(), "7");
@@ -88,7 +89,7 @@ mod tests {
             (session.id(), Protocol::Session)
         );
 
-        let set = |params: &str| session.set_log_level(&Params::parse(params));
+        let set = |params: &str| session.set_log_level(&RequestParams::parse(params));
         assert_eq!(set(r#"{"level":"error"}"#).unwrap(), "{}");
         for wrong in ["{}", r#"{"level":"loud"}"#, r#"{"level":3}"#, "[]"] {
             assert_eq!(set(wrong).unwrap_err().code, INVALID_PARAMS, "{wrong}");
@@ -107,7 +108,7 @@ mod tests {
             "progressToken":"t",
             "io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}"#;
-        let link = of_params(&Params::parse(text), Delivery::Stream);
+        let link = of_params(&RequestParams::parse(text), Delivery::Stream);
         assert_eq!(link.capabilities.text(), r#"{"sampling":{}}"#);
         assert_eq!(link.log_level, Some(LogLevel::Debug));
         assert_eq!(link.progress_token.unwrap().text(), r#""t""#);
@@ -116,14 +117,14 @@ mod tests {
         assert_eq!(text_of(&input.input_responses).unwrap(), r#"{"a":{}}"#);
         assert_eq!(text_of(&input.request_state).unwrap(), r#""theirs""#);
 
-        let other = of_params(&Params::parse(text), Delivery::AnswerOnly);
+        let other = of_params(&RequestParams::parse(text), Delivery::AnswerOnly);
         assert_ne!(
             other.key, link.key,
             "nothing says that they are of one client"
         );
         assert!(other.progress_token.is_none() && other.log_level.is_none());
         assert_eq!(other.capabilities.text(), r#"{"sampling":{}}"#);
-        let nothing = of_params(&Params::parse("{}"), Delivery::Stream).input;
+        let nothing = of_params(&RequestParams::parse("{}"), Delivery::Stream).input;
         assert!(nothing.input_responses.is_none() && nothing.request_state.is_none());
     }
 }

@@ -14,11 +14,11 @@ use mcpproxy_wire::{Protocol, RequestId, method, stateless};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::change_feed::{self, ChangeFeed, Lists, OpenedStream};
+use super::change_feed::{self, ChangeFeed, ChangeStream, Lists};
 use super::client_link::client_link;
 use super::in_flight::InFlight;
 use super::prompts_resources;
-use super::reply::{Delivery, MessageStream, OpenedSession, Outbound, Reply, WAITING_MESSAGES};
+use super::reply::{Delivery, MessageStream, NewSession, Outbound, Reply, WAITING_MESSAGES};
 use super::request::{Incoming, Request};
 use super::request_state;
 use super::running_call::{CallFuture, RunningCall, SessionCall};
@@ -179,7 +179,7 @@ impl Exchange {
         let session = Session::new(hello, endpoint.clone(), changes, self.closing.child_token());
         let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
         let result = initialize::result(session.revision, VERSION, instructions, announces);
-        Reply::Opened(OpenedSession {
+        Reply::Opened(NewSession {
             session: Arc::new(session),
             result: result.to_string(),
         })
@@ -199,7 +199,7 @@ impl Exchange {
         }
         let wanted = params.given("notifications");
         let opened = change_feed::open_stream(&endpoint, &self.gateway, &id, wanted).await;
-        let OpenedStream { message, feed } = match opened {
+        let ChangeStream { message, feed } = match opened {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),
         };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcpproxy_wire::RequestId;
 use tokio_util::sync::CancellationToken;
 
-use super::params::Params;
+use super::params::RequestParams;
 
 /// Requests of one client. Clones are of the same client.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +50,7 @@ impl InFlight {
     }
 
     /// Does what `notifications/cancelled` with these parameters asks for.
-    pub fn cancel(&self, params: &Params) {
+    pub fn cancel(&self, params: &RequestParams) {
         let Some(id) = params.given("requestId") else {
             return;
         };
@@ -98,7 +98,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_one_request_with_the_id_is_cancelled() {
         let requests = InFlight::default();
-        let cancel = |params: &str| requests.cancel(&Params::parse(params));
+        let cancel = |params: &str| requests.cancel(&RequestParams::parse(params));
         let enter = |id: &str| requests.enter(&RequestId::parse(id).unwrap());
         let (number, text) = (enter("1"), enter(r#""1""#));
         cancel(r#"{"requestId":2}"#);

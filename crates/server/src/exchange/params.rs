@@ -14,35 +14,35 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 /// Parameters of a message: their members, and those of `_meta`. Values share the bytes they came in.
 #[derive(Debug, Default)]
-pub struct Params {
+pub struct RequestParams {
     members: Vec<(Box<str>, Json)>,
     meta: Vec<(Box<str>, Json)>,
 }
 
-/// Members of the parameters as views into the bytes of a message; none if they are no object.
+/// ParamMembers of the parameters as views into the bytes of a message; none if they are no object.
 #[derive(Debug, Default)]
-pub(crate) struct Members<'a>(Fields<'a>);
+pub(crate) struct ParamMembers<'a>(Fields<'a>);
 
 /// What a request of the stateless protocol says of its client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ClientInfo {
+pub(crate) struct StatelessClient {
     pub(crate) name: Option<String>,
     pub(crate) version: Option<String>,
     /// W3C trace that the request belongs to, as it was given.
     pub(crate) traceparent: Option<String>,
 }
 
-// === impl Params ===
+// === impl RequestParams ===
 
-impl Params {
+impl RequestParams {
     /// Keeps the members of parameters that were found in a message.
-    pub(crate) fn new(text: &MessageText, members: Option<Members<'_>>) -> Self {
+    pub(crate) fn new(text: &MessageText, members: Option<ParamMembers<'_>>) -> Self {
         let keep = |fields: &Fields<'_>| {
             let members = fields.iter();
             let members = members.map(|(name, raw)| (name.into(), text.json(raw)));
             members.collect()
         };
-        let Some(Members(fields)) = members else {
+        let Some(ParamMembers(fields)) = members else {
             return Self::default();
         };
         let meta = fields.given("_meta");
@@ -119,7 +119,7 @@ impl Params {
     }
 
     /// Client of a request of the stateless protocol. Refuses one that does not say all it has to.
-    pub(crate) fn client_info(&self) -> Result<ClientInfo, RpcError> {
+    pub(crate) fn stateless_client(&self) -> Result<StatelessClient, RpcError> {
         let revision = self
             .revision()
             .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
@@ -131,7 +131,7 @@ impl Params {
             .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
         let info = given(&self.meta, meta::CLIENT_INFO).and_then(Json::fields);
         let part = |name: &str| name_of(info.as_ref()?.given(name)?.get());
-        Ok(ClientInfo {
+        Ok(StatelessClient {
             name: part("name"),
             version: part("version"),
             traceparent: given(&self.meta, header::TRACEPARENT)
@@ -158,45 +158,45 @@ fn missing(key: &str) -> RpcError {
     )
 }
 
-// === impl Members ===
+// === impl ParamMembers ===
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for ParamMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyParams;
         impl<'de> Visitor<'de> for AnyParams {
-            type Value = Members<'de>;
+            type Value = ParamMembers<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("parameters")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Fields::deserialize(MapAccessDeserializer::new(map)).map(Members)
+                Fields::deserialize(MapAccessDeserializer::new(map)).map(ParamMembers)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
 
             fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
 
             fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
 
             fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
 
             fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
 
             fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-                Ok(Members::default())
+                Ok(ParamMembers::default())
             }
         }
         deserializer.deserialize_any(AnyParams)
@@ -207,7 +207,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 use mcpproxy_wire::Message;
 
 #[cfg(test)]
-impl Params {
+impl RequestParams {
     /// Parameters that are this JSON.
     pub(crate) fn parse(json: &str) -> Self {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
@@ -225,16 +225,16 @@ mod tests {
 
     use super::*;
 
-    fn client_info(meta: &str) -> Result<ClientInfo, i64> {
-        let params = Params::parse(&format!(r#"{{"_meta":{meta}}}"#));
-        params.client_info().map_err(|error| error.code)
+    fn stateless_client(meta: &str) -> Result<StatelessClient, i64> {
+        let params = RequestParams::parse(&format!(r#"{{"_meta":{meta}}}"#));
+        params.stateless_client().map_err(|error| error.code)
     }
 
     #[test]
     fn a_stateless_request_has_to_name_its_client() {
         let full = r#"{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},
             "io.modelcontextprotocol/clientInfo":{"name":"n","version":"\u0031"}}"#;
-        let known = client_info(full).unwrap();
+        let known = stateless_client(full).unwrap();
         assert_eq!(
             (known.name.as_deref(), known.version.as_deref()),
             (Some("n"), Some("1"))
@@ -264,16 +264,16 @@ mod tests {
                 UNSUPPORTED_VERSION,
             ),
         ] {
-            assert_eq!(client_info(meta), Err(code), "{meta}");
+            assert_eq!(stateless_client(meta), Err(code), "{meta}");
         }
-        let nothing = Params::default().client_info();
+        let nothing = RequestParams::default().stateless_client();
         assert_eq!(nothing.unwrap_err().code, INVALID_PARAMS);
     }
 
     #[test]
     fn a_request_says_what_may_be_sent_meanwhile() {
         let wanted = |meta: &str| {
-            let params = Params::parse(&format!(r#"{{"_meta":{meta}}}"#));
+            let params = RequestParams::parse(&format!(r#"{{"_meta":{meta}}}"#));
             let owned = |json: Option<&Json>| json.map(|json| json.text().to_owned());
             (owned(params.progress_token()), owned(params.log_level()))
         };
@@ -299,11 +299,11 @@ mod tests {
             "null",
             r#""name""#,
         ] {
-            let params = Params::parse(text);
+            let params = RequestParams::parse(text);
             assert!(params.given("name").is_none(), "{text}");
             assert_eq!(params.members().count(), 0, "{text}");
         }
-        let params = Params::parse(r#"{"a":1,"b":null,"a":2,"_meta":{"a":3}}"#);
+        let params = RequestParams::parse(r#"{"a":1,"b":null,"a":2,"_meta":{"a":3}}"#);
         assert_eq!(params.given("a").unwrap().text(), "2");
         assert!(params.given("b").is_none());
         assert_eq!(params.members().count(), 3);

@@ -11,7 +11,7 @@ use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness};
 
 use super::endpoint::Endpoint;
-use super::params::Params;
+use super::params::RequestParams;
 use super::request::Request;
 use super::request_state;
 use super::session::Session;
@@ -114,7 +114,10 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
 }
 
 /// Does what `resources/subscribe` asks for in a session.
-pub(crate) async fn subscribe(session: &Session, params: &Params) -> Result<String, RpcError> {
+pub(crate) async fn subscribe(
+    session: &Session,
+    params: &RequestParams,
+) -> Result<String, RpcError> {
     let uri = params.required_text(Method::ResourcesSubscribe.as_str(), "uri")?;
     let added = session.changes.subscriptions.add(&uri).await;
     added.map_err(|error| error.to_rpc(Protocol::Session))?;
@@ -122,7 +125,7 @@ pub(crate) async fn subscribe(session: &Session, params: &Params) -> Result<Stri
 }
 
 /// Does what `resources/unsubscribe` asks for in a session.
-pub(crate) fn unsubscribe(session: &Session, params: &Params) -> Result<String, RpcError> {
+pub(crate) fn unsubscribe(session: &Session, params: &RequestParams) -> Result<String, RpcError> {
     let uri = params.required_text(Method::ResourcesUnsubscribe.as_str(), "uri")?;
     session.changes.subscriptions.remove(&uri);
     Ok("{}".to_owned())

@@ -27,7 +27,7 @@ pub enum Reply {
     /// Messages first, at last the result.
     Messages(MessageStream),
     /// The session that `initialize` opened, and the result.
-    Opened(OpenedSession),
+    Opened(NewSession),
 }
 
 /// Messages for a client, the last of which is the result of its request.
@@ -40,7 +40,7 @@ pub struct MessageStream {
 }
 
 /// Session that was opened.
-pub struct OpenedSession {
+pub struct NewSession {
     pub(crate) session: Arc<Session>,
     pub(crate) result: String,
 }

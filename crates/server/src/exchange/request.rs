@@ -10,7 +10,7 @@ use mcpproxy_wire::rpc::{self, MessageText, PARSE_ERROR, RpcError};
 use mcpproxy_wire::{Json, Message, Protocol, RequestId};
 
 use super::endpoint::Endpoint;
-use super::params::{Members, Params};
+use super::params::{ParamMembers, RequestParams};
 use super::session::Session;
 
 /// Request of a client, with all that answering it needs.
@@ -21,7 +21,7 @@ pub(crate) struct Request {
     pub(crate) method: Method,
     /// Name of the method as it was sent, for methods that are not known.
     pub(crate) method_name: Cow<'static, str>,
-    pub(crate) params: Params,
+    pub(crate) params: RequestParams,
     pub(crate) protocol: Protocol,
     /// Where it was sent to.
     pub(crate) endpoint: Endpoint,
@@ -41,7 +41,7 @@ pub enum Incoming {
         /// Name of the method.
         method: String,
         /// Its parameters.
-        params: Params,
+        params: RequestParams,
     },
     /// Answers a client request.
     Response {
@@ -62,7 +62,7 @@ pub struct RequestMessage {
     /// Name of the method as it was sent.
     pub method_name: Cow<'static, str>,
     /// Parameters; none if they are no object.
-    pub params: Params,
+    pub params: RequestParams,
 }
 
 /// Decodes one message. The error is the text of the answer to bytes that are none.
@@ -72,7 +72,7 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
         rpc::error_response(id, &error)
     };
     let text = MessageText::new(bytes).map_err(refuse)?;
-    let message = text.message_as::<Members<'_>>().map_err(refuse)?;
+    let message = text.message_as::<ParamMembers<'_>>().map_err(refuse)?;
     Ok(match message {
         Message::Request { id, method, params } => {
             let known = Method::parse(&method);
@@ -84,12 +84,12 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
                 id: id.keep(),
                 method: known,
                 method_name,
-                params: Params::new(&text, params),
+                params: RequestParams::new(&text, params),
             })
         }
         Message::Notification { method, params } => Incoming::Notification {
             method: method.into_owned(),
-            params: Params::new(&text, params),
+            params: RequestParams::new(&text, params),
         },
         Message::Response { id, outcome } => Incoming::Response {
             id: id.map(rpc::Id::keep),

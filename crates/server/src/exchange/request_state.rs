@@ -11,7 +11,7 @@ use mcpproxy_wire::result::with_member;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::params::Params;
+use super::params::RequestParams;
 
 /// Member of the parameters and of results that has a state.
 pub(crate) const REQUEST_STATE: &str = "requestState";
@@ -28,7 +28,7 @@ pub(crate) fn new() -> String {
 }
 
 /// State of ours that a request repeats.
-pub(crate) fn own(params: &Params) -> Option<Cow<'_, str>> {
+pub(crate) fn own(params: &RequestParams) -> Option<Cow<'_, str>> {
     params
         .text(REQUEST_STATE)
         .filter(|state| state.starts_with(OWN))
@@ -36,7 +36,7 @@ pub(crate) fn own(params: &Params) -> Option<Cow<'_, str>> {
 
 /// State of a server that a request repeats, as the server gave it; nothing if it needs no
 /// change for that.
-pub(crate) fn without_mark(params: &Params) -> Option<Json> {
+pub(crate) fn without_mark(params: &RequestParams) -> Option<Json> {
     let state = params.text(REQUEST_STATE)?;
     let given = state.strip_prefix(MARK)?;
     Some(Json::of(&Value::from(given)))
@@ -76,7 +76,7 @@ mod tests {
             let fields: Value =
                 serde_json::from_str(&with_mark(result).replace("1e400", "1")).unwrap();
             let params = format!(r#"{{"requestState":{}}}"#, fields[REQUEST_STATE]);
-            let params = Params::parse(&params);
+            let params = RequestParams::parse(&params);
             assert!(own(&params).is_none(), "{given}");
             let back = without_mark(&params).map_or_else(
                 || params.text(REQUEST_STATE).unwrap().into_owned(),

@@ -17,7 +17,7 @@ use super::change_feed::ChangeFeed;
 use super::client_requests::ClientRequests;
 use super::endpoint::Endpoint;
 use super::in_flight::InFlight;
-use super::params::Params;
+use super::params::RequestParams;
 
 /// Most sessions that are kept; beyond it the one unused for longest makes room.
 const MOST_SESSIONS: usize = 10_000;
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Does what `logging/setLevel` asks for.
-    pub(crate) fn set_log_level(&self, params: &Params) -> Result<String, RpcError> {
+    pub(crate) fn set_log_level(&self, params: &RequestParams) -> Result<String, RpcError> {
         let level = params
             .given("level")
             .and_then(|level| LogLevel::read(level.text()));

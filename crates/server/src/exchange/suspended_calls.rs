@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::endpoint::Endpoint;
-use super::params::Params;
+use super::params::RequestParams;
 use super::reply::{Outbound, WAITING_MESSAGES};
 use super::request::Request;
 use super::request_state;
@@ -97,7 +97,7 @@ impl SuspendedCalls {
         &self,
         state: &str,
         binding: &Binding,
-        params: &Params,
+        params: &RequestParams,
     ) -> Result<mpsc::Receiver<Outbound>, RpcError> {
         let responses = responses(params)?;
         let call = {
@@ -192,7 +192,7 @@ impl Binding {
 }
 
 /// Responses that a repeated request brings, by the keys of the client requests.
-fn responses(params: &Params) -> Result<HashMap<String, Json>, RpcError> {
+fn responses(params: &RequestParams) -> Result<HashMap<String, Json>, RpcError> {
     let Some(given) = params.given("inputResponses") else {
         return Ok(HashMap::new());
     };

@@ -10,7 +10,7 @@ use mcpproxy_wire::stateless::HEADER_MISMATCH;
 use mcpproxy_wire::{Json, RpcError, header};
 use serde_json::Value;
 
-use crate::exchange::params::Params;
+use crate::exchange::params::RequestParams;
 use crate::exchange::request::RequestMessage;
 
 /// Checks the header that mirrors the name or address of what is called, got or read.
@@ -38,7 +38,7 @@ pub(super) async fn check(
     gateway: &Gateway,
     scope: &Scope,
     headers: &HeaderMap,
-    params: &Params,
+    params: &RequestParams,
 ) -> Result<(), RpcError> {
     let Some(name) = params.text("name") else {
         return Ok(());

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming as Body;
-use mcpproxy_policy::Rights;
 use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{self, INVALID_REQUEST, RpcError};
-use mcpproxy_wire::{Protocol, RequestId, Revision, header as mcp_header};
+use mcpproxy_wire::rpc::INVALID_REQUEST;
+use mcpproxy_wire::{Protocol, Revision, header as mcp_header};
 
+use super::head::{HttpHead, Refused, names_stateless_revision};
 use super::reply::{AnswerFormat, empty, is_json};
 use super::{batch, session, stateless};
 use crate::access::{self, Reach};
@@ -19,18 +19,6 @@ use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::exchange::endpoint::Endpoint;
 use crate::exchange::request::{Incoming, RequestMessage, decode};
 use crate::respond::{failure_response, json_response, rpc_error_response};
-
-/// Head of an HTTP request that was let in.
-pub(super) struct Head<'a> {
-    pub(super) app: &'a Arc<App>,
-    pub(super) endpoint: Endpoint,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) rights: Rights,
-}
-
-/// Refusal of an HTTP request before its message is looked at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 
 /// Answers a request to an endpoint.
 pub(crate) async fn answer(
@@ -46,7 +34,7 @@ pub(crate) async fn answer(
         Ok(rights) => rights,
         Err(failure) => return failure_response(&failure),
     };
-    let head = Head {
+    let head = HttpHead {
         app,
         endpoint,
         headers,
@@ -68,7 +56,7 @@ pub(crate) async fn answer(
 }
 
 /// Answers what a client sends: one message, or a batch of them.
-async fn post(head: &Head<'_>, body: Body) -> Result<Response, Refused> {
+async fn post(head: &HttpHead<'_>, body: Body) -> Result<Response, Refused> {
     let format = check_headers(head.headers)?;
     let bytes = match body::read(body).await {
         Ok(bytes) => bytes,
@@ -116,13 +104,6 @@ fn protocol_of(headers: &HeaderMap, request: Option<&RequestMessage>) -> Result<
     Ok(Protocol::Session)
 }
 
-/// Whether the headers alone say that a request is of the stateless protocol.
-pub(super) fn names_stateless_revision(headers: &HeaderMap) -> bool {
-    let named = headers.get(mcp_header::PROTOCOL_VERSION);
-    let named = named.and_then(|value| value.to_str().ok());
-    named.and_then(Revision::protocol_of) == Some(Protocol::Stateless)
-}
-
 /// Format of answer that the headers ask for, if they fulfil all that those of a message must.
 fn check_headers(headers: &HeaderMap) -> Result<AnswerFormat, Refused> {
     if !is_json(headers) {
@@ -165,19 +146,4 @@ fn not_allowed(message: &'static str, allowed: &'static str) -> Response {
     let allowed = HeaderValue::from_static(allowed);
     response.headers_mut().insert(header::ALLOW, allowed);
     response
-}
-
-// === impl Refused ===
-
-impl Refused {
-    /// Response to a request whose id is not known.
-    fn response(self) -> Response {
-        rpc_error_response(self.0, INVALID_REQUEST, self.1)
-    }
-
-    /// Response to the request with this id.
-    fn response_to(self, id: &RequestId) -> Response {
-        let error = RpcError::new(INVALID_REQUEST, self.1);
-        json_response(self.0, rpc::error_response(Some(id.id()), &error))
-    }
 }

@@ -2,6 +2,7 @@
 //! decided in [`exchange`](crate::exchange).
 
 mod batch;
+mod head;
 mod header_mirror;
 pub(crate) mod http;
 mod lines;

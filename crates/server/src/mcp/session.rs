@@ -13,7 +13,7 @@ use mcpproxy_wire::rpc::error_response;
 use mcpproxy_wire::{Protocol, header, sse};
 
 use super::batch;
-use super::http::{Head, Refused};
+use super::head::{HttpHead, Refused};
 use super::reply::{ALIVE, AnswerFormat, KEEP_ALIVE, accepts_events, empty, event_stream, respond};
 use crate::access::caller;
 use crate::exchange::dispatch::{self, response};
@@ -24,7 +24,7 @@ use crate::respond::json_response;
 
 /// Answers a request of a session, or one that opens a session.
 pub(super) async fn answer(
-    head: &Head<'_>,
+    head: &HttpHead<'_>,
     format: AnswerFormat,
     message: RequestMessage,
 ) -> Result<Response, Refused> {
@@ -46,7 +46,7 @@ pub(super) async fn answer(
 }
 
 /// Opens a session.
-async fn open(head: &Head<'_>, format: AnswerFormat, message: RequestMessage) -> Response {
+async fn open(head: &HttpHead<'_>, format: AnswerFormat, message: RequestMessage) -> Response {
     let id = message.id.clone();
     let request = message.into_request(Protocol::Session, &head.endpoint, Arc::default(), None);
     match head.app.exchange.dispatch(request, format.delivery()).await {
@@ -68,7 +68,7 @@ async fn open(head: &Head<'_>, format: AnswerFormat, message: RequestMessage) ->
 
 /// Answers a batch, in a session whose revision has such.
 pub(super) async fn answer_batch(
-    head: &Head<'_>,
+    head: &HttpHead<'_>,
     format: AnswerFormat,
     bytes: &Bytes,
 ) -> Result<Response, Refused> {
@@ -95,7 +95,7 @@ pub(super) async fn answer_batch(
 }
 
 /// Takes a message that wants no answer.
-pub(super) fn receive(head: &Head<'_>, message: Incoming) -> Result<Response, Refused> {
+pub(super) fn receive(head: &HttpHead<'_>, message: Incoming) -> Result<Response, Refused> {
     let session = find(head)?;
     dispatch::receive(&session, &session.in_flight, message);
     Ok(empty(StatusCode::ACCEPTED))
@@ -103,7 +103,7 @@ pub(super) fn receive(head: &Head<'_>, message: Incoming) -> Result<Response, Re
 
 /// Stream of messages to the client that belong to no request: changes of lists and of resources
 /// that it subscribed to. What a server asks during a request goes to the stream of that request.
-pub(super) fn stream(head: &Head<'_>) -> Result<Response, Refused> {
+pub(super) fn stream(head: &HttpHead<'_>) -> Result<Response, Refused> {
     if !accepts_events(head.headers) {
         let message = "A GET opens a stream: the Accept header must include text/event-stream";
         return Err(Refused(StatusCode::NOT_ACCEPTABLE, message));
@@ -122,7 +122,7 @@ pub(super) fn stream(head: &Head<'_>) -> Result<Response, Refused> {
 }
 
 /// Ends the session, because its client is done.
-pub(super) fn end(head: &Head<'_>) -> Result<Response, Refused> {
+pub(super) fn end(head: &HttpHead<'_>) -> Result<Response, Refused> {
     let session = find(head)?;
     head.app.sessions.end(&session);
     Ok(empty(StatusCode::NO_CONTENT))
@@ -135,7 +135,7 @@ pub(super) fn id(headers: &HeaderMap) -> Option<&str> {
         .and_then(|id| id.to_str().ok())
 }
 
-fn find(head: &Head<'_>) -> Result<Arc<Session>, Refused> {
+fn find(head: &HttpHead<'_>) -> Result<Arc<Session>, Refused> {
     let id = id(head.headers).ok_or(Refused(
         StatusCode::BAD_REQUEST,
         "The Mcp-Session-Id header is missing: send initialize first and repeat the id it returns",

@@ -10,12 +10,12 @@ use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::unsupported_version;
 use mcpproxy_wire::{Protocol, Revision, header};
 
+use super::head::{HttpHead, names_stateless_revision};
 use super::header_mirror::{self, mismatch, single};
-use super::http::{Head, names_stateless_revision};
 use super::reply::{AnswerFormat, respond};
 use crate::access::caller;
 use crate::exchange::dispatch::response;
-use crate::exchange::params::ClientInfo;
+use crate::exchange::params::StatelessClient;
 use crate::exchange::reply::Delivery;
 use crate::exchange::request::RequestMessage;
 
@@ -24,7 +24,7 @@ const REQUEST_ERRORS: std::ops::RangeInclusive<i64> = -32022..=-32020;
 
 /// Answers a request.
 pub(super) async fn answer(
-    head: &Head<'_>,
+    head: &HttpHead<'_>,
     format: AnswerFormat,
     message: RequestMessage,
 ) -> Response {
@@ -65,7 +65,7 @@ fn status_of(method: Method, delivery: Delivery, result: &Result<String, RpcErro
 
 /// Client of a request, if the request and its headers fulfil all that they must before the method
 /// is looked at.
-fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<ClientInfo, RpcError> {
+fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<StatelessClient, RpcError> {
     let named = single(headers, header::PROTOCOL_VERSION)?;
     let given = message.params.revision();
     match (&given, named) {
@@ -83,7 +83,7 @@ fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<ClientInfo, Rp
         (Some(_), None) => return Err(mismatch(header::PROTOCOL_VERSION, "is missing")),
         _ => {}
     }
-    let client = message.params.client_info()?;
+    let client = message.params.stateless_client()?;
     match single(headers, header::METHOD)? {
         None => return Err(mismatch(header::METHOD, "is missing")),
         Some(method) if method != message.method_name => {

@@ -253,7 +253,7 @@ impl LocalConnection {
                 Ok(message.into_request(protocol, &Endpoint::Menu, caller, Some(session)))
             }
             Protocol::Stateless => {
-                let client = message.params.client_info()?;
+                let client = message.params.stateless_client()?;
                 let caller = caller::stateless(client, &HeaderMap::new(), Rights::UseTools);
                 Ok(message.into_request(protocol, &Endpoint::Menu, caller, None))
             }

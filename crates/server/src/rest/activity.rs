@@ -12,9 +12,9 @@ use http::{HeaderValue, StatusCode, header};
 use mcpproxy_gateway::records::{self, Export, Format, Pair, Piece};
 use mcpproxy_gateway::{Code, Failure};
 
-use super::parameters::{ExportParameters, Filters, PageParameters};
+use super::parameters::{ExportParameters, FilterParameters, PageParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
-use super::schemas::{Activity, ActivityList, Summary, Verdict};
+use super::schemas::{ActivityListSchema, ActivitySchema, SummarySchema, VerdictSchema};
 use crate::app::App;
 use crate::respond::{failure_response, json_response};
 
@@ -26,8 +26,8 @@ pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
 /// All filters have to hold. A page after this one begins at `next_cursor`.
 #[utoipa::path(
     get, path = "/api/v1/activity", tag = "activity", operation_id = "list_activity",
-    params(Filters, PageParameters),
-    responses((status = 200, description = "A page of records", body = ActivityList), InvalidRefusals, AccessRefusals, StoreRefusals),
+    params(FilterParameters, PageParameters),
+    responses((status = 200, description = "A page of records", body = ActivityListSchema), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response {
     let pairs = match read_pairs(query) {
@@ -41,7 +41,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response 
 #[utoipa::path(
     get, path = "/api/v1/activity/{id}", tag = "activity", operation_id = "show_activity",
     params(("id" = Uuid, Path, description = "The record's id")),
-    responses((status = 200, description = "The record", body = Activity), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
+    responses((status = 200, description = "The record", body = ActivitySchema), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
@@ -61,8 +61,8 @@ pub(crate) async fn show(
 /// By status, intent, type, server and tool.
 #[utoipa::path(
     get, path = "/api/v1/activity/summary", tag = "activity", operation_id = "summarize_activity",
-    params(Filters),
-    responses((status = 200, description = "The counts", body = Summary), InvalidRefusals, AccessRefusals, StoreRefusals),
+    params(FilterParameters),
+    responses((status = 200, description = "The counts", body = SummarySchema), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Response {
     let pairs = match read_pairs(query) {
@@ -78,7 +78,7 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Respon
 /// see `ok`.
 #[utoipa::path(
     get, path = "/api/v1/activity/verify", tag = "activity", operation_id = "verify_activity",
-    responses((status = 200, description = "What was found", body = Verdict), AccessRefusals, StoreRefusals),
+    responses((status = 200, description = "What was found", body = VerdictSchema), AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
     answered(records::verify(app.gateway().records().archive(), |_, _| {}).await)
@@ -90,10 +90,10 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
 /// broken off by an error.
 #[utoipa::path(
     get, path = "/api/v1/activity/export", tag = "activity", operation_id = "export_activity",
-    params(ExportParameters, Filters),
+    params(ExportParameters, FilterParameters),
     responses(
         (status = 200, description = "A record per line; CSV begins with a header and is safe to open in a spreadsheet", content(
-            (Activity = "application/x-ndjson"),
+            (ActivitySchema = "application/x-ndjson"),
             (String = "text/csv; charset=utf-8"),
         )),
         InvalidRefusals, AccessRefusals, StoreRefusals,

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{Pairs, read_pairs};
-use super::parameters::{EventParameters, Filters};
+use super::parameters::{EventParameters, FilterParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::failure_response;
@@ -50,7 +50,7 @@ const BATCH: usize = 32;
 /// `last_event_id`, a stream goes on exactly where another one stopped.
 #[utoipa::path(
     get, path = "/api/v1/events", tag = "activity", operation_id = "follow_events",
-    params(EventParameters, Filters),
+    params(EventParameters, FilterParameters),
     responses(
         (status = 200, description = "The events", body = String, content_type = "text/event-stream",
             headers(("last-event-id" = String, description = "Where the stream begins"))),

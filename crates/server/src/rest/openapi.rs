@@ -1,4 +1,4 @@
-//! Description of the REST interface, made from its handlers.
+//! OpenApiDocument of the REST interface, made from its handlers.
 //!
 //! Every handler says beside its code what it takes and answers. What it answers is described in
 //! `schemas`, what it takes in `parameters`, how it refuses in `refusals`.
@@ -15,7 +15,7 @@ use super::refusals::AccessRefusals;
 use super::{activity, events, schemas, status, tools};
 use crate::respond::json_response;
 
-/// Description of the REST interface.
+/// OpenApiDocument of the REST interface.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -34,11 +34,11 @@ use crate::respond::json_response;
         tools::list_tools, tools::show_tool, tools::call_tool,
         status::status, status::config, document, status::healthz, status::readyz,
     ),
-    components(schemas(schemas::ErrorAnswer)),
+    components(schemas(schemas::ErrorAnswerSchema)),
     security(("api_key" = []), ("bearer" = [])),
     modifiers(&Keys),
 )]
-pub(crate) struct Description;
+pub(crate) struct OpenApiDocument;
 
 /// Both ways to send the key.
 struct Keys;
@@ -68,6 +68,6 @@ pub(crate) async fn document() -> Response {
 
 /// Text of the description.
 fn text() -> String {
-    let document = Description::openapi().to_pretty_json();
+    let document = OpenApiDocument::openapi().to_pretty_json();
     document.expect("a description is plain data with text as keys") + "\n"
 }

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, Required};
 
 /// The filters of the log.
-pub(crate) struct Filters;
+pub(crate) struct FilterParameters;
 
 /// The part of the list that is asked for.
 pub(crate) struct PageParameters;
@@ -20,7 +20,7 @@ pub(crate) struct ExportParameters;
 /// Where a stream of events begins.
 pub(crate) struct EventParameters;
 
-impl IntoParams for Filters {
+impl IntoParams for FilterParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         Filter::NAMES
             .iter()

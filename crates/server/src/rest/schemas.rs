@@ -45,19 +45,21 @@ word_schema!(Variant, Operation::ALL.map(Operation::variant));
 
 /// The one shape of errors.
 #[derive(ToSchema)]
-pub(crate) struct ErrorAnswer {
-    error: ErrorObject,
+#[schema(as = ErrorAnswer)]
+pub(crate) struct ErrorAnswerSchema {
+    error: ErrorObjectSchema,
 }
 
 /// What went wrong.
 #[derive(ToSchema)]
-pub(crate) struct ErrorObject {
+#[schema(as = ErrorObject)]
+pub(crate) struct ErrorObjectSchema {
     /// What programs match on.
     #[schema(example = "SERVER_MISMATCH")]
     code: String,
     /// What happened and what to do.
     message: String,
-    category: ErrorCategory,
+    category: ErrorCategorySchema,
     /// Whether the very same request may work later.
     retryable: bool,
     /// More for programs.
@@ -69,7 +71,8 @@ pub(crate) struct ErrorObject {
 /// The three groups of errors.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
-pub(crate) enum ErrorCategory {
+#[schema(as = ErrorCategory)]
+pub(crate) enum ErrorCategorySchema {
     Validation,
     Business,
     System,
@@ -77,8 +80,9 @@ pub(crate) enum ErrorCategory {
 
 /// A page of records, newest first.
 #[derive(ToSchema)]
-pub(crate) struct ActivityList {
-    activities: Vec<Activity>,
+#[schema(as = ActivityList)]
+pub(crate) struct ActivityListSchema {
+    activities: Vec<ActivitySchema>,
     /// Where the next page begins; null after the last one.
     #[schema(required)]
     next_cursor: Option<String>,
@@ -86,7 +90,8 @@ pub(crate) struct ActivityList {
 
 /// One thing that happened.
 #[derive(ToSchema)]
-pub(crate) struct Activity {
+#[schema(as = Activity)]
+pub(crate) struct ActivitySchema {
     /// A UUIDv7: ordered by time.
     id: Uuid,
     /// The request it answers.
@@ -149,9 +154,9 @@ pub(crate) struct Activity {
     response_truncated: bool,
     /// Why it did not work.
     #[schema(required)]
-    error: Option<ActivityError>,
+    error: Option<ActivityErrorSchema>,
     /// What the caller was warned about.
-    warnings: Vec<ActivityWarning>,
+    warnings: Vec<ActivityWarningSchema>,
     /// The intent, the variant, the client, and what else there is to say.
     metadata: BTreeMap<String, Value>,
     /// The chain it is in: each writer has its own.
@@ -172,33 +177,37 @@ pub(crate) struct Activity {
 
 /// Why something did not work.
 #[derive(ToSchema)]
-pub(crate) struct ActivityError {
+#[schema(as = ActivityError)]
+pub(crate) struct ActivityErrorSchema {
     code: String,
     message: String,
 }
 
 /// What a caller was warned about.
 #[derive(ToSchema)]
-pub(crate) struct ActivityWarning {
+#[schema(as = ActivityWarning)]
+pub(crate) struct ActivityWarningSchema {
     code: String,
     message: String,
 }
 
 /// How many records there are; each list begins with the most frequent.
 #[derive(ToSchema)]
-pub(crate) struct Summary {
+#[schema(as = Summary)]
+pub(crate) struct SummarySchema {
     total: u64,
-    by_status: Vec<Counted>,
-    by_intent: Vec<Counted>,
-    by_type: Vec<Counted>,
-    by_server: Vec<Counted>,
+    by_status: Vec<CountedSchema>,
+    by_intent: Vec<CountedSchema>,
+    by_type: Vec<CountedSchema>,
+    by_server: Vec<CountedSchema>,
     /// As `server:tool`.
-    by_tool: Vec<Counted>,
+    by_tool: Vec<CountedSchema>,
 }
 
 /// How many records have a word, and how they went.
 #[derive(ToSchema)]
-pub(crate) struct Counted {
+#[schema(as = Counted)]
+pub(crate) struct CountedSchema {
     name: String,
     count: u64,
     success: u64,
@@ -209,23 +218,25 @@ pub(crate) struct Counted {
 
 /// Whether everything is as it was written.
 #[derive(ToSchema)]
-pub(crate) struct Verdict {
+#[schema(as = Verdict)]
+pub(crate) struct VerdictSchema {
     ok: bool,
     /// How many records were checked.
     records: u64,
     /// How many links were checked: two for a call that was recorded before it was sent.
     links: u64,
-    chains: Vec<ChainVerdict>,
+    chains: Vec<ChainVerdictSchema>,
     /// What is wrong, first of all.
     #[schema(required)]
-    problem: Option<Problem>,
+    problem: Option<ProblemSchema>,
     /// What is wrong first in each chain.
-    problems: Vec<Problem>,
+    problems: Vec<ProblemSchema>,
 }
 
 /// What was found in one chain.
 #[derive(ToSchema)]
-pub(crate) struct ChainVerdict {
+#[schema(as = ChainVerdict)]
+pub(crate) struct ChainVerdictSchema {
     chain: Uuid,
     records: u64,
     /// The last link that retention removed; 0 if it removed none.
@@ -237,8 +248,9 @@ pub(crate) struct ChainVerdict {
 
 /// Something that is not as it was written.
 #[derive(ToSchema)]
-pub(crate) struct Problem {
-    kind: Tampering,
+#[schema(as = Problem)]
+pub(crate) struct ProblemSchema {
+    kind: TamperingSchema,
     #[schema(required)]
     chain: Option<Uuid>,
     #[schema(required)]
@@ -252,7 +264,8 @@ pub(crate) struct Problem {
 /// What was done to a record.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
-pub(crate) enum Tampering {
+#[schema(as = Tampering)]
+pub(crate) enum TamperingSchema {
     Changed,
     Removed,
     Inserted,
@@ -260,21 +273,23 @@ pub(crate) enum Tampering {
 
 /// Tools; a search gives the best match first and at most 50.
 #[derive(ToSchema)]
-pub(crate) struct ToolList {
+#[schema(as = ToolList)]
+pub(crate) struct ToolListSchema {
     /// What was searched for.
     query: Option<String>,
     /// How many there are, or match.
     total: u64,
-    tools: Vec<ToolRow>,
+    tools: Vec<ToolRowSchema>,
 }
 
 /// A tool in a list.
 #[derive(ToSchema)]
-pub(crate) struct ToolRow {
+#[schema(as = ToolRow)]
+pub(crate) struct ToolRowSchema {
     /// As `server:tool`.
     name: String,
     server: String,
-    class: Class,
+    class: ClassSchema,
     call_with: Variant,
     /// Whether it can be called.
     status: String,
@@ -286,7 +301,8 @@ pub(crate) struct ToolRow {
 /// What a tool does, by its annotations.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
-pub(crate) enum Class {
+#[schema(as = Class)]
+pub(crate) enum ClassSchema {
     Read,
     Write,
     Destructive,
@@ -295,7 +311,8 @@ pub(crate) enum Class {
 
 /// One tool, whole.
 #[derive(ToSchema)]
-pub(crate) struct Tool {
+#[schema(as = Tool)]
+pub(crate) struct ToolSchema {
     /// As `server:tool`.
     name: String,
     server: String,
@@ -311,14 +328,15 @@ pub(crate) struct Tool {
     /// The tool's own, such as its definition.
     #[schema(rename = "_meta")]
     meta: Option<BTreeMap<String, Value>>,
-    class: Class,
+    class: ClassSchema,
     /// Whether it can be called.
     status: String,
 }
 
 /// A call: the same checks as through MCP.
 #[derive(ToSchema)]
-pub(crate) struct CallRequest {
+#[schema(as = CallRequest)]
+pub(crate) struct CallRequestSchema {
     variant: Variant,
     /// As `server:tool`.
     name: String,
@@ -326,12 +344,13 @@ pub(crate) struct CallRequest {
     args: Option<BTreeMap<String, Value>>,
     /// The arguments as the text of a JSON object, instead of `args`.
     args_json: Option<String>,
-    intent: Option<Intent>,
+    intent: Option<IntentSchema>,
 }
 
 /// What the caller declares.
 #[derive(ToSchema)]
-pub(crate) struct Intent {
+#[schema(as = Intent)]
+pub(crate) struct IntentSchema {
     /// Has to be the variant's; may be left out in the mode `inferred`.
     operation_type: Option<OperationType>,
     data_sensitivity: Option<DataSensitivity>,
@@ -341,7 +360,8 @@ pub(crate) struct Intent {
 
 /// The server's own result, and under `_meta` what the gateway adds.
 #[derive(ToSchema)]
-pub(crate) struct CallToolResult {
+#[schema(as = CallToolResult)]
+pub(crate) struct CallToolResultSchema {
     content: Vec<BTreeMap<String, Value>>,
     #[schema(rename = "structuredContent")]
     structured_content: Option<BTreeMap<String, Value>>,
@@ -354,7 +374,8 @@ pub(crate) struct CallToolResult {
 
 /// The running gateway.
 #[derive(ToSchema)]
-pub(crate) struct GatewayStatus {
+#[schema(as = GatewayStatus)]
+pub(crate) struct GatewayStatusSchema {
     version: String,
     pid: u32,
     uptime_seconds: u64,
@@ -365,16 +386,17 @@ pub(crate) struct GatewayStatus {
     /// Why the file on disk is not what runs.
     #[schema(required)]
     configuration_problem: Option<String>,
-    servers: Vec<ServerStatus>,
+    servers: Vec<ServerStatusSchema>,
     /// How many tools are known.
     tools: u64,
-    calls: CallCounts,
-    activity: LogStatus,
+    calls: CallCountsSchema,
+    activity: LogStatusSchema,
 }
 
 /// A server of the gateway.
 #[derive(ToSchema)]
-pub(crate) struct ServerStatus {
+#[schema(as = ServerStatus)]
+pub(crate) struct ServerStatusSchema {
     name: String,
     state: String,
     /// The revision of MCP that is spoken with it, while it is ready.
@@ -390,7 +412,8 @@ pub(crate) struct ServerStatus {
 
 /// How many calls ended how, since the start.
 #[derive(ToSchema)]
-pub(crate) struct CallCounts {
+#[schema(as = CallCounts)]
+pub(crate) struct CallCountsSchema {
     success: u64,
     error: u64,
     blocked: u64,
@@ -399,8 +422,9 @@ pub(crate) struct CallCounts {
 
 /// How the activity log is.
 #[derive(ToSchema)]
-pub(crate) struct LogStatus {
-    store: StoreName,
+#[schema(as = LogStatus)]
+pub(crate) struct LogStatusSchema {
+    store: StoreNameSchema,
     /// Why it cannot be written.
     #[schema(required)]
     problem: Option<String>,
@@ -415,20 +439,23 @@ pub(crate) struct LogStatus {
 /// Where records are kept.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
-pub(crate) enum StoreName {
+#[schema(as = StoreName)]
+pub(crate) enum StoreNameSchema {
     Sqlite,
     Postgres,
 }
 
 /// Whether the gateway lives.
 #[derive(ToSchema)]
-pub(crate) struct Health {
+#[schema(as = Health)]
+pub(crate) struct HealthSchema {
     status: String,
 }
 
 /// Whether the gateway takes calls.
 #[derive(ToSchema)]
-pub(crate) struct Readiness {
+#[schema(as = Readiness)]
+pub(crate) struct ReadinessSchema {
     status: String,
     /// How many servers have not answered yet; a call waits for its own server only.
     servers_starting: u64,

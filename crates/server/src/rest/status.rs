@@ -16,7 +16,7 @@ use crate::respond::json_response;
 /// Whether the process runs
 #[utoipa::path(
     get, path = "/healthz", tag = "gateway", operation_id = "healthz",
-    responses((status = 200, description = "It does", body = schemas::Health), AccessRefusals),
+    responses((status = 200, description = "It does", body = schemas::HealthSchema), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn healthz() -> Response {
@@ -28,7 +28,7 @@ pub(crate) async fn healthz() -> Response {
 /// Servers that are starting do not hold it back: a call waits for its own server only.
 #[utoipa::path(
     get, path = "/readyz", tag = "gateway", operation_id = "readyz",
-    responses((status = 200, description = "It does", body = schemas::Readiness), AccessRefusals),
+    responses((status = 200, description = "It does", body = schemas::ReadinessSchema), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
@@ -40,7 +40,7 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
 /// Show the state of the gateway and of its servers
 #[utoipa::path(
     get, path = "/api/v1/status", tag = "gateway", operation_id = "show_status",
-    responses((status = 200, description = "The state", body = schemas::GatewayStatus), AccessRefusals),
+    responses((status = 200, description = "The state", body = schemas::GatewayStatusSchema), AccessRefusals),
 )]
 pub(crate) async fn status(State(app): State<Arc<App>>) -> Response {
     let mut status = app.gateway().status().await;

@@ -35,7 +35,7 @@ pub(crate) struct ToolsQuery {
         ("q" = Option<String>, Query, description = "What the tool should do; all tools without it"),
         ("server" = Option<String>, Query, description = "Only tools of this server"),
     ),
-    responses((status = 200, description = "The tools", body = schemas::ToolList), InvalidRefusals, AccessRefusals, MissingRefusals),
+    responses((status = 200, description = "The tools", body = schemas::ToolListSchema), InvalidRefusals, AccessRefusals, MissingRefusals),
 )]
 pub(crate) async fn list_tools(
     State(app): State<Arc<App>>,
@@ -64,7 +64,7 @@ pub(crate) async fn list_tools(
         ("server" = String, Path, description = "The server"),
         ("tool" = String, Path, description = "The tool"),
     ),
-    responses((status = 200, description = "The tool", body = schemas::Tool), InvalidRefusals, AccessRefusals, MissingRefusals),
+    responses((status = 200, description = "The tool", body = schemas::ToolSchema), InvalidRefusals, AccessRefusals, MissingRefusals),
 )]
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
@@ -86,9 +86,9 @@ pub(crate) async fn show_tool(
 /// with `isError`.
 #[utoipa::path(
     post, path = "/api/v1/tools/call", tag = "tools", operation_id = "call_tool",
-    request_body = schemas::CallRequest,
+    request_body = schemas::CallRequestSchema,
     responses(
-        (status = 200, description = "The server's result", body = schemas::CallToolResult),
+        (status = 200, description = "The server's result", body = schemas::CallToolResultSchema),
         InvalidRefusals, AccessRefusals, MissingRefusals, CallRefusals, StoreRefusals,
     ),
 )]

@@ -52,7 +52,7 @@ impl SuspendedScene {
         binding: &Binding,
     ) -> Result<mpsc::Receiver<Outbound>, RpcError> {
         let text = json!({ "inputResponses": responses, "requestState": state }).to_string();
-        let params = Params::parse(&text);
+        let params = RequestParams::parse(&text);
         let state = request_state::own(&params).expect("a state of ours");
         self.suspended.resume(&state, binding, &params)
     }
