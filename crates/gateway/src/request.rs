@@ -2,8 +2,8 @@
 
 use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{Declared, Operation};
-use mcpproxy_wire::json::{Fields, parse_strict};
-use serde_json::Value;
+use mcpproxy_wire::JsonObject;
+use mcpproxy_wire::json::{Fields, ObjectError, parse_strict};
 use serde_json::value::RawValue;
 
 use crate::failure::{Code, Failure};
@@ -32,7 +32,7 @@ pub struct CallRequest {
     /// `server:tool`, not yet split.
     pub name: String,
     /// What the tool is given.
-    pub arguments: Arguments,
+    pub arguments: JsonObject,
     /// What is declared about the call.
     pub declared: Declared,
 }
@@ -44,24 +44,6 @@ pub struct ToolName {
     pub server: String,
     /// Its tool.
     pub tool: String,
-}
-
-/// Arguments for a tool: the text to send, and the same decoded for checking.
-#[derive(Debug, Clone)]
-pub struct Arguments {
-    text: String,
-    value: Value,
-}
-
-/// Why a text cannot be the arguments of a tool.
-#[derive(Debug, thiserror::Error)]
-pub enum ArgumentsError {
-    /// It is not JSON, or an object in it has a member twice.
-    #[error("is not valid JSON: {0}")]
-    NotJson(mcpproxy_wire::json::JsonError),
-    /// It is another JSON value.
-    #[error("must be an object")]
-    NotAnObject,
 }
 
 // === impl CallRequest ===
@@ -133,7 +115,7 @@ pub(crate) fn is_bounded(name: &str) -> bool {
     name.chars().nth(NAME_LIMIT).is_none()
 }
 
-fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<Arguments> {
+fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<JsonObject> {
     let (path, read) = match (fields.given("args"), fields.given("args_json")) {
         (Some(_), Some(_)) => (
             "/args",
@@ -141,15 +123,15 @@ fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Optio
         ),
         (Some(object), None) => (
             "/args",
-            Arguments::parse(object.get()).map_err(|error| match error {
-                ArgumentsError::NotAnObject => {
+            JsonObject::parse(object.get()).map_err(|error| match error {
+                ObjectError::NotAnObject => {
                     format!("{error}; JSON text goes into args_json")
                 }
-                ArgumentsError::NotJson(_) => error.to_string(),
+                ObjectError::Json(_) => error.to_string(),
             }),
         ),
         (None, Some(text)) => ("/args_json", read_encoded_arguments(text)),
-        (None, None) => return Some(Arguments::none()),
+        (None, None) => return Some(JsonObject::empty()),
     };
     read.map_err(|message| violations.push(violation(path, &message)))
         .ok()
@@ -157,15 +139,15 @@ fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Optio
 
 /// Reads a JSON string that holds the text of an object. Agents send an empty string when a tool
 /// takes nothing, so that counts as no arguments.
-fn read_encoded_arguments(raw: &RawValue) -> Result<Arguments, String> {
+fn read_encoded_arguments(raw: &RawValue) -> Result<JsonObject, String> {
     let text: String = serde_json::from_str(raw.get())
         .map_err(|_| "must be a string of JSON; an object goes into args".to_owned())?;
     if text.trim().is_empty() {
-        return Ok(Arguments::none());
+        return Ok(JsonObject::empty());
     }
-    Arguments::parse(&text).map_err(|error| match error {
-        ArgumentsError::NotAnObject => "must hold a JSON object".to_owned(),
-        ArgumentsError::NotJson(_) => error.to_string(),
+    JsonObject::parse(&text).map_err(|error| match error {
+        ObjectError::NotAnObject => "must hold a JSON object".to_owned(),
+        ObjectError::Json(_) => error.to_string(),
     })
 }
 
@@ -203,40 +185,6 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-// === impl Arguments ===
-
-impl Arguments {
-    /// No arguments.
-    pub fn none() -> Self {
-        Self {
-            text: "{}".to_owned(),
-            value: Value::Object(serde_json::Map::new()),
-        }
-    }
-
-    /// Reads the text of a JSON object.
-    pub fn parse(text: &str) -> Result<Self, ArgumentsError> {
-        let value = parse_strict(text).map_err(ArgumentsError::NotJson)?;
-        if value.is_object() {
-            return Ok(Self {
-                text: text.to_owned(),
-                value,
-            });
-        }
-        Err(ArgumentsError::NotAnObject)
-    }
-
-    /// The text to send, as the caller wrote it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The same, decoded.
-    pub fn value(&self) -> &Value {
-        &self.value
     }
 }
 

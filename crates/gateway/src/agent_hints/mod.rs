@@ -21,14 +21,13 @@ use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::AgentHints;
 use mcpproxy_policy::agent_hints::vet;
 use mcpproxy_policy::{Caller, Permit};
-use mcpproxy_wire::CallResult;
 use mcpproxy_wire::meta::AGENT_HINTS;
+use mcpproxy_wire::{CallResult, JsonObject};
 use serde_json::Value;
 
 use self::observed::{Observed, ObservedCall};
 use self::proxied::CallEnding;
 use crate::failure::{Code, Failure};
-use crate::request::Arguments;
 use crate::settings::ProxiedHints;
 
 /// How long a text is good while calls go on, however little they change.
@@ -103,7 +102,7 @@ impl AnsweredCall {
     /// nothing about the tool.
     pub(crate) fn of(
         tool: &Arc<CatalogTool>,
-        arguments: &Arguments,
+        arguments: &JsonObject,
         took: Duration,
         answer: &Result<CallResult, Failure>,
     ) -> Option<Self> {

@@ -82,7 +82,7 @@ impl Gateway {
             let deadline = self.hints.deadline(&tool, &permit, deadline);
             record.begin_sending(deadline).await?;
             let sent = Instant::now();
-            let (arguments, id) = (request.arguments.text(), record.request_id());
+            let (arguments, id) = (&request.arguments, record.request_id());
             let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));
             let answer = record.answered(answer).await;
             let answer = answer

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status, StoreError};
 use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{Caller, Declared, Intent, Mode, Operation, Warning};
-use mcpproxy_wire::CallResult;
+use mcpproxy_wire::{CallResult, JsonObject};
 use uuid::Uuid;
 
 use super::CallOutcome;
 use crate::failure::{Code, Failure, TOOL_ERROR};
 use crate::records::Records;
-use crate::request::{Arguments, CallRequest, ToolName};
+use crate::request::{CallRequest, ToolName};
 
 /// How long a call may take before it is put on record although it only reads.
 const LONG_CALL: Duration = Duration::from_millis(100);
@@ -116,7 +116,7 @@ impl CallRecord {
     }
 
     /// Puts in the arguments, without those that the tool's schema calls secret.
-    pub(super) fn set_arguments(&mut self, tool: &CatalogTool, arguments: &Arguments) {
+    pub(super) fn set_arguments(&mut self, tool: &CatalogTool, arguments: &JsonObject) {
         let secret = tool.secret_arguments();
         if secret.is_empty() {
             if !self.record.has_arguments() {

@@ -15,9 +15,10 @@ use arc_swap::ArcSwapOption;
 use mcpproxy_catalog::{ServerState, Snapshot};
 use mcpproxy_policy::{Caller, Declared, Operation};
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_wire::RpcError;
+use mcpproxy_wire::json::ObjectError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
+use mcpproxy_wire::{JsonObject, RpcError};
 
 use self::listing::PagedListing;
 use self::name::{Names, Target, may_be_of};
@@ -25,7 +26,7 @@ use crate::Gateway;
 use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure};
-use crate::request::{Arguments, ArgumentsError, CallRequest, cut, is_bounded, violation};
+use crate::request::{CallRequest, cut, is_bounded, violation};
 use crate::servers::Servers;
 
 /// How long a server may take to list its tools again before it is shown as it is known.
@@ -178,7 +179,7 @@ impl DirectEndpoints {
         }
     }
 
-    fn bad_arguments(&self, server: &str, tool: &str, error: &ArgumentsError) -> Failure {
+    fn bad_arguments(&self, server: &str, tool: &str, error: &ObjectError) -> Failure {
         let name = format!("{server}:{tool}");
         let violations = [violation("", &error.to_string())];
         let failure = Failure::invalid_arguments(&name, &violations);
@@ -254,7 +255,7 @@ impl Gateway {
             let failure = self.direct.not_found(scope, name, Code::UnknownTool);
             return refuse(None, &cut(name, 300), failure).await;
         };
-        let arguments = match Arguments::parse(arguments) {
+        let arguments = match JsonObject::parse(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
                 let failure = self.direct.bad_arguments(&server, &tool, &error);

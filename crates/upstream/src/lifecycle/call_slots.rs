@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcpproxy_policy::{Caller, Operation, Permit};
-use mcpproxy_wire::CallResult;
-use serde_json::value::RawValue;
+use mcpproxy_wire::{CallResult, JsonObject};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -53,7 +52,7 @@ impl<'a> CallSlot<'a> {
         }
     }
 
-    /// Calls the tool the permit names. `arguments` is the text of a JSON object.
+    /// Calls the tool the permit names.
     ///
     /// Nothing is called twice: a call is repeated only where it was not sent, or may be repeated and
     /// the server is still there.
@@ -63,7 +62,7 @@ impl<'a> CallSlot<'a> {
     pub async fn call(
         mut self,
         permit: &Permit,
-        arguments: &str,
+        arguments: &JsonObject,
         caller: &Arc<Caller>,
         request_id: Uuid,
         client: Option<&Arc<ClientLink>>,
@@ -80,11 +79,10 @@ impl<'a> CallSlot<'a> {
                 spec.name
             )));
         }
-        let arguments = check_object(arguments)?;
         self.may_change = permit.operation() != Operation::Read;
         let attempt = async |connection: &UpstreamConnection| {
             if let Some(built_in) = connection.built_in() {
-                let answer = built_in.call(name, arguments.get(), caller, request_id);
+                let answer = built_in.call(name, arguments.text(), caller, request_id);
                 return builtin::before_deadline(answer, deadline).await;
             }
             let params = RequestParams::CallTool { name, arguments };
@@ -136,17 +134,4 @@ impl Drop for CallSlot<'_> {
             self.upstream.readiness.mark_stale_unless_announced();
         }
     }
-}
-
-/// Refuses arguments that are not one JSON object.
-///
-/// They are put into the message as they are. Text that is more than one value could name
-/// another tool there than the one that was permitted.
-fn check_object(arguments: &str) -> Result<&RawValue, CallError> {
-    serde_json::from_str::<&RawValue>(arguments)
-        .ok()
-        .filter(|value| value.get().starts_with('{'))
-        .ok_or_else(|| {
-            CallError::unavailable("the arguments are not a JSON object, nothing was called")
-        })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use mcpproxy_wire::{Method, meta, method};
+use mcpproxy_wire::{JsonObject, Method, meta, method};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(crate) enum RequestParams<'a> {
     Initialize(&'a Value),
     CallTool {
         name: &'a str,
-        arguments: &'a RawValue,
+        arguments: &'a JsonObject,
     },
     Read(&'a ReadRequest<'a>),
     List {
@@ -175,7 +175,10 @@ impl<'a> OutgoingRequest<'a> {
                 params: self.params,
             },
         };
-        let arguments = self.params.arguments().map_or(0, |raw| raw.get().len());
+        let arguments = self
+            .params
+            .arguments()
+            .map_or(0, |object| object.text().len());
         let mut bytes = Vec::with_capacity(arguments + MESSAGE_OVERHEAD);
         serde_json::to_writer(&mut bytes, &message)
             .map_err(|error| CallError::unavailable(format!("it cannot be written: {error}")))?;
@@ -244,7 +247,7 @@ impl<'a> RequestParams<'a> {
     }
 
     /// Arguments of a call.
-    pub(crate) fn arguments(&self) -> Option<&'a RawValue> {
+    pub(crate) fn arguments(&self) -> Option<&'a JsonObject> {
         match self {
             Self::CallTool { arguments, .. } => Some(arguments),
             _ => None,
@@ -276,7 +279,7 @@ mod tests {
         let mut client = ClientLink::new(Protocol::Session, "one");
         client.progress_token = Some(Json::of(&json!("theirs")));
         let (client, _messages) = client.open();
-        let arguments: &RawValue = serde_json::from_str("{ \"a\":1.50,\n\"b\":[]}").unwrap();
+        let arguments = &JsonObject::parse("{ \"a\":1.50,\n\"b\":[]}").unwrap();
         let meta = StatelessMeta {
             protocol_version: "2026-07-28",
             client_info: ClientInfo {

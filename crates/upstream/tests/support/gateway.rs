@@ -9,7 +9,7 @@ use mcpproxy_policy::{Decision, Declared, Intent, Mode, Operation, Rules, Subjec
 use mcpproxy_upstream::{
     Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState,
 };
-use mcpproxy_wire::ToolAnnotations;
+use mcpproxy_wire::{JsonObject, ToolAnnotations};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ pub(crate) fn run() -> ExitCode {
         let result = slot
             .call(
                 &permit(),
-                "{}",
+                &JsonObject::empty(),
                 &Arc::default(),
                 Uuid::nil(),
                 None,

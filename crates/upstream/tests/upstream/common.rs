@@ -11,8 +11,8 @@ use mcpproxy_upstream::{
     CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
     UpstreamState,
 };
-use mcpproxy_wire::ToolAnnotations;
 use mcpproxy_wire::ToolDefinition;
+use mcpproxy_wire::{JsonObject, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -126,7 +126,8 @@ pub(crate) async fn call(
 ) -> Result<mcpproxy_wire::CallResult, CallError> {
     let slot = upstream.call_slot(deadline).await?;
     let caller = Arc::default();
-    slot.call(permit, arguments, &caller, Uuid::nil(), None, deadline)
+    let arguments = JsonObject::parse(arguments).expect("arguments are an object");
+    slot.call(permit, &arguments, &caller, Uuid::nil(), None, deadline)
         .await
 }
 

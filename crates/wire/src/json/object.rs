@@ -3,11 +3,11 @@
 use std::fmt;
 
 use bytestring::ByteString;
-use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
-use super::{Json, JsonError};
+use super::{Json, JsonError, JsonText};
 
 /// JSON object in which no object names a key twice: the text to send on, and its decoded value.
 ///
@@ -24,10 +24,10 @@ pub struct JsonObject {
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// It is no JSON, or an object names a key twice.
-    #[error(transparent)]
+    #[error("is not valid JSON: {0}")]
     Json(#[from] JsonError),
     /// It is JSON of another kind.
-    #[error("it is not an object")]
+    #[error("must be an object")]
     NotAnObject,
 }
 
@@ -81,6 +81,12 @@ impl JsonObject {
     /// Decoded value, an object.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+}
+
+impl Serialize for JsonObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        JsonText(&self.text).serialize(serializer)
     }
 }
 

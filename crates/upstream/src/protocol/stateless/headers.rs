@@ -14,19 +14,15 @@ pub(super) fn of_request(
     method: Method,
     name: Option<&str>,
     params: &[ParamHeader],
-    arguments: &str,
+    arguments: &Value,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(METHOD, HeaderValue::from_static(method.as_str()));
     if let Some(value) = name.and_then(header_value) {
         headers.insert(NAME, value);
     }
-    if params.is_empty() {
-        return headers;
-    }
-    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     for param in params {
-        let text = param.text_in(&arguments);
+        let text = param.text_in(arguments);
         let name = HeaderName::try_from(param.header());
         if let (Ok(name), Some(value)) = (name, text.as_deref().and_then(header_value)) {
             headers.insert(name, value);
@@ -59,9 +55,9 @@ mod tests {
             "other": { "type": "string", "default": { "x-mcp-header": "no annotation" } },
         }});
         let params = param_headers::of_schema(&Json::of(&schema)).expect("they are valid");
-        let arguments =
-            r#"{"region":"Zürich","count":42,"nested":{"flag":true},"null":null,"other":"x"}"#;
-        let headers = of_request(Method::ToolsCall, Some("deploy"), &params, arguments);
+        let arguments = json!({ "region": "Zürich", "count": 42, "nested": { "flag": true },
+            "null": null, "other": "x" });
+        let headers = of_request(Method::ToolsCall, Some("deploy"), &params, &arguments);
         let value = |name: &str| {
             headers
                 .get(name)

@@ -92,7 +92,12 @@ impl StatelessContext {
     /// Headers of a request over HTTP: its method, what it names, and arguments.
     pub(super) fn headers(&self, params: &RequestParams<'_>) -> HeaderMap {
         let Some((name, arguments)) = params.name().zip(params.arguments()) else {
-            return headers::of_request(params.method(), params.name(), &[], "{}");
+            return headers::of_request(
+                params.method(),
+                params.name(),
+                &[],
+                &serde_json::Value::Null,
+            );
         };
         let repeated = {
             let all = self.param_headers.read();
@@ -100,7 +105,7 @@ impl StatelessContext {
             all.get(name).cloned()
         };
         let repeated = repeated.as_deref().unwrap_or(&[]);
-        headers::of_request(params.method(), Some(name), repeated, arguments.get())
+        headers::of_request(params.method(), Some(name), repeated, arguments.value())
     }
 
     /// Learns which arguments the tools of a page want in headers. A tool whose wish cannot be
