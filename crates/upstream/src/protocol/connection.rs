@@ -144,14 +144,10 @@ impl UpstreamConnection {
     ) -> UpstreamResponse {
         let (context, meta) = match &self.protocol {
             SpokenProtocol::Session(session) => {
-                let client = client.map(|client| &**client);
                 session.lower_log_level(&self.link, client, deadline).await;
                 (None, None)
             }
-            SpokenProtocol::Stateless(context) => {
-                let client = client.map(|client| &**client);
-                (Some(context), Some(context.meta(client)))
-            }
+            SpokenProtocol::Stateless(context) => (Some(context), Some(context.meta(client))),
         };
         let mut collected = None;
         for _ in 0..MOST_ROUNDS {
@@ -179,8 +175,7 @@ impl UpstreamConnection {
                 client.is_some_and(|client| client.protocol == Protocol::Stateless);
             match read_round(response)? {
                 InputRound::InputRequired(result) if !takes_input_requests => {
-                    collected =
-                        Some(collect_input(client.map(|client| &**client), result.json()).await?);
+                    collected = Some(collect_input(client, result.json()).await?);
                 }
                 InputRound::Complete(result) | InputRound::InputRequired(result) => {
                     return Ok(result);

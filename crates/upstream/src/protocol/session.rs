@@ -1,6 +1,6 @@
 //! Protocol with sessions: revisions 2024-11-05 to 2025-11-25.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcpproxy_wire::Revision;
 use mcpproxy_wire::capabilities::Capabilities;
@@ -76,7 +76,7 @@ impl SessionContext {
     pub(super) async fn lower_log_level(
         &self,
         link: &TransportLink,
-        client: Option<&ClientLink>,
+        client: Option<&Arc<ClientLink>>,
         deadline: Instant,
     ) {
         let wanted = client.and_then(|client| client.log_level);

@@ -1,6 +1,7 @@
 //! Deadlines that stand still while a client is asked for input.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -18,7 +19,7 @@ pub(super) struct DeadlinePassed;
 /// does not count: people think, and that is not the server's fault.
 pub(super) async fn before_deadline<T>(
     deadline: Instant,
-    client: Option<&ClientLink>,
+    client: Option<&Arc<ClientLink>>,
     mut work: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, DeadlinePassed> {
     let mut until = deadline;
@@ -28,7 +29,7 @@ pub(super) async fn before_deadline<T>(
             done = work.as_mut() => return Ok(done),
             () = sleep_until(until) => {}
         }
-        let due = deadline + client.map_or(Duration::ZERO, ClientLink::waited_for);
+        let due = deadline + client.map_or(Duration::ZERO, |client| client.waited_for());
         let now = Instant::now();
         if due <= now {
             return Err(DeadlinePassed);

@@ -82,14 +82,14 @@ pub(crate) struct WantedNotifications {
 #[derive(Debug)]
 pub(crate) struct StatelessMeta<'a> {
     pub(crate) protocol_version: &'static str,
-    pub(crate) client_info: ClientInfo<'a>,
+    pub(crate) client_info: GatewayInfo<'a>,
     pub(crate) client_capabilities: RelayedCapabilities<'a>,
     pub(crate) log_level: Option<&'static str>,
 }
 
 /// Name and version under which servers know us.
 #[derive(Debug, Serialize)]
-pub(crate) struct ClientInfo<'a> {
+pub(crate) struct GatewayInfo<'a> {
     pub(crate) name: &'static str,
     pub(crate) version: &'a str,
 }
@@ -282,7 +282,7 @@ mod tests {
         let arguments = &JsonObject::parse("{ \"a\":1.50,\n\"b\":[]}").unwrap();
         let meta = StatelessMeta {
             protocol_version: "2026-07-28",
-            client_info: ClientInfo {
+            client_info: GatewayInfo {
                 name: "mcpproxy",
                 version: "1",
             },

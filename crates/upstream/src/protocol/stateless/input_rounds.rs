@@ -4,6 +4,7 @@
 //! repeated with it. A client that speaks this protocol itself gets such a result as it is; for any
 //! other one the requests in the result are made here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_wire::json::{Fields, text_of};
@@ -57,7 +58,7 @@ pub(in crate::protocol) fn read_round(result: RpcResult) -> Result<InputRound, C
 
 /// Makes all requests that a result asks for, one after the other; gives the input for the next round.
 pub(in crate::protocol) async fn collect_input(
-    client: Option<&ClientLink>,
+    client: Option<&Arc<ClientLink>>,
     result: &Json,
 ) -> Result<ClientInput, CallError> {
     let fields = result.fields().unwrap_or_default();

@@ -24,7 +24,7 @@ pub(super) use self::listen::listen;
 use super::greeting::Greeting;
 use crate::CallError;
 use crate::client::{ClientLink, ClientRequestKind};
-use crate::transport::request::{ClientInfo, RelayedCapabilities, RequestParams, StatelessMeta};
+use crate::transport::request::{GatewayInfo, RelayedCapabilities, RequestParams, StatelessMeta};
 
 /// Revision that is spoken.
 const REVISION: Revision = Revision::V2026_07_28;
@@ -66,7 +66,7 @@ impl StatelessContext {
 
     /// Members of the `_meta` of a request. What a server may ask, and which log messages it may
     /// send, is what the client behind the request declared.
-    pub(super) fn meta<'a>(&'a self, client: Option<&'a ClientLink>) -> StatelessMeta<'a> {
+    pub(super) fn meta<'a>(&'a self, client: Option<&'a Arc<ClientLink>>) -> StatelessMeta<'a> {
         let capabilities = client.and_then(|client| match client.capabilities.text() {
             // Most declare nothing of this.
             "{}" => None,
@@ -76,7 +76,7 @@ impl StatelessContext {
         let given = |kind: ClientRequestKind| capabilities.given(kind.capability());
         StatelessMeta {
             protocol_version: REVISION.as_str(),
-            client_info: ClientInfo {
+            client_info: GatewayInfo {
                 name: "mcpproxy",
                 version: &self.version,
             },
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn meta_has_what_the_client_declared_and_nothing_we_cannot_relay() {
         let context = StatelessContext::new("1.2");
-        let read = |client: Option<&ClientLink>| -> serde_json::Value {
+        let read = |client: Option<&Arc<ClientLink>>| -> serde_json::Value {
             let meta = context.meta(client);
             let mut request = OutgoingRequest::new(RequestParams::Discover {}, Instant::now());
             request.meta = Some(&meta);

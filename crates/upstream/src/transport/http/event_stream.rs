@@ -41,7 +41,7 @@ pub(super) struct ResponseStream {
 }
 
 /// Stream, and the events that came together with its first one.
-struct OpenedStream {
+struct OpenResponseStream {
     body: Incoming,
     _lease: Lease,
     reader: sse::Reader,
@@ -73,9 +73,9 @@ pub(super) async fn open(
 }
 
 /// Reads up to the first event, which says where messages go.
-async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(OpenedStream, Uri)> {
+async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(OpenResponseStream, Uri)> {
     let (body, lease) = endpoint.open_events(None).await.ok()?;
-    let mut stream = OpenedStream {
+    let mut stream = OpenResponseStream {
         body,
         _lease: lease,
         reader: sse::Reader::new(MESSAGE_LIMIT),
@@ -96,7 +96,7 @@ async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(OpenedStream, Uri)> {
 
 /// Hands responses to those who wait for them, until the stream ends.
 async fn follow(
-    mut stream: OpenedStream,
+    mut stream: OpenResponseStream,
     endpoint: Arc<HttpEndpoint>,
     pending: Arc<PendingRequests>,
 ) {
@@ -126,9 +126,9 @@ async fn follow(
     endpoint.lose(&reason, false);
 }
 
-// === impl OpenedStream ===
+// === impl OpenResponseStream ===
 
-impl OpenedStream {
+impl OpenResponseStream {
     /// The next events; nothing at the end, or when an event is too large.
     async fn next(&mut self) -> Option<Vec<sse::Event>> {
         loop {
@@ -181,8 +181,7 @@ impl ResponseStream {
             let answer = in_flight.pending.response().await;
             answer.unwrap_or_else(|| Err(CallError::disconnected(true, self.pending.closed())))
         });
-        let client = request.client.map(|client| &**client);
-        match before_deadline(request.deadline, client, exchange).await {
+        match before_deadline(request.deadline, request.client, exchange).await {
             Ok(answer) => {
                 in_flight.is_answered = true;
                 answer

@@ -25,9 +25,9 @@ use crate::CallError;
 /// How long the stream of events is waited for. Some servers response only with the first event.
 const EVENTS_WITHIN: Duration = Duration::from_millis(300);
 
-/// Session that was opened.
+/// Server whose session was opened.
 #[derive(Debug)]
-pub(crate) struct OpenedSession {
+pub(crate) struct GreetedServer {
     pub(crate) hello: ServerHello,
     pub(crate) revision: Revision,
     /// Whether every change of its tools will reach us from now on.
@@ -47,7 +47,7 @@ impl HttpConnection {
         &self,
         params: &Value,
         deadline: Instant,
-    ) -> Result<OpenedSession, CallError> {
+    ) -> Result<GreetedServer, CallError> {
         let started = Instant::now();
         timeout_at(deadline, self.open_session(params, deadline))
             .await
@@ -61,7 +61,7 @@ impl HttpConnection {
         &self,
         params: &Value,
         deadline: Instant,
-    ) -> Result<OpenedSession, CallError> {
+    ) -> Result<GreetedServer, CallError> {
         let endpoint = &self.endpoint;
         let (hello, revision, has_event_stream) = match endpoint.initialize(params, deadline).await
         {
@@ -88,7 +88,7 @@ impl HttpConnection {
             // What a server asks on this stream during the first call would be lost before.
             let _ = timeout(EVENTS_WITHIN, is_tried).await;
         }
-        Ok(OpenedSession {
+        Ok(GreetedServer {
             // The one stream is open as long as the connection is. Elsewhere, the stream of
             // events tells when changes reach us.
             announces: has_event_stream && hello.announces_tool_changes,

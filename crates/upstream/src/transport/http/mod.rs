@@ -147,8 +147,7 @@ impl HttpConnection {
             let (response, lease) = self.endpoint.post(message, headers, is_sent).await?;
             self.endpoint.read_response(response, lease, id).await
         });
-        let client = request.client.map(|client| &**client);
-        match before_deadline(request.deadline, client, exchange).await {
+        match before_deadline(request.deadline, request.client, exchange).await {
             Ok(response) => {
                 posted.is_answered = true;
                 response

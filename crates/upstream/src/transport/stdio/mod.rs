@@ -152,8 +152,7 @@ impl StdioConnection {
             self.queue.send(line).await.ok()?;
             pending.response().await
         });
-        let client = request.client.map(|client| &**client);
-        match before_deadline(request.deadline, client, exchange).await {
+        match before_deadline(request.deadline, request.client, exchange).await {
             Ok(Some(response)) => {
                 queued.is_answered = true;
                 response
