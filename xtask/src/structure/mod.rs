@@ -1,7 +1,11 @@
-//! Rules of the architecture that the compiler does not know: circles among modules, how many of them lie side by
-//! side, and names. `cargo xtask structure` lists what breaks them.
+//! Rules of the architecture that the compiler does not know: edges between crates, circles among modules, how many of
+//! them lie side by side, and names.
+//!
+//! `cargo test -p xtask` refuses what breaks them; `cargo xtask structure` lists it.
 
 mod circles;
+#[cfg(test)]
+mod crate_edges;
 mod siblings;
 mod type_names;
 mod words;
