@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns, Row};
 use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_policy::Operation;
@@ -53,7 +53,7 @@ pub(crate) struct Maker {
     /// The chain they are in.
     pub(crate) chain: Uuid,
     /// The last link so far.
-    pub(crate) head: Head,
+    pub(crate) head: ChainHead,
     random: Random,
     vocabulary: Vec<String>,
     made: u64,
@@ -115,7 +115,7 @@ impl Maker {
         Self {
             extent,
             chain: Uuid::now_v7(),
-            head: Head::EMPTY,
+            head: ChainHead::EMPTY,
             random: Random(0),
             vocabulary: vocabulary(),
             made: 0,

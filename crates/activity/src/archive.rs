@@ -18,7 +18,7 @@ use crate::{postgres, sqlite};
 /// The name of the database in the data directory.
 const FILE: &str = "state.db";
 
-/// Where records are kept.
+/// Engine that records are stored in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
     /// In a file of the data directory.
@@ -27,7 +27,7 @@ pub enum Engine {
     Postgres(String),
 }
 
-/// Everything that was recorded.
+/// Archive: everything that was recorded, for reading.
 #[derive(Clone)]
 pub struct Archive {
     store: Arc<dyn Store>,
@@ -120,7 +120,7 @@ impl Archive {
     }
 }
 
-/// Where the database of a data directory is.
+/// Path of the database of a data directory.
 pub(crate) fn database(data_dir: &Path) -> PathBuf {
     data_dir.join(FILE)
 }

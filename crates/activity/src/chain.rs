@@ -15,29 +15,29 @@ use crate::row::{Cell, OutcomeColumns, RequestColumns};
 
 const LABEL: &[u8] = b"mcpproxy activity 1\n";
 
-/// The last link of a chain, from which the next one follows.
+/// Last link of a chain, from which the next one follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// Its number; 0 for an empty chain.
+pub struct ChainHead {
+    /// Number of the link; 0 for an empty chain.
     pub seq: i64,
-    /// Its hash; zeros for an empty chain.
+    /// Hash of the link; zeros for an empty chain.
     pub hash: Hash,
 }
 
-impl Head {
-    /// The head of a chain without links.
+impl ChainHead {
+    /// Head of a chain without links.
     pub const EMPTY: Self = Self {
         seq: 0,
         hash: Hash([0; 32]),
     };
 
-    /// The next link, for a record that is written before its call is sent.
+    /// Next link, for a record that is written before its call is sent.
     pub fn open(&mut self, chain: Uuid, request: &RequestColumns) -> ChainLink {
         let (seq, prev_hash) = (self.seq + 1, self.hash);
         self.advance(seq, prev_hash, opened_hash(chain, seq, prev_hash, request))
     }
 
-    /// The next link, for a record with its outcome.
+    /// Next link, for a record with its outcome.
     pub fn close(
         &mut self,
         chain: Uuid,
@@ -60,7 +60,7 @@ impl Head {
     }
 }
 
-/// What the hash of a link from before the call has to be.
+/// Hash that a link from before the call has to have.
 pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &RequestColumns) -> Hash {
     let mut hasher = begin(b'o', chain, seq, prev_hash);
     for cell in request.cells() {
@@ -69,7 +69,7 @@ pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &RequestColu
     Hash(hasher.finalize().into())
 }
 
-/// What the hash of a link with the outcome has to be.
+/// Hash that a link with the outcome has to have.
 pub fn closed_hash(
     chain: Uuid,
     seq: i64,
@@ -151,7 +151,7 @@ mod tests {
             error_message: "gone".into(),
             ..OutcomeColumns::EMPTY
         };
-        let mut head = Head::EMPTY;
+        let mut head = ChainHead::EMPTY;
         let opened = head.open(id, &request);
         assert_eq!(
             opened.hash.to_string(),

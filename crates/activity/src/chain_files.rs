@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::record::Hash;
 
 /// The folder of the files, in the data directory.
@@ -43,8 +43,8 @@ pub(crate) struct ChainFiles {
 pub(crate) struct ChainFileContent {
     /// The chain.
     pub(crate) chain: Uuid,
-    /// Its last link.
-    pub(crate) head: Head,
+    /// Last link of the chain.
+    pub(crate) head: ChainHead,
     /// Whether its writer stopped in order, so that nothing can have come after.
     pub(crate) is_closed: bool,
     /// Whether the file could be read.
@@ -121,7 +121,7 @@ impl ChainFiles {
         file.try_lock().map_err(io::Error::other)?;
         let content = ChainFileContent {
             chain,
-            head: Head::EMPTY,
+            head: ChainHead::EMPTY,
             is_closed: false,
             is_readable: true,
         };
@@ -131,11 +131,11 @@ impl ChainFiles {
             content,
         };
         // Written at once: later only bytes that are there change, which needs no space.
-        claim.save(Head::EMPTY)?;
+        claim.save(ChainHead::EMPTY)?;
         Ok(claim)
     }
 
-    /// What all files say.
+    /// Contents of all files.
     pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFileContent>> {
         let mut all = Vec::new();
         for path in self.files()? {
@@ -174,7 +174,7 @@ fn read(file: &File, chain: Uuid) -> ChainFileContent {
     let content = file.take(1_000).read_to_string(&mut text).ok();
     let parsed = content.and_then(|_| {
         let mut words = text.split_whitespace();
-        let head = Head {
+        let head = ChainHead {
             seq: words.next()?.parse().ok()?,
             hash: Hash::from_hex(words.next()?)?,
         };
@@ -184,7 +184,7 @@ fn read(file: &File, chain: Uuid) -> ChainFileContent {
             _ => None,
         }
     });
-    let (head, is_closed) = parsed.unwrap_or((Head::EMPTY, false));
+    let (head, is_closed) = parsed.unwrap_or((ChainHead::EMPTY, false));
     ChainFileContent {
         chain,
         head,
@@ -196,13 +196,13 @@ fn read(file: &File, chain: Uuid) -> ChainFileContent {
 // === impl ClaimedChain ===
 
 impl ClaimedChain {
-    /// What the file said when the chain was taken, or was last told.
+    /// Content of the file when the chain was claimed, or as it was last saved.
     pub(crate) fn content(&self) -> ChainFileContent {
         self.content
     }
 
     /// Saves how far the chain goes.
-    pub(crate) fn save(&mut self, head: Head) -> io::Result<()> {
+    pub(crate) fn save(&mut self, head: ChainHead) -> io::Result<()> {
         self.write(head, "open")?;
         self.content.head = head;
         self.content.is_closed = false;
@@ -223,7 +223,7 @@ impl ClaimedChain {
     }
 
     /// In place and of one length, so that a crash leaves the old line or the new one.
-    fn write(&self, head: Head, state: &str) -> io::Result<()> {
+    fn write(&self, head: ChainHead, state: &str) -> io::Result<()> {
         let line = format!("{:020} {} {state:<6}\n", head.seq, head.hash);
         self.file.write_all_at(line.as_bytes(), 0)
     }
@@ -241,7 +241,7 @@ mod tests {
         let second = files.claim(Role::Daemon).unwrap();
         let other = files.claim(Role::Command).unwrap();
         assert_ne!(first.content().chain, second.content().chain);
-        let head = Head {
+        let head = ChainHead {
             seq: 7,
             hash: Hash([7; 32]),
         };

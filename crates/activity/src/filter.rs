@@ -1,4 +1,4 @@
-//! Which records are asked for.
+//! Filter of records: which of them are asked for.
 
 use jiff::{Span, Timestamp, civil, tz::TimeZone};
 use mcpproxy_policy::{Operation, Sensitivity};
@@ -8,16 +8,16 @@ use crate::record::{Record, RecordKind, Status};
 use crate::row::Cell;
 use crate::search_terms;
 
-/// Which records are asked for; what is not set does not matter.
+/// Filter of records; what is not set does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// What kind of thing happened.
+    /// Kind of what happened.
     pub kind: Option<RecordKind>,
     /// The server it was about.
     pub server: Option<String>,
     /// The tool it was about.
     pub tool: Option<String>,
-    /// What came of it.
+    /// Status of what came of it.
     pub status: Option<Status>,
     /// The operation of the variant.
     pub intent_type: Option<Operation>,
@@ -27,29 +27,29 @@ pub struct Filter {
     pub session_id: Option<String>,
     /// How sensitive the data is.
     pub sensitivity: Option<Sensitivity>,
-    /// Who asked.
+    /// Agent that asked.
     pub agent: Option<String>,
-    /// Not before this.
+    /// Earliest time.
     pub from: Option<Timestamp>,
-    /// Before this.
+    /// Time that all are before.
     pub to: Option<Timestamp>,
     /// Words that start like these stand in server, tool, reason, error or arguments.
     pub text: Option<String>,
 }
 
-/// A filter that cannot be used. The message names what is allowed.
+/// Error of a filter that cannot be used. The message names what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FilterError {
     /// The filter that is wrong.
     pub name: String,
-    /// What is wrong, and what is allowed.
+    /// Message that says what is wrong and what is allowed.
     pub message: String,
     /// The allowed words, where there is a list of them.
     pub allowed: Vec<&'static str>,
 }
 
-/// The filter as conditions on columns and ids, the same for both stores.
+/// Conditions on columns and ids that a filter comes to, alike for both stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// Columns that hold exactly this.
@@ -168,7 +168,7 @@ impl Filter {
     }
 }
 
-/// The lowest id a record of this moment can have: ids start with their millisecond. So every
+/// Lowest id that a record of this moment can have: ids start with their millisecond. So every
 /// range of times is a range of ids, and every index that ends in the id serves it.
 pub fn first_id_at(moment: Timestamp) -> Uuid {
     let nanoseconds = moment.as_nanosecond();

@@ -1,9 +1,9 @@
-//! The record of what agents did: nothing is lost, altered unseen, or secret.
+//! Activity log, the record of what agents did: nothing is lost, altered unseen, or secret.
 //!
 //! Every call opens an [`OpenRecord`] before anything is sent and closes it with what came of it,
-//! refusals included. An entry that is dropped without being closed, because its caller went
+//! refusals included. A record that is dropped without being closed, because its caller went
 //! away, is recorded as in doubt: no call leaves without a trace. One thread writes what is
-//! recorded, many records in one commit, each with its place in a hash chain; a full queue makes
+//! recorded, many of them in one commit, each with its place in a hash chain; a full queue makes
 //! callers wait, it never drops. What is kept is read through an [`Archive`].
 //!
 //! Start reading at [`Log::open`] and follow a record: `open_record`, `queue`, `writer`, `store`.

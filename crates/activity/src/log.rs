@@ -1,4 +1,4 @@
-//! Recording what happens.
+//! Log: recording what happens.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,20 +19,20 @@ use crate::store::{OpenStore, StoreError};
 use crate::writer::Writer;
 use crate::{postgres, sqlite};
 
-/// Where and how records are kept.
+/// Options that a log is started with.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
     /// The folder of all state.
     pub data_dir: PathBuf,
-    /// Where records are kept.
+    /// Engine that records are stored in.
     pub engine: Engine,
-    /// Who writes.
+    /// Role of whoever writes.
     pub role: Role,
-    /// What can change while the gateway runs.
+    /// Policy, which can change while the gateway runs.
     pub policy: RecordingPolicy,
 }
 
-/// What is kept of a record, for how long, and what a call waits for.
+/// Policy of recording: what is stored of a record, for how long, and what a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingPolicy {
     /// How many bytes of arguments and of a response are kept.
@@ -45,7 +45,7 @@ pub struct RecordingPolicy {
     pub max_records: Option<u64>,
 }
 
-/// The log, shared by everything that records something.
+/// Activity log, shared by everything that records something.
 #[derive(Clone)]
 pub struct Log(Arc<LogState>);
 
@@ -61,7 +61,7 @@ struct LogState {
     end: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-/// How many calls ended how, since the start.
+/// Counts of calls by how they ended, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Calls and searches that worked.
@@ -77,7 +77,7 @@ pub struct Counts {
 #[derive(Default)]
 struct CountsCell([AtomicU64; 4]);
 
-/// How the log is.
+/// Health of the log.
 #[derive(Debug, Clone, Serialize)]
 pub struct LogHealth {
     /// The engine: `sqlite` or `postgres`.
@@ -90,20 +90,20 @@ pub struct LogHealth {
     pub unrecorded_refusals: u64,
 }
 
-/// Something that happened without being asked for.
+/// Event: something that happened without being asked for.
 #[derive(Debug, Clone)]
 pub struct LogEvent {
-    /// What kind of thing.
+    /// Kind of what happened.
     pub kind: RecordKind,
     /// The server it is about.
     pub server: Option<String>,
     /// The tool it is about.
     pub tool: Option<String>,
-    /// What came of it.
+    /// Status of what came of it.
     pub status: Status,
-    /// Why it did not work: a code and a message.
+    /// Error: a code and a message.
     pub error: Option<(String, String)>,
-    /// What happened, for the metadata.
+    /// Details of what happened, for the metadata.
     pub details: Map<String, Value>,
 }
 
@@ -184,12 +184,12 @@ impl Log {
         self.queue().push(command, is_urgent);
     }
 
-    /// Everything that was recorded.
+    /// Archive of everything that was recorded.
     pub fn archive(&self) -> &Archive {
         &self.0.archive
     }
 
-    /// Changes after each commit.
+    /// Counter that changes after each commit.
     pub fn recorded(&self) -> watch::Receiver<u64> {
         self.queue().commits()
     }
@@ -204,7 +204,7 @@ impl Log {
         self.0.under_way.load(Ordering::Relaxed)
     }
 
-    /// How the log is.
+    /// Health of the log.
     pub fn health(&self) -> LogHealth {
         LogHealth {
             store: match self.0.engine {
@@ -217,7 +217,7 @@ impl Log {
         }
     }
 
-    /// What is kept from now on.
+    /// Sets the policy from now on.
     pub fn set_policy(&self, policy: RecordingPolicy) {
         *self
             .0
@@ -226,7 +226,7 @@ impl Log {
             .unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// What is hidden from now on.
+    /// Sets the redactor from now on.
     pub fn set_redactor(&self, redactor: Arc<Redactor>) {
         *self
             .0
@@ -235,7 +235,7 @@ impl Log {
             .unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
-    /// What is kept, for how long, and what a call waits for.
+    /// Policy of recording that holds now.
     pub fn policy(&self) -> RecordingPolicy {
         *self.0.policy.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -318,7 +318,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// How long a record may wait for its turn when its call has no deadline of its own.
+/// Deadline of a record's wait for its turn when its call has no deadline of its own.
 pub(crate) fn default_deadline() -> Instant {
     Instant::now() + Duration::from_secs(30)
 }

@@ -1,4 +1,4 @@
-//! A record that is still open.
+//! Record that a call holds open until its outcome is known.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::queue::{Ack, Room, WriterCommand, too_slow};
 use crate::record::{Payload, RecordKind, Status};
 use crate::store::StoreError;
 
-/// A record that is still open.
+/// Record that a call holds open until its outcome is known.
 ///
 /// Dropping it closes it as in doubt if the call was sent, and as failed if it was not.
 #[derive(Debug)]
@@ -40,14 +40,14 @@ enum Stage {
     Closed,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordOutcome<'a> {
-    /// In one word.
+    /// Status, in one word.
     pub status: Status,
-    /// Why it did not work: a code and a message.
+    /// Error: a code and a message.
     pub error: Option<(&'a str, &'a str)>,
-    /// What came back, as JSON text.
+    /// Response, as JSON text.
     pub response: Option<&'a str>,
 }
 
@@ -85,41 +85,41 @@ impl OpenRecord {
         }
     }
 
-    /// The record's id, which the caller gets back.
+    /// Id of the record, which the caller gets back.
     pub fn id(&self) -> Uuid {
         self.draft.id
     }
 
-    /// The request's id, which the caller gets back.
+    /// Id of the request, which the caller gets back.
     pub fn request_id(&self) -> Uuid {
         self.draft.request_id
     }
 
-    /// Notes the tool a call is about.
+    /// Sets the tool a call is about.
     pub fn set_tool(&mut self, server: &str, tool: &str) {
         let draft = self.draft();
         draft.server = Some(server.to_owned());
         draft.tool = Some(tool.to_owned());
     }
 
-    /// Notes what was asked without a server being asked for it.
+    /// Sets the name of a tool or method that is asked of no server.
     pub fn set_tool_name(&mut self, tool: &str) {
         self.draft().tool = Some(tool.to_owned());
     }
 
-    /// Notes what the call does, where that is known only when its tool is: before it is sent.
+    /// Sets what the call does, where that is known only when its tool is: before it is sent.
     pub fn set_operation(&mut self, operation: Operation) {
         if self.draft.operation != Some(operation) {
             self.draft().operation = Some(operation);
         }
     }
 
-    /// Notes the intent as it was declared.
+    /// Sets the intent as it was declared.
     pub fn set_declared_intent(&mut self, intent: Value) {
         self.draft().intent = Some(intent);
     }
 
-    /// Notes a declaration that holds: how the agent classes the data, and the operation, which
+    /// Sets an intent that holds: how the agent classes the data, and the operation, which
     /// it may have left to the variant.
     pub fn set_intent(&mut self, intent: &Intent) {
         let draft = self.draft();
@@ -133,23 +133,23 @@ impl OpenRecord {
         }
     }
 
-    /// Notes the arguments, as JSON text.
+    /// Sets the arguments, as JSON text.
     pub fn set_arguments(&mut self, text: &str) {
         let draft = self.draft();
         draft.arguments = Some(draft.redaction.excerpt(text));
     }
 
-    /// Whether the arguments are noted, and not only how large they are.
+    /// Whether the arguments are set, and not only how large they are.
     pub fn has_arguments(&self) -> bool {
         self.draft.weight() > 0
     }
 
-    /// Notes how large the arguments are, where it is not known yet which of them are secret.
+    /// Sets how large the arguments are, where it is not known yet which of them are secret.
     pub fn set_arguments_size(&mut self, text: &str) {
         self.draft().arguments = Some(size_only(text));
     }
 
-    /// Notes values that must not be kept anywhere in this record.
+    /// Adds values that must not be stored anywhere in this record.
     pub fn add_secrets(&mut self, own: OwnSecrets) {
         self.own = std::mem::replace(&mut self.own, OwnSecrets::none()).and(own);
         if !self.is_on_record {
@@ -157,12 +157,12 @@ impl OpenRecord {
         }
     }
 
-    /// Notes what the caller is warned about.
+    /// Adds warnings that the caller gets.
     pub fn add_warnings(&mut self, warnings: &[Warning]) {
         self.warnings.extend_from_slice(warnings);
     }
 
-    /// The moment before the call goes out: from here on it may have an effect. A call that
+    /// Marks the moment before the call goes out: from here on it may have an effect. A call that
     /// writes is on disk when this returns; any other has room for its record.
     pub async fn begin_sending(&mut self, deadline: Instant) -> Result<(), StoreError> {
         let queue = self.log.queue();
@@ -191,7 +191,7 @@ impl OpenRecord {
         }
     }
 
-    /// A call that takes long is put on record while it is under way, without waiting for it.
+    /// Puts a call that takes long on record while it is under way, without waiting for it.
     pub fn mark_under_way(&mut self) {
         if !self.is_on_record {
             self.open(None);

@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_millis(50);
 /// When this much waits, it is written at once.
 const FULL_BATCH: usize = 500;
 
-/// What one piece of room stands for, in bytes.
+/// Size of one piece of room, in bytes.
 const PIECE: usize = 4 * 1024;
 
 /// How many pieces there are for all that is open or waits: 32 MiB.

@@ -1,4 +1,4 @@
-//! One record, as people and programs see it.
+//! Record, as people and programs see it.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use jiff::Timestamp;
@@ -40,7 +40,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What kind of thing happened.
+    /// Kind of a record: what kind of thing happened.
     RecordKind {
         /// A call that went to its server.
         ToolCall = "tool_call",
@@ -62,20 +62,20 @@ words! {
 }
 
 words! {
-    /// What came of it.
+    /// Status of a record: what came of what happened.
     Status {
-        /// It worked.
+        /// The call worked.
         Success = "success",
-        /// It failed at the server, or on the way there.
+        /// The call failed at the server, or on the way there.
         Error = "error",
-        /// It was refused.
+        /// The call was refused.
         Blocked = "blocked",
         /// Nobody saw the outcome.
         InDoubt = "in_doubt",
     }
 }
 
-/// What was sent or came back, as far as it is kept.
+/// Payload: what was sent or came back, as far as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// The text, secrets hidden, cut where it was too long.
@@ -86,19 +86,19 @@ pub struct Payload {
     pub is_cut: bool,
 }
 
-/// Why something did not work.
+/// Error that a record tells of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordError {
-    /// What programs match on.
+    /// Code that programs match on.
     pub code: String,
-    /// What happened.
+    /// Message that says what happened.
     pub message: String,
 }
 
-/// A place in a chain.
+/// Link of a chain: the place of a record in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
-    /// Its number in the chain, from one.
+    /// Number in the chain, from one.
     pub seq: i64,
     /// The hash of the link before it; zeros for the first.
     pub prev_hash: Hash,
@@ -110,10 +110,10 @@ pub struct ChainLink {
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hash(pub [u8; 32]);
 
-/// One thing that happened.
+/// Record of one thing that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Its id, a UUIDv7: ordered by time.
+    /// Id, a UUIDv7: ordered by time.
     pub id: Uuid,
     /// The id of the request it answers.
     pub request_id: Uuid,
@@ -123,7 +123,7 @@ pub struct Record {
     pub session_id: Option<String>,
     /// The trace the request belongs to.
     pub trace_id: Option<String>,
-    /// What kind of thing happened.
+    /// Kind of what happened.
     pub kind: RecordKind,
     /// When it began.
     pub timestamp: Timestamp,
@@ -139,25 +139,25 @@ pub struct Record {
     pub intent_type: Option<Operation>,
     /// How sensitive the data is; unknown where a call does not say.
     pub sensitivity: Option<Sensitivity>,
-    /// Who asked, in one word: the client's name.
+    /// Agent that asked, in one word: the client's name.
     pub agent: Option<String>,
-    /// What came of it.
+    /// Status of what came of it.
     pub status: Status,
-    /// What was sent.
+    /// Arguments that were sent.
     pub arguments: Option<Payload>,
-    /// What came back.
+    /// Response that came back.
     pub response: Option<Payload>,
     /// Why it did not work.
     pub error: Option<RecordError>,
-    /// What the caller was warned about, as a JSON list.
+    /// Warnings to the caller, as a JSON list.
     pub warnings: Value,
     /// The intent as declared, the variant, the client, and what else there is to say.
     pub metadata: Map<String, Value>,
     /// The chain it is in.
     pub chain: Uuid,
-    /// Its place from before the call was sent, if it was written then.
+    /// Link from before the call was sent, if it was written then.
     pub opened: Option<ChainLink>,
-    /// Its place; nothing while the outcome is not there.
+    /// Link with the outcome; nothing while that is not there.
     pub closed: Option<ChainLink>,
 }
 

@@ -1,4 +1,4 @@
-//! What a store of records has to do, in the words of the log.
+//! Stores of records: what each has to do, in the words of the log.
 //!
 //! There are two of them: SQLite and PostgreSQL. One [`Journal`] writes, on the one thread of the
 //! writer; a [`Store`] reads, from anywhere.
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::filter::Filter;
 use crate::record::{Hash, Record};
 use crate::row::Row;
 use crate::summary::Tally;
 
-/// Why a store did not do what was asked.
+/// Error of a store that did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It may work later: the disk is full, the database does not answer.
+    /// The store may work later: the disk is full, the database does not answer.
     #[error("{0}")]
     Unavailable(String),
-    /// It will not work until a person does something: the file is no database, or of a newer
+    /// The store will not work until a person does something: the file is no database, or of a newer
     /// version.
     #[error("{0}")]
     Unusable(String),
@@ -30,7 +30,7 @@ pub enum StoreError {
 /// Writes records. Every method is one transaction that is on disk when it returns.
 pub trait Journal: Send {
     /// The last link of a chain.
-    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError>;
+    fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError>;
 
     /// The hash of one link of a chain, if it is there.
     fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError>;
@@ -64,7 +64,7 @@ pub trait Store: Send + Sync {
     fn count<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// The chains that have records, with how many links each ever had.
-    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, StoreError>>;
+    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, ChainHead)>, StoreError>>;
 
     /// Links of a chain in their order, from the first one after `after`.
     fn links(
@@ -84,19 +84,19 @@ pub trait Store: Send + Sync {
     fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
 }
 
-/// A page of records.
+/// Page of records.
 #[derive(Debug, Clone, Default)]
 pub struct RecordPage {
     /// The records, newest first.
     pub records: Vec<Record>,
-    /// Where the next page begins; nothing after the last one.
+    /// Start of the next page; nothing after the last one.
     pub next: Option<Uuid>,
 }
 
-/// A link as it was found, with the row it is of.
+/// Link as it was found, with the row it is of.
 #[derive(Debug, Clone)]
 pub struct StoredLink {
-    /// Its number.
+    /// Number of the link.
     pub seq: i64,
     /// Whether it is the one from before the call.
     pub is_opening: bool,
@@ -104,7 +104,7 @@ pub struct StoredLink {
     pub row: Row,
 }
 
-/// A store, opened for reading and writing.
+/// Store that is open for reading and writing.
 pub struct OpenStore {
     /// Writes.
     pub journal: Box<dyn Journal>,

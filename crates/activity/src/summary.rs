@@ -1,13 +1,13 @@
-//! Counts of records.
+//! Summary: counts of records.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How many records agree in all of these.
+/// Tally of the records that agree in all of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
-    /// What kind of thing happened.
+    /// Kind of what happened.
     pub kind: String,
     /// The server.
     pub server: Option<String>,
@@ -15,13 +15,13 @@ pub struct Tally {
     pub tool: Option<String>,
     /// The operation.
     pub intent: Option<String>,
-    /// What came of it.
+    /// Status of what came of it.
     pub status: String,
     /// How many.
     pub count: u64,
 }
 
-/// Counts by everything people ask for.
+/// Summary of records by everything people ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RecordSummary {
     /// How many records there are.
@@ -38,7 +38,7 @@ pub struct RecordSummary {
     pub by_tool: Vec<NamedCounts>,
 }
 
-/// How often a word occurs, and how it went.
+/// Counts of the records with one word, by how they went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NamedCounts {
     /// The word.

@@ -1,4 +1,4 @@
-//! Following the log: what was recorded since.
+//! Tail of the log: following what is recorded.
 //!
 //! A follower is a position in every chain, so it misses nothing, however long it was away, and
 //! nothing has to be kept for it.
@@ -11,11 +11,11 @@ use uuid::Uuid;
 use crate::record::Record;
 use crate::store::{Store, StoreError};
 
-/// How far every chain has been followed.
+/// Position in the log: how far every chain has been followed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogPosition(BTreeMap<Uuid, i64>);
 
-/// Follows the log.
+/// Tail of the log, which gives out what is recorded.
 pub struct LogTail {
     store: Arc<dyn Store>,
     position: LogPosition,
@@ -26,7 +26,7 @@ pub struct LogTail {
 pub struct Followed {
     /// The record.
     pub record: Record,
-    /// Where to go on after it.
+    /// Position to go on from after it.
     pub position: LogPosition,
 }
 

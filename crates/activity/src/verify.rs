@@ -1,11 +1,11 @@
-//! Proving that nothing was altered.
+//! Verification: proof that nothing was altered.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::chain::{Head, closed_hash, opened_hash};
+use crate::chain::{ChainHead, closed_hash, opened_hash};
 use crate::chain_files::{ChainFileContent, ChainFiles};
 use crate::filter::Filter;
 use crate::record::{Hash, Record, RecordKind};
@@ -19,7 +19,7 @@ const STEP: usize = 100;
 /// The key in the metadata of a record that says what retention removed.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
-/// What was found.
+/// Verdict on all chains.
 #[derive(Debug, Clone, Serialize)]
 pub struct LogVerdict {
     /// Whether everything is as it was written.
@@ -30,13 +30,13 @@ pub struct LogVerdict {
     pub links: u64,
     /// Every chain.
     pub chains: Vec<ChainVerdict>,
-    /// What is wrong, first of all.
+    /// First problem of all.
     pub problem: Option<ChainProblem>,
-    /// What is wrong first in each chain.
+    /// First problem of each chain.
     pub problems: Vec<ChainProblem>,
 }
 
-/// What was found in one chain.
+/// Verdict on one chain.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChainVerdict {
     /// The chain.
@@ -45,16 +45,16 @@ pub struct ChainVerdict {
     pub records: u64,
     /// The last link that retention removed; 0 if it removed none.
     pub pruned_through: i64,
-    /// Its last link.
+    /// Number of its last link.
     pub last_seq: i64,
     /// The hash of its last link.
     pub head: Hash,
 }
 
-/// Something that is not as it was written.
+/// Problem of a chain: something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChainProblem {
-    /// What was done.
+    /// Kind of tampering.
     pub kind: Tampering,
     /// The chain.
     pub chain: Option<Uuid>,
@@ -66,15 +66,15 @@ pub struct ChainProblem {
     pub message: String,
 }
 
-/// What was done to a record.
+/// Kind of tampering with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tampering {
-    /// It says something else.
+    /// The record says something else.
     Changed,
-    /// It is gone.
+    /// The record is gone.
     Removed,
-    /// It was never written by the log.
+    /// The record was never written by the log.
     Inserted,
 }
 
@@ -134,13 +134,13 @@ fn read_files(files: &ChainFiles) -> Result<Vec<ChainFileContent>, StoreError> {
     })
 }
 
-/// Goes through one chain.
+/// Walk through one chain.
 struct ChainWalk {
     chain: Uuid,
     /// Up to here retention has removed records.
-    pruned: Head,
+    pruned: ChainHead,
     /// The last link that was checked and fits; nothing yet among what retention is removing.
-    at: Option<Head>,
+    at: Option<ChainHead>,
     /// The hashes of the links since the start that a file may point at.
     passed: BTreeMap<i64, (Hash, Option<Uuid>)>,
     records: u64,
@@ -217,7 +217,7 @@ impl ChainWalk {
             Some(at) => at,
             // Retention removes from the beginning on, so the first that is left can only be
             // checked by what follows it.
-            None if found.seq <= self.pruned.seq => Head {
+            None if found.seq <= self.pruned.seq => ChainHead {
                 seq: found.seq - 1,
                 hash: link.prev_hash,
             },
@@ -234,7 +234,7 @@ impl ChainWalk {
             return Some(self.problem(Tampering::Changed, link.seq, row.id()));
         }
         let (seq, hash) = (link.seq, link.hash);
-        self.at = Some(Head { seq, hash });
+        self.at = Some(ChainHead { seq, hash });
         self.passed.insert(seq, (hash, row.id()));
         if self.passed.len() > 100_000 {
             // A file is at most one commit behind, which is far fewer than are kept.
@@ -367,13 +367,13 @@ fn stray(row: &Row) -> ChainProblem {
 }
 
 /// How far retention has removed records of a chain, as the log itself recorded it.
-pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<Head, StoreError> {
+pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<ChainHead, StoreError> {
     let system = Filter {
         kind: Some(RecordKind::System),
         ..Filter::default()
     };
     let mut before = None;
-    let mut furthest = Head::EMPTY;
+    let mut furthest = ChainHead::EMPTY;
     loop {
         let page = store.page(&system, before, STEP).await?;
         for record in &page.records {
@@ -390,13 +390,13 @@ pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<Head, Store
     }
 }
 
-/// What a record says was removed of a chain.
-fn checkpoint(record: &Record, chain: Uuid) -> Option<Head> {
+/// Checkpoint of a chain that a record tells of: what retention removed up to there.
+fn checkpoint(record: &Record, chain: Uuid) -> Option<ChainHead> {
     let listed = record.metadata.get(CHECKPOINTS)?.as_array()?;
     let of_chain = listed
         .iter()
         .find(|one| one["chain"].as_str() == Some(&chain.to_string()))?;
-    Some(Head {
+    Some(ChainHead {
         seq: of_chain["through_seq"].as_i64()?,
         hash: Hash::from_hex(of_chain["hash"].as_str()?)?,
     })

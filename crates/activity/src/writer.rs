@@ -1,4 +1,4 @@
-//! The one thread that writes: many records, one commit.
+//! Writer: the one thread that writes, many records in one commit.
 
 mod pending;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::chain_files::{ChainFiles, ClaimedChain, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
@@ -17,7 +17,7 @@ use crate::record::ChainLink;
 use crate::row::RequestColumns;
 use crate::store::{Journal, StoreError};
 
-use pending::{PendingRecord, answer, refused_unrecorded};
+use pending::{PendingRecord, acknowledge, refused_unrecorded};
 
 /// How long to wait before trying again what could not be written.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ pub(crate) struct Writer {
     role: Role,
     claim: Option<ClaimedChain>,
     /// The end of the chain, once the store has told it.
-    head: Option<Head>,
+    head: Option<ChainHead>,
     backlog: VecDeque<PendingRecord>,
     /// Calls that wait for their outcome, by the ids of their records.
     open: HashMap<Uuid, OpenCall>,
@@ -214,16 +214,16 @@ impl Writer {
                 }
                 _ => {}
             }
-            answer(record.ack, Ok(()));
+            acknowledge(record.ack, Ok(()));
         }
         self.queue.committed();
-        self.tell_unrecorded();
+        self.record_unrecorded();
         Ok(())
     }
 
     /// The chain and its end, as the store has them. A chain that is not what its file says is
     /// left alone, so that `verify` can still tell, and another one begun.
-    fn attach(&mut self) -> Result<(Uuid, Head), StoreError> {
+    fn attach(&mut self) -> Result<(Uuid, ChainHead), StoreError> {
         let claim = match self.claim.take() {
             Some(claim) => claim,
             None => self
@@ -262,7 +262,7 @@ impl Writer {
     }
 
     /// Saves the end of the chain beside the database.
-    fn save_head(&mut self, head: Head) {
+    fn save_head(&mut self, head: ChainHead) {
         if let Some(claim) = &mut self.claim
             && let Err(error) = claim.save(head)
         {
@@ -295,13 +295,13 @@ impl Writer {
                 // It will not be sent; its refusal is recorded as one.
                 open.remove(&record.id);
             }
-            answer(ack, Err(problem.clone()));
+            acknowledge(ack, Err(problem.clone()));
             !is_refused
         });
     }
 
     /// Once it can be told: how many refused calls left no record of their own.
-    fn tell_unrecorded(&mut self) {
+    fn record_unrecorded(&mut self) {
         let count = self.queue.take_unrecorded();
         if count > 0 {
             let (draft, outcome) = refused_unrecorded(count, self.redaction.clone());

@@ -1,4 +1,4 @@
-//! The check of a call's arguments against the tool's input schema.
+//! Check of a call's arguments against the tool's input schema.
 //!
 //! This is the only place that knows the schema library. Schemas come from servers nobody here
 //! wrote, so a schema is refused before it is compiled if it is too large or unfolds to too
@@ -32,19 +32,19 @@ const OLDER_DRAFTS: &[&str] = &[
     "http://json-schema.org/draft-04/schema#",
 ];
 
-/// A compiled input schema.
+/// Input schema of a tool, compiled.
 #[derive(Debug)]
 pub struct ArgumentSchema {
     /// The schema and its compiled form; `None` where only the shape is checked.
     compiled: Option<Box<(Value, Validator)>>,
 }
 
-/// One way in which arguments do not match.
+/// Violation of a schema: one way in which arguments do not match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// A JSON pointer to the value: `/items/0/name`; empty for the arguments as a whole.
     pub path: String,
-    /// What is expected there. It never repeats a long value.
+    /// Message that says what is expected there. It never repeats a long value.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! The catalog: one current snapshot, swapped as a whole.
+//! Catalog: one current snapshot, swapped as a whole.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::operator::Operator;
 use crate::snapshot::{ServerState, ServerStates, Snapshot};
 use crate::tool::ListedTool;
 
-/// The tools that are known now.
+/// Catalog of the tools that are known now.
 ///
 /// Readers take [`Catalog::snapshot`] without a lock. Writers take turns, so no change is lost,
 /// and each change becomes visible as a whole.
@@ -24,10 +24,10 @@ pub struct Catalog {
     changes: watch::Sender<u64>,
 }
 
-/// What a server answered to `tools/list`, all pages together.
+/// Listing of a server: its answer to `tools/list`, all pages together.
 #[derive(Debug, Clone, Default)]
 pub struct ServerListing {
-    /// Its tools. Of two with the same name the first counts.
+    /// Tools of the server. Of two with the same name the first counts.
     pub tools: Vec<Tool>,
 }
 
@@ -37,7 +37,7 @@ impl Catalog {
         Self::default()
     }
 
-    /// The tools known now. What it shows does not change while it is held.
+    /// Snapshot of the tools known now. What it shows does not change while it is held.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }

@@ -19,7 +19,7 @@ use crate::tool::CatalogTool;
 /// How many fields a document has: see [`FIELDS`].
 pub(crate) const FIELD_COUNT: usize = 6;
 
-/// What a match in one field counts.
+/// Field of a tool's description: what a match in it counts.
 pub(crate) struct Field {
     /// The weight of one occurrence.
     pub(crate) weight: f32,
@@ -54,12 +54,12 @@ pub(crate) struct Index {
     average_lengths: [f32; FIELD_COUNT],
 }
 
-/// The callable tools of one server.
+/// Segment of the index: the callable tools of one server.
 #[derive(Debug)]
 pub(crate) struct Segment {
     server: Arc<str>,
     tools: Vec<Arc<CatalogTool>>,
-    /// What each tool does, beside each other: filters look at every match, and following a
+    /// Effects of the tools, beside each other: filters look at every match, and following a
     /// pointer for each would take most of a search's time.
     effects: Vec<Effect>,
     lengths: Vec<[u16; FIELD_COUNT]>,
@@ -69,7 +69,7 @@ pub(crate) struct Segment {
     names: HashMap<String, Vec<usize>>,
 }
 
-/// A stem, as the hash of its letters. Two stems with the same hash would be taken for one;
+/// Stem of a word, as the hash of its letters. Two stems with the same hash would be taken for one;
 /// with 64 bits nobody will see it, and it would only misplace a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Term(u64);
@@ -174,12 +174,12 @@ impl Segment {
         &self.tools
     }
 
-    /// What each of the tools does.
+    /// Effects of the tools.
     pub(crate) fn effects(&self) -> &[Effect] {
         &self.effects
     }
 
-    /// Where a word occurs.
+    /// Postings of a word: where it occurs.
     pub(crate) fn postings(&self, term: Term) -> &[Posting] {
         self.postings.get(&term).map_or(&[], Vec::as_slice)
     }
@@ -209,7 +209,7 @@ impl Stems {
     }
 }
 
-/// The counted words of one tool.
+/// Counts of the words of one tool.
 #[derive(Default)]
 struct TermCounts {
     counts: HashMap<Term, [u8; FIELD_COUNT], BuildHasherDefault<TermHasher>>,
@@ -290,7 +290,7 @@ impl Hash for Term {
     }
 }
 
-/// A term is a hash already.
+/// Hasher that takes a term as it is: it is a hash already.
 #[derive(Default)]
 struct TermHasher(u64);
 
@@ -310,7 +310,7 @@ impl Hasher for TermHasher {
     }
 }
 
-/// What people call the tool, where its server says: `title`, or the older `annotations.title`.
+/// Title that people call the tool by, where its server says: `title`, or the older `annotations.title`.
 fn title(tool: &Tool) -> String {
     let text = |json: Option<&Json>| -> Option<String> {
         let fields = json?.fields()?;

@@ -1,4 +1,4 @@
-//! The tools that are known, and the search over them.
+//! Catalog of the tools that are known, and the search over them.
 //!
 //! A [`Catalog`] holds one immutable [`Snapshot`] at a time. Whoever reads takes the current
 //! one without a lock and keeps it for as long as a call or a search lasts; whoever writes

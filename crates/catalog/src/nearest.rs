@@ -1,4 +1,4 @@
-//! The nearest existing names, for a name that does not exist.
+//! Nearest existing names, for a name that does not exist.
 //!
 //! Only what search would show is suggested: the name of a disabled or quarantined tool would
 //! tell an agent what is being withheld.
@@ -47,7 +47,7 @@ impl Snapshot {
     }
 }
 
-/// A name that was asked for.
+/// Name that was asked for.
 struct WantedName {
     name: String,
     words: Vec<String>,

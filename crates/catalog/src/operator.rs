@@ -1,4 +1,4 @@
-//! What the operator settles about a server and its tools.
+//! Settings of the operator for a server and its tools.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The operator's settings for one server.
+/// Settings of the operator for one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operator {
     /// Whether the server is used at all.
@@ -18,7 +18,7 @@ pub struct Operator {
     pub tools: HashMap<String, ToolOverride>,
 }
 
-/// The operator's settings for one tool.
+/// Settings of the operator for one tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOverride {
     /// Annotations that are put over the server's own, key by key.

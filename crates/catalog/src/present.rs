@@ -1,4 +1,4 @@
-//! How tools are shown to agents.
+//! Presentation of tools to agents.
 //!
 //! The parts a server sent (schemas, annotations, `_meta`) are written as the bytes they came
 //! in, so numbers, key order and unknown keys survive. That is why these are types to

@@ -1,4 +1,4 @@
-//! Finding tools by words.
+//! Search: finding tools by words.
 //!
 //! A tool's score for a query is BM25F: the occurrences of a word are summed over the fields,
 //! each weighted and put in proportion to the field's usual length, and then
@@ -32,10 +32,10 @@ use crate::tool::CatalogTool;
 /// How soon further occurrences of a word stop to count (`k1` of BM25).
 const SATURATION: f32 = 1.2;
 
-/// What a query that is exactly a tool's name adds, as a share of what is missing to 1.
+/// Lift that a query which is exactly a tool's name gives it, as a share of what is missing to 1.
 const NAME_LIFT: f32 = 0.9;
 
-/// The same for `server:tool`, which leaves nothing open.
+/// Lift that a query which is exactly `server:tool` gives it: that leaves nothing open.
 const QUALIFIED_LIFT: f32 = 1.0;
 
 /// How many characters of a query are read, and how many different words of it count. Nobody
@@ -43,7 +43,7 @@ const QUALIFIED_LIFT: f32 = 1.0;
 const QUERY_LIMIT: usize = 2_000;
 const TERM_LIMIT: usize = 32;
 
-/// What is looked for.
+/// Query of a search: what is looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchQuery<'a> {
     /// The words. Without any that say something, all tools match, in order and with score 0,
@@ -59,7 +59,7 @@ pub struct SearchQuery<'a> {
     pub server: Option<&'a str>,
 }
 
-/// What was found.
+/// Hits of a search.
 #[derive(Debug, Default)]
 pub struct Hits {
     /// How many tools match, before the limit.
@@ -68,7 +68,7 @@ pub struct Hits {
     pub hits: Vec<Hit>,
 }
 
-/// One tool that was found.
+/// Hit of a search: one tool that was found.
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// The tool.
@@ -98,7 +98,7 @@ impl Snapshot {
             request.lift_named(segment, &mut scores);
             for (place, (effect, score)) in segment.effects().iter().zip(&scores).enumerate() {
                 if (*score > 0.0 || request.matches_all()) && query.admits(*effect) {
-                    best.offer(segment, place, *score);
+                    best.consider(segment, place, *score);
                 }
             }
         }
@@ -129,7 +129,7 @@ impl<'a> SearchQuery<'a> {
     }
 }
 
-/// A query's text, taken apart.
+/// Text of a query, taken apart.
 struct ParsedQuery<'a> {
     text: &'a str,
     joined_words: String,
@@ -178,7 +178,7 @@ impl<'a> ParsedQuery<'a> {
         }
     }
 
-    /// What follows `server:` in a query that names this server.
+    /// Tool that follows `server:` in a query that names this server.
     fn tool_of(&self, server: &str) -> Option<&'a str> {
         let head = self.text.get(..server.len())?;
         let tool = self.text[server.len()..].strip_prefix(':')?;
@@ -193,7 +193,7 @@ fn lift(named: &[usize], share: f32, scores: &mut [f32]) {
     }
 }
 
-/// The postings of a query's words, and what they are worth.
+/// Ranking by the postings of a query's words, and what they are worth.
 struct Ranking<'a> {
     average_lengths: &'a [f32; FIELD_COUNT],
     words: Vec<RankedWord<'a>>,
@@ -202,7 +202,7 @@ struct Ranking<'a> {
 struct RankedWord<'a> {
     /// The word's share of the score, at most.
     share: f32,
-    /// Where it occurs, for each segment.
+    /// Postings of it, for each segment.
     postings: Vec<&'a [Posting]>,
 }
 
@@ -291,7 +291,7 @@ impl<'a> Best<'a> {
     }
 
     /// Takes a match. Matches come in the order of servers and names.
-    fn offer(&mut self, segment: &'a Segment, place: usize, score: f32) {
+    fn consider(&mut self, segment: &'a Segment, place: usize, score: f32) {
         let candidate = Candidate {
             score,
             order: self.total,

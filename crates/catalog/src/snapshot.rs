@@ -1,4 +1,4 @@
-//! What is known at one moment.
+//! Snapshot: what is known at one moment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use crate::index::{Index, Segment};
 use crate::operator::Operator;
 use crate::tool::{Availability, CatalogTool, ListedTool};
 
-/// All servers and tools known at one moment. It never changes.
+/// Snapshot of all servers and tools known at one moment. It never changes.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     servers: ServerStates,
     index: Index,
 }
 
-/// One configured server, with its tools if they are known.
+/// State of one configured server, with its tools if they are known.
 #[derive(Debug)]
 pub struct ServerState {
     name: Arc<str>,
     operator: Operator,
     /// The tools in the order of their names; `None` until the server was listed.
     tools: Option<Vec<Arc<CatalogTool>>>,
-    /// What search knows of the callable ones. It is built with the state, so it is shared by
+    /// Segment of the index with the callable ones. It is built with the state, so it is shared by
     /// all snapshots in which this server is the same.
     segment: Arc<Segment>,
 }
@@ -79,7 +79,7 @@ impl ServerState {
         Self::build(name, operator, None)
     }
 
-    /// The same server and tools under other settings.
+    /// State of this server and its tools under other settings.
     pub(crate) fn configured(&self, operator: Operator) -> Self {
         let definitions = self.tools.as_ref().map(|tools| {
             tools
@@ -90,7 +90,7 @@ impl ServerState {
         Self::build(Arc::clone(&self.name), operator, definitions)
     }
 
-    /// The same server and settings with other tools, which come in the order of their names.
+    /// State of this server under its settings with other tools, which come in the order of their names.
     pub(crate) fn listed(&self, definitions: Vec<Arc<ListedTool>>) -> Self {
         Self::build(
             Arc::clone(&self.name),
@@ -124,12 +124,12 @@ impl ServerState {
         }
     }
 
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What the operator settles about it.
+    /// Settings that the operator made for it.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
@@ -144,12 +144,12 @@ impl ServerState {
         Availability::of_server(&self.operator).unwrap_or(Availability::Callable)
     }
 
-    /// Its known tools, in the order of their names.
+    /// Tools that are known, in the order of their names.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<CatalogTool>> {
         self.tools.iter().flatten()
     }
 
-    /// Its tool of that name.
+    /// Tool of that name.
     pub fn find(&self, tool: &str) -> Option<&Arc<CatalogTool>> {
         let tools = self.tools.as_ref()?;
         let position = tools

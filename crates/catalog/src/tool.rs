@@ -1,4 +1,4 @@
-//! One tool that is known.
+//! Tool of the catalog.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use mcpproxy_wire::{Json, Tool, ToolAnnotations};
 use crate::arguments::ArgumentSchema;
 use crate::operator::Operator;
 
-/// A tool of a server, with what the operator settles about it.
+/// Tool of a server, with what the operator settles about it.
 #[derive(Debug)]
 pub struct CatalogTool {
     server: Arc<str>,
@@ -24,17 +24,17 @@ pub struct CatalogTool {
 /// Whether a tool can be called, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Availability {
-    /// It can be called, and search shows it.
+    /// The tool can be called, and search shows it.
     Callable,
     /// The operator disabled this tool.
     ToolDisabled,
     /// The operator disabled its server.
     ServerDisabled,
-    /// Its server waits for approval. Nothing the server says of its tools is to be shown.
+    /// The server waits for approval. Nothing the server says of its tools is to be shown.
     ServerQuarantined,
 }
 
-/// What the server sent, and what is made of it on first use. It outlives the entry when
+/// Tool as the server listed it, and what is made of it on first use. It outlives the catalog's tool when
 /// only the operator's settings change, or when the server lists the same tool again.
 #[derive(Debug)]
 pub(crate) struct ListedTool {
@@ -72,12 +72,12 @@ impl CatalogTool {
         }
     }
 
-    /// The server that offers it.
+    /// Server that offers it.
     pub fn server(&self) -> &Arc<str> {
         &self.server
     }
 
-    /// Its name at that server.
+    /// Name at that server.
     pub fn name(&self) -> &Arc<str> {
         &self.definition.tool.name
     }
@@ -102,7 +102,7 @@ impl CatalogTool {
         self.shown_annotations.as_ref()
     }
 
-    /// What the tool does, by its annotations.
+    /// Effect of the tool, by its annotations.
     pub fn effect(&self) -> Effect {
         Effect::of(self.annotations)
     }
@@ -117,14 +117,14 @@ impl CatalogTool {
         self.availability
     }
 
-    /// The check of its arguments, compiled when it is first asked for and kept.
+    /// Schema of its arguments, compiled when it is first asked for and kept.
     pub fn arguments(&self) -> &ArgumentSchema {
         self.definition.arguments.get_or_init(|| {
             ArgumentSchema::compile(&self.qualified, &self.definition.tool.input_schema)
         })
     }
 
-    /// Which of its arguments its schema marks as secret, found when first asked for and kept.
+    /// Arguments that its schema marks as secret, found when first asked for and kept.
     pub fn secret_arguments(&self) -> &SecretFields {
         let schema = &self.definition.tool.input_schema;
         self.definition
@@ -132,7 +132,7 @@ impl CatalogTool {
             .get_or_init(|| secret_fields(schema.text()))
     }
 
-    /// Which parts of its structured results its output schema marks as secret; none if it has no
+    /// Parts of its structured results that its output schema marks as secret; none if it has no
     /// such schema.
     pub fn secret_results(&self) -> &SecretFields {
         self.definition.secret_results.get_or_init(|| {
@@ -155,7 +155,7 @@ impl CatalogTool {
 // === impl Availability ===
 
 impl Availability {
-    /// What the operator's settings for the whole server say, if they speak against calling.
+    /// Availability that the operator's settings for the whole server give, if they speak against calling.
     pub(crate) fn of_server(operator: &Operator) -> Option<Self> {
         if operator.quarantined {
             // This comes first, because it also forbids to show what the server says.

@@ -1,4 +1,4 @@
-//! Everything that can be typed.
+//! Arguments of the command line: everything that can be typed.
 
 mod activity;
 
@@ -212,7 +212,7 @@ pub(crate) enum ConfigCommand {
 // === impl Common ===
 
 impl Common {
-    /// Where the settings come from, for a command without flags of its own for them.
+    /// Sources of the settings, for a command without flags of its own for them.
     pub(crate) fn sources(&self) -> Sources {
         Sources {
             data_dir: self.data_dir.clone(),

@@ -1,4 +1,4 @@
-//! Where a command gets its answers: the running gateway, or one of its own.
+//! Backend that answers a command: the running gateway, or one of its own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const SETTLE_TIME: Duration = Duration::from_mins(1);
 /// How often the wait for servers looks again.
 const SETTLE_STEP: Duration = Duration::from_millis(20);
 
-/// Answers commands. All answers are the JSON text of the REST interface.
+/// Backend that answers commands. All answers are the JSON text of the REST interface.
 pub(crate) enum Backend {
     /// The running gateway.
     Daemon(Daemon),

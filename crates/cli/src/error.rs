@@ -20,7 +20,7 @@ pub(crate) struct CliError {
 
 /// Error object of a command, as the gateway writes its own.
 #[derive(Serialize)]
-struct ErrorObject<'a> {
+struct CommandErrorObject<'a> {
     code: &'a str,
     message: &'a str,
     category: &'static str,
@@ -39,17 +39,17 @@ enum ExitKind {
 }
 
 impl CliError {
-    /// The gateway refused, or something failed.
+    /// Error of a call that was refused, or of something that failed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::new(ExitKind::Refused, "FAILED", &message.into())
     }
 
-    /// What was typed cannot be used.
+    /// Error of something typed that cannot be used.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(ExitKind::Usage, "USAGE", &message.into())
     }
 
-    /// What was typed is refused by the gateway's own rules.
+    /// Error of something typed that the gateway's own rules refuse.
     pub(crate) fn wrong(failure: &Failure) -> Self {
         Self {
             kind: ExitKind::Usage,
@@ -57,7 +57,7 @@ impl CliError {
         }
     }
 
-    /// The running gateway that the command needs is not there.
+    /// Error of a command that needs a running gateway, where there is none.
     pub(crate) fn not_reachable(message: impl Into<String>) -> Self {
         Self::new(
             ExitKind::NotReachable,
@@ -66,7 +66,7 @@ impl CliError {
         )
     }
 
-    /// The configuration cannot be used.
+    /// Error of a configuration that cannot be used.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(
             ExitKind::Configuration,
@@ -75,7 +75,7 @@ impl CliError {
         )
     }
 
-    /// An error object of the gateway.
+    /// Error with an error object of the gateway.
     pub(crate) fn of_gateway(error: Value) -> Self {
         Self {
             kind: ExitKind::Refused,
@@ -83,12 +83,12 @@ impl CliError {
         }
     }
 
-    /// A failure of a gateway in this process.
+    /// Error of a gateway in this process.
     pub(crate) fn of_failure(failure: &Failure, request_id: Uuid) -> Self {
         Self::of_gateway(failure.to_json(request_id))
     }
 
-    /// There is neither a server nor a file of that name.
+    /// Error of a name that neither a server nor a file has.
     pub(crate) fn unknown_server(name: &str, servers: &[String]) -> Self {
         let configured = match servers {
             [] => "No server is configured".to_owned(),
@@ -97,7 +97,7 @@ impl CliError {
         let mut details = Map::new();
         details.insert("server".to_owned(), json!(name));
         details.insert("servers".to_owned(), json!(servers));
-        Self::of_gateway(json!(ErrorObject {
+        Self::of_gateway(json!(CommandErrorObject {
             code: "UNKNOWN_SERVER",
             message: &format!("There is no server '{name}' and no file of that name. {configured}"),
             category: "validation",
@@ -119,7 +119,7 @@ impl CliError {
         };
         Self {
             kind,
-            error: json!(ErrorObject {
+            error: json!(CommandErrorObject {
                 code,
                 message,
                 category,

@@ -1,4 +1,4 @@
-//! The command line: what was typed, run, and shown.
+//! Command line: what was typed, run, and shown.
 //!
 //! Nothing here holds logic that another face would need. [`main`] is the table of contents;
 //! the commands are in `commands`, one file each. It is a library so that the tests can

@@ -1,4 +1,4 @@
-//! What the program logs: to stderr, so that results on stdout stay clean, and without secrets.
+//! Logging: to stderr, so that results on stdout stay clean, and without secrets.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(crate) fn start(command: &Command) {
         .init();
 }
 
-/// Hides secrets in every line, whatever it is that logs it.
+/// Maker of writers that redact every line, whatever it is that logs it.
 struct RedactingWriter<T>(T);
 
 impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for RedactingWriter<T> {
@@ -44,7 +44,7 @@ impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for RedactingWriter<T> {
     }
 }
 
-/// Passes on what is written to it line by line, each without its secrets: a secret that came in
+/// Writer that passes on line by line, each without its secrets: a secret that came in
 /// two pieces would not be recognised.
 struct RedactedLines<W: Write> {
     to: W,

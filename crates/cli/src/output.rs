@@ -1,4 +1,4 @@
-//! What is shown: results on stdout, all else on stderr.
+//! Output: results on stdout, all else on stderr.
 
 use std::io::{IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::arguments::OutputFormat;
 
-/// Shows results in the format that was asked for.
+/// Output of a command in the format that was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     format: OutputFormat,

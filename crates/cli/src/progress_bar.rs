@@ -1,4 +1,4 @@
-//! How far long work is, on stderr when that is a terminal.
+//! Progress of long work, on stderr when that is a terminal.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// How often a bar moves by itself, so that a person sees the program is alive.
 const TICK: Duration = Duration::from_millis(120);
 
-/// A bar, or nothing where nobody would see one.
+/// Progress bar, or nothing where nobody would see one.
 pub(crate) struct TerminalProgress(ProgressBar);
 
 impl TerminalProgress {

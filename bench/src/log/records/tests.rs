@@ -46,11 +46,11 @@ fn payloads_have_the_sizes_they_should_have() {
 
 #[test]
 fn links_follow_one_another() {
-    let mut last = Head::EMPTY;
+    let mut last = ChainHead::EMPTY;
     for row in records(1_000) {
         for link in [row.opened, row.closed].into_iter().flatten() {
             assert_eq!((link.seq, link.prev_hash), (last.seq + 1, last.hash));
-            last = Head {
+            last = ChainHead {
                 seq: link.seq,
                 hash: link.hash,
             };

@@ -1,4 +1,4 @@
-//! What PostgreSQL's errors mean to the log.
+//! Errors of PostgreSQL in the words of the log.
 
 use std::error::Error as _;
 

@@ -16,7 +16,7 @@ use super::cells::{self, PostgresParameter};
 use super::fault::{explained, is_lost, too_slow};
 use super::query::HEAD;
 use super::session;
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::record::{ChainLink, Hash};
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::store::{Journal, StoreError};
@@ -45,7 +45,7 @@ struct PreparedClient {
     statements: Statements,
 }
 
-/// Where a batch failed.
+/// Failure of a batch, by where it came.
 enum AppendFailure {
     /// Before the commit: it was not made.
     Before(Error),
@@ -112,7 +112,7 @@ impl Drop for PostgresJournal {
 }
 
 impl Journal for PostgresJournal {
-    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError> {
+    fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError> {
         self.wait(async |line| line.ask(async |client| head(client, chain).await).await)
     }
 
@@ -180,9 +180,12 @@ impl JournalConnection {
                 Err(AppendFailure::Commit(error)) => {
                     self.session = None;
                     // Where this cannot be told either, the next call begins with it.
-                    let is_kept = self.is_kept(rows).await.map_err(|_| explained(&error))?;
+                    let is_committed = self
+                        .is_committed(rows)
+                        .await
+                        .map_err(|_| explained(&error))?;
                     self.unsure = None;
-                    return if is_kept {
+                    return if is_committed {
                         Ok(())
                     } else {
                         Err(explained(&error))
@@ -217,7 +220,7 @@ impl JournalConnection {
             return Ok(());
         };
         let settled = async {
-            if self.is_kept(&rows).await? {
+            if self.is_committed(&rows).await? {
                 let session = self.session().await?;
                 let undone = undo(&session.client, &rows).await;
                 undone.map_err(|error| explained(&error))?;
@@ -233,7 +236,7 @@ impl JournalConnection {
     }
 
     /// Whether a batch is in the table, once nobody is writing to its chain any more.
-    async fn is_kept(&mut self, rows: &[Row]) -> Result<bool, StoreError> {
+    async fn is_committed(&mut self, rows: &[Row]) -> Result<bool, StoreError> {
         let Some((chain, last)) = rows.last().and_then(last_link) else {
             return Ok(false);
         };
@@ -334,16 +337,16 @@ fn last_link(row: &Row) -> Option<(Uuid, ChainLink)> {
 }
 
 /// The last link of a chain. The links from before calls and the others share their numbers.
-pub(super) async fn head(client: &Client, chain: Uuid) -> Result<Head, Error> {
+pub(super) async fn head(client: &Client, chain: Uuid) -> Result<ChainHead, Error> {
     let found = client
         .query_opt(HEAD, &[&PostgresParameter(&Cell::from(chain))])
         .await?;
     match found {
-        Some(row) => Ok(Head {
+        Some(row) => Ok(ChainHead {
             seq: row.try_get(0)?,
             hash: cells::hash(&row, 1)?,
         }),
-        None => Ok(Head::EMPTY),
+        None => Ok(ChainHead::EMPTY),
     }
 }
 

@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 use super::fault::explained;
 use crate::store::StoreError;
 
-/// What was ever done to the tables, in order. Steps are only ever added.
+/// Steps that were ever taken to change the tables, in order. They are only ever added to.
 const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
 
 /// Replicas that start at once take turns by this number; it means nothing else.

@@ -36,7 +36,7 @@ pub(super) const FIRST_SINCE: &str = "
 /// Texts from outside, of which only how they begin is in the index.
 const LONG: [&str; 4] = ["server_name", "tool_name", "session_id", "agent"];
 
-/// What a page's records take, as far as it matters. Sizes are known without reading the texts.
+/// Size of a record in a page, as far as it matters. Sizes are known without reading the texts.
 const SIZE: &str = "(coalesce(octet_length(arguments), 0)::bigint
     + coalesce(octet_length(response), 0) + coalesce(octet_length(metadata), 0)
     + coalesce(octet_length(error_message), 0) + coalesce(octet_length(warnings), 0))";

@@ -16,18 +16,18 @@ use super::fault::{explained, is_lost, too_slow};
 use super::journal::head;
 use super::query::{self, PostgresQuery};
 use super::{migrate, session};
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::filter::{Conditions, Filter};
 use crate::record::Record;
 use crate::row::{Cell, Row};
 use crate::store::{RecordPage, Store, StoreError, StoredLink};
 use crate::summary::Tally;
 
-/// How many questions of one process are answered at once.
+/// How many queries of one process are answered at once.
 const MOST: usize = 4;
 
-/// How long a question waits for its turn.
-const TURN: Duration = Duration::from_secs(30);
+/// How long a query waits for a connection.
+const SLOT_WAIT: Duration = Duration::from_secs(30);
 
 /// How long a connection may take to be made.
 const GREETING: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub(super) struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Prepares for reading; connects at the first question.
+    /// Prepares for reading; connects at the first query.
     pub(super) fn new(config: Config) -> Result<Self, StoreError> {
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
@@ -65,7 +65,7 @@ impl PostgresStore {
         });
         let pool = Pool::builder(Manager::from_config(config, NoTls, manager))
             .max_size(MOST)
-            .wait_timeout(Some(TURN))
+            .wait_timeout(Some(SLOT_WAIT))
             .create_timeout(Some(GREETING))
             .recycle_timeout(Some(GREETING))
             .runtime(Runtime::Tokio1)
@@ -108,11 +108,11 @@ impl PostgresStore {
         Err(too_slow())
     }
 
-    async fn ask_query(&self, question: &PostgresQuery) -> Result<Vec<Found>, StoreError> {
+    async fn ask_query(&self, query: &PostgresQuery) -> Result<Vec<Found>, StoreError> {
         let values: Vec<PostgresParameter<'_>> =
-            question.values.iter().map(PostgresParameter).collect();
+            query.values.iter().map(PostgresParameter).collect();
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        self.ask(&question.sql, &values).await
+        self.ask(&query.sql, &values).await
     }
 
     async fn client(&self) -> Result<Object, StoreError> {
@@ -133,8 +133,8 @@ impl PostgresStore {
         let limit = limit.clamp(1, PAGE_RECORDS);
         let mut before = before;
         loop {
-            let question = query::newest(conditions, before, limit + 1);
-            let found = self.ask_query(&question).await?;
+            let query = query::newest(conditions, before, limit + 1);
+            let found = self.ask_query(&query).await?;
             let (ids, next) = fitting(&found, limit).map_err(|error| explained(&error))?;
             let records = self.records(&ids).await?;
             // Where a whole page cannot be read, the next one may: an empty one would look like
@@ -208,7 +208,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, StoreError>> {
+    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, ChainHead)>, StoreError>> {
         Box::pin(async move {
             let found = self.ask(query::CHAINS, &[]).await?;
             let client = self.client().await?;

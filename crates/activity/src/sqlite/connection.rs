@@ -20,7 +20,7 @@ const CHECKPOINT_PAGES: i64 = 4_000;
 /// How much of the file the writer keeps in memory, in KiB: the pages where the indexes grow.
 const CACHE_KIB: i64 = 16 * 1024;
 
-/// What is left of the write-ahead log after a long transaction: 64 MiB.
+/// Size that is left of the write-ahead log after a long transaction: 64 MiB.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// More than the different statements there are.
@@ -42,16 +42,16 @@ pub(super) enum Making {
     Refused,
 }
 
-/// What it means to a reader that there is no file.
+/// Meaning that a missing file has to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// Nothing was recorded yet.
     IsEmpty,
-    /// It was there, and somebody took it away.
+    /// The file was there, and somebody took it away.
     IsFault,
 }
 
-/// What tells a file from another one under the same name.
+/// Identity of a file, which tells it from another one under the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity(u64, u64);
 

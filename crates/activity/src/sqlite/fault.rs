@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to the log.
+//! Errors of SQLite in the words of the log.
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi;

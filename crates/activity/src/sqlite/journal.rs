@@ -10,7 +10,7 @@ use super::cells::{self, COLUMNS, SqliteParameter};
 use super::connection::{self, Attached, Making};
 use super::fault::{explained, needs_new_connection};
 use super::query;
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::record::Hash;
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::search_terms;
@@ -82,7 +82,7 @@ impl SqliteJournal {
 }
 
 impl Journal for SqliteJournal {
-    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError> {
+    fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError> {
         self.transact(TransactionBehavior::Deferred, |transaction| {
             head(transaction, chain)
         })
@@ -127,12 +127,12 @@ impl Journal for SqliteJournal {
 }
 
 /// The last link of a chain. The links from before calls and the others share their numbers.
-pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::Result<Head> {
+pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::Result<ChainHead> {
     let last = |sql: &str| {
         connection
             .prepare_cached(sql)?
             .query_row(params![chain.as_bytes(), i64::MAX], |row| {
-                Ok(Head {
+                Ok(ChainHead {
                     seq: row.get(0)?,
                     hash: cells::hash(row.get_ref(1)?),
                 })
@@ -142,7 +142,9 @@ pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::
     let closed = last(query::LAST_CLOSED)?;
     let opened = last(query::LAST_OPENED)?;
     let heads = [closed, opened].into_iter().flatten();
-    Ok(heads.max_by_key(|head| head.seq).unwrap_or(Head::EMPTY))
+    Ok(heads
+        .max_by_key(|head| head.seq)
+        .unwrap_or(ChainHead::EMPTY))
 }
 
 fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {

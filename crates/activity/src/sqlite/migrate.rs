@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::explained;
 use crate::store::StoreError;
 
-/// What was ever done to the tables, in order. Steps are only ever added.
+/// Steps that were ever taken to change the tables, in order. They are only ever added to.
 const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
 
 /// How far a file is.

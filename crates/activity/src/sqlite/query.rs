@@ -75,7 +75,7 @@ pub(super) struct SqliteQuery {
     pub(super) values: Vec<Cell>,
 }
 
-/// Where to begin.
+/// Index that a query begins with.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lead {
     /// With the ids, newest first.

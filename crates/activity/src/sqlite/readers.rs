@@ -11,15 +11,15 @@ use super::connection::{self, Attached, Missing};
 use super::fault::explained;
 use crate::store::StoreError;
 
-/// How many questions are answered at once. More would only take turns on the disk.
+/// How many queries are answered at once. More would only wait for each other on the disk.
 const MOST: usize = 4;
 
-/// How long a question waits for its turn.
-const TURN: Duration = Duration::from_secs(30);
+/// How long a query waits for its slot.
+const SLOT_WAIT: Duration = Duration::from_secs(30);
 
 /// A few connections, made when they are first needed.
 pub(super) struct Readers {
-    turns: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     idle: Arc<IdleReaders>,
 }
 
@@ -33,7 +33,7 @@ impl Readers {
     /// Readers of a file.
     pub(super) fn new(path: &Path, missing: Missing) -> Self {
         Self {
-            turns: Arc::new(Semaphore::new(MOST)),
+            slots: Arc::new(Semaphore::new(MOST)),
             idle: Arc::new(IdleReaders {
                 path: path.to_owned(),
                 missing,
@@ -42,7 +42,7 @@ impl Readers {
         }
     }
 
-    /// Answers one question on a thread that may wait for the disk. All that is read is of one
+    /// Answers one query on a thread that may wait for the disk. All that is read is of one
     /// moment.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
@@ -54,14 +54,14 @@ impl Readers {
                     .to_owned(),
             )
         };
-        let turn = tokio::time::timeout(TURN, Arc::clone(&self.turns).acquire_owned())
+        let slot = tokio::time::timeout(SLOT_WAIT, Arc::clone(&self.slots).acquire_owned())
             .await
             .map_err(|_| busy())?
             .map_err(|_| busy())?;
         let idle = Arc::clone(&self.idle);
         let answer = tokio::task::spawn_blocking(move || {
-            // The turn is given back when the work ends, also when nobody waits for it any more.
-            let _turn = turn;
+            // The slot is given back when the work ends, also when nobody waits for it any more.
+            let _slot = slot;
             idle.answer(work)
         });
         answer.await.unwrap_or_else(|_| {

@@ -11,7 +11,7 @@ use super::connection::Missing;
 use super::journal::head;
 use super::query::{self, Lead};
 use super::readers::Readers;
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::filter::{Conditions, Filter};
 use crate::record::Record;
 use crate::row::Row;
@@ -84,7 +84,7 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, StoreError>> {
+    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, ChainHead)>, StoreError>> {
         Box::pin(self.readers.ask(chains))
     }
 
@@ -232,7 +232,7 @@ fn tally(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<V
 }
 
 /// Every chain there is, each found by one step in an index of the numbers.
-fn chains(connection: &Connection) -> rusqlite::Result<Vec<(Uuid, Head)>> {
+fn chains(connection: &Connection) -> rusqlite::Result<Vec<(Uuid, ChainHead)>> {
     let mut found = Vec::new();
     let mut last = Vec::new();
     let mut next = connection.prepare_cached(query::NEXT_CHAIN)?;

@@ -6,7 +6,7 @@ use mcpproxy_policy::Caller;
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-use crate::chain::Head;
+use crate::chain::ChainHead;
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room};
 use crate::record::{ChainLink, RecordKind, Status};
@@ -29,7 +29,7 @@ pub(super) struct PendingRecord {
 impl PendingRecord {
     /// Row as it has to be, with its place at the end of the chain; `before` is its link from
     /// before the call was sent.
-    pub(super) fn row(&self, chain: Uuid, head: &mut Head, before: Option<ChainLink>) -> Row {
+    pub(super) fn row(&self, chain: Uuid, head: &mut ChainHead, before: Option<ChainLink>) -> Row {
         let request = &self.request;
         let (outcome, opened, closed) = match &self.outcome {
             None => {
@@ -52,7 +52,7 @@ impl PendingRecord {
 }
 
 /// Tells whoever waits.
-pub(super) fn answer(ack: Option<Ack>, result: Result<(), StoreError>) {
+pub(super) fn acknowledge(ack: Option<Ack>, result: Result<(), StoreError>) {
     if let Some(ack) = ack {
         // Whoever asked may have gone; the record is there either way.
         let _ = ack.send(result);

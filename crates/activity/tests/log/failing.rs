@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::record::Hash;
 use mcpproxy_activity::row::Row;
 use mcpproxy_activity::store::{Journal, OpenStore};
@@ -28,7 +28,7 @@ struct Disk {
 }
 
 impl Journal for OnBadDisk {
-    fn head(&mut self, chain: Uuid) -> Result<Head, StoreError> {
+    fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError> {
         self.inner.head(chain)
     }
 

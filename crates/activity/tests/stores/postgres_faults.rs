@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::Cell;
 use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status, postgres};
@@ -105,7 +105,7 @@ async fn replicas_that_start_at_once_make_one_table() {
         })
         .collect();
     for task in tasks {
-        assert_eq!(task.await.unwrap().unwrap(), Head::EMPTY);
+        assert_eq!(task.await.unwrap().unwrap(), ChainHead::EMPTY);
     }
 }
 
@@ -172,7 +172,7 @@ async fn a_text_the_database_cannot_hold_is_an_error() {
         .await
         .unwrap_err();
     assert!(matches!(problem, StoreError::Unusable(_)), "{problem:?}");
-    assert_eq!(desk.head(chain(1)).await, Head::EMPTY);
+    assert_eq!(desk.head(chain(1)).await, ChainHead::EMPTY);
 }
 
 /// What becomes of the next commit.
@@ -346,7 +346,7 @@ async fn a_commit_that_can_be_looked_up_at_once_is_no_failure() {
     let desk = Desk::open(&place);
     let mut quill = Quill::new(chain(1));
     // The tables are made by a commit of their own, which is not the one that is meant.
-    assert_eq!(desk.head(chain(1)).await, Head::EMPTY);
+    assert_eq!(desk.head(chain(1)).await, ChainHead::EMPTY);
     for number in 1..4 {
         place.1.set(Fate::AnswerLostOnce);
         let change = quill.whole(request(id(number, 1)), outcome("success"));

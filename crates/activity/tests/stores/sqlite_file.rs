@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use mcpproxy_activity::Filter;
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns};
 use mcpproxy_activity::sqlite;
 use mcpproxy_activity::store::{Journal, StoreError};
@@ -307,5 +307,5 @@ async fn a_row_whose_place_cannot_be_read_is_a_stray() {
             .unwrap();
         assert_eq!(opened.store.stray().await.unwrap(), None);
     }
-    assert_ne!(first, Head::EMPTY);
+    assert_ne!(first, ChainHead::EMPTY);
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use mcpproxy_activity::record::Record;
 use mcpproxy_activity::row::Row;
 use mcpproxy_activity::store::{Journal, OpenStore, RecordPage, Store, StoreError};
-use mcpproxy_activity::{Filter, chain::Head};
+use mcpproxy_activity::{Filter, chain::ChainHead};
 use uuid::Uuid;
 
 pub(crate) use reading::{
@@ -70,7 +70,7 @@ impl Desk {
         self.write(move |journal| journal.append(&rows)).await
     }
 
-    pub(crate) async fn head(&self, chain: Uuid) -> Head {
+    pub(crate) async fn head(&self, chain: Uuid) -> ChainHead {
         self.write(move |journal| journal.head(chain))
             .await
             .unwrap()

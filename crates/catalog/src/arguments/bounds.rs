@@ -1,4 +1,4 @@
-//! What a foreign schema may cost.
+//! Bounds on what a foreign schema may cost.
 //!
 //! A schema of a few hundred bytes can describe a tree of billions of steps, by definitions
 //! that each refer twice to the next. The schema library walks it. So before a schema is
@@ -73,10 +73,10 @@ pub(super) fn can_be_explained(schema: &Value, arguments: &Value) -> bool {
     true
 }
 
-/// Where the value is to which a subschema applies.
+/// Place of the value that a subschema applies to.
 #[derive(Clone, Copy)]
 enum AppliesTo<'a> {
-    /// The same value as the schema around it.
+    /// The value that the schema around it applies to.
     Same,
     /// The property of that name.
     Property(&'a str),

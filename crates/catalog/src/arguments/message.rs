@@ -1,4 +1,4 @@
-//! What an agent is told about a violation.
+//! Messages that tell an agent about a violation.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -50,7 +50,7 @@ pub(super) fn bounded(reason: &str) -> String {
     one_line(reason, REASON_LIMIT)
 }
 
-/// What a value at `path` should be.
+/// Description of what a value at `path` should be.
 fn expected(kind: &Kind, path: &str) -> String {
     match kind {
         Kind::Type { kind } => format!("expected {}", types(kind)),
@@ -91,7 +91,7 @@ fn expected(kind: &Kind, path: &str) -> String {
     }
 }
 
-/// What each alternative of a union asks for, as far as it speaks of the value itself.
+/// Descriptions of what each alternative of a union asks for, as far as it speaks of the value itself.
 fn alternatives(context: &[Vec<ValidationError<'static>>], path: &str) -> String {
     let mut wanted: Vec<String> = Vec::new();
     for error in context.iter().filter_map(|errors| errors.first()) {

@@ -1,4 +1,4 @@
-//! What can be typed after `mcpproxy activity`.
+//! Arguments of `mcpproxy activity`.
 
 use std::path::PathBuf;
 
@@ -140,7 +140,7 @@ pub(crate) struct FilterArguments {
 }
 
 impl ListArguments {
-    /// What was asked for, as the REST interface takes it.
+    /// Parameters of the REST interface that ask for the same.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let mut pairs = self.filters.pairs();
         pairs.extend(given("limit", self.limit.as_deref()));
@@ -150,7 +150,7 @@ impl ListArguments {
 }
 
 impl ExportArguments {
-    /// What was asked for, as the REST interface takes it.
+    /// Parameters of the REST interface that ask for the same.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let mut pairs = self.filters.pairs();
         pairs.extend(given("format", Some(&self.format)));

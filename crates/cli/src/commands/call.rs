@@ -94,7 +94,7 @@ fn read_arguments(given: &str) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// What a person wants to see of a result: its text, and a line for what is not text.
+/// Content of a result as a person wants to see it: its text, and a line for what is not text.
 fn text_content(result: &Value) -> String {
     let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
     if blocks.is_empty() && !result["structuredContent"].is_null() {

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     Ok(ExitCode::from(u8::from(!report.conforms())))
 }
 
-/// What exists as a file or is called like one.
+/// Whether the target exists as a file or is called like one.
 fn is_file(target: &str) -> bool {
     let path = Path::new(target);
     let is_json = path
@@ -58,7 +58,7 @@ async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Re
     report
 }
 
-/// One tool as the gateway shows it.
+/// Tool to be checked, as the gateway shows it.
 struct CheckedTool {
     /// The tool as `tools/list` has it.
     published: Value,
@@ -72,16 +72,16 @@ async fn gather(
     with_calls: bool,
     progress: &TerminalProgress,
 ) -> Result<Report, CliError> {
-    let offered = offered(backend, server, progress).await?;
+    let tools = checked_tools(backend, server, progress).await?;
     let mut seen = CallFindings::default();
     if with_calls {
-        let calls: Vec<(&str, usize, &Value)> = offered.iter().flat_map(calls).collect();
+        let calls: Vec<(&str, usize, &Value)> = tools.iter().flat_map(calls).collect();
         for (done, (tool, number, params)) in calls.iter().enumerate() {
             progress.at(done as u64, calls.len() as u64);
             seen.call(backend, server, tool, *number, params).await;
         }
     }
-    let tools: Vec<Value> = offered.into_iter().map(|one| one.published).collect();
+    let tools: Vec<Value> = tools.into_iter().map(|one| one.published).collect();
     Ok(checklist::report_with(
         &tools,
         &seen.results,
@@ -90,7 +90,7 @@ async fn gather(
 }
 
 /// Every tool of a server that is there and offers some.
-async fn offered(
+async fn checked_tools(
     backend: &Backend,
     server: &str,
     progress: &TerminalProgress,
@@ -106,7 +106,7 @@ async fn offered(
     if rows.is_empty() {
         return Err(nothing_to_check(server, state));
     }
-    let mut offered = Vec::with_capacity(rows.len());
+    let mut tools = Vec::with_capacity(rows.len());
     for (done, row) in rows.iter().enumerate() {
         progress.at(done as u64, rows.len() as u64);
         let qualified = row["name"].as_str().unwrap_or_default();
@@ -114,9 +114,9 @@ async fn offered(
             .strip_prefix(&format!("{server}:"))
             .unwrap_or(qualified);
         let shown = decode_for_display(&backend.tool(server, name).await?);
-        offered.push(CheckedTool::new(name, shown));
+        tools.push(CheckedTool::new(name, shown));
     }
-    Ok(offered)
+    Ok(tools)
 }
 
 fn nothing_to_check(server: &str, state: &Value) -> CliError {
@@ -130,11 +130,11 @@ fn nothing_to_check(server: &str, state: &Value) -> CliError {
 
 /// The calls to be made: the examples of a tool that announces the contract, and that both its
 /// category and the gateway take for one that changes nothing.
-fn calls(offered: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
-    let tool = &offered.published;
+fn calls(checked: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
+    let tool = &checked.published;
     let definition = &tool["_meta"][DEFINITION_KEY];
     let is_called =
-        check::announces(tool) && offered.is_readable && definition["category"] != "mutation";
+        check::announces(tool) && checked.is_readable && definition["category"] != "mutation";
     let examples = definition["examples"].as_array().filter(|_| is_called);
     let name = tool["name"].as_str().unwrap_or_default();
     examples
@@ -146,15 +146,15 @@ fn calls(offered: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
         .map(move |(index, example)| (name, index + 1, &example["params"]))
 }
 
-/// What calls showed.
+/// Findings of the calls.
 #[derive(Default)]
 struct CallFindings {
     results: Vec<(String, Value)>,
-    /// What the gateway found in results that it did not pass on.
+    /// Violations that the gateway found in results it did not pass on.
     violations: Vec<ContractViolation>,
 }
 
-/// A violation as the gateway tells of it.
+/// Violation as the gateway reports it.
 #[derive(Deserialize)]
 struct ReportedViolation {
     rule: Rule,

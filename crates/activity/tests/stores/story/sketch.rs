@@ -1,7 +1,7 @@
 //! Records to try a store with.
 
 use jiff::{SignedDuration, Timestamp};
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::filter::first_id_at;
 use mcpproxy_activity::record::Record;
 use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns, Row};
@@ -79,14 +79,14 @@ pub(crate) fn set(cells: &mut impl Settable, name: &str, value: Cell) {
 /// Writes a chain, as the writer of the log does.
 pub(crate) struct Quill {
     pub(crate) chain: Uuid,
-    pub(crate) head: Head,
+    pub(crate) head: ChainHead,
 }
 
 impl Quill {
     pub(crate) fn new(chain: Uuid) -> Self {
         Self {
             chain,
-            head: Head::EMPTY,
+            head: ChainHead::EMPTY,
         }
     }
 

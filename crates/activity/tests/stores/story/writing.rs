@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use mcpproxy_activity::chain::Head;
+use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, RequestColumns, Row};
 use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status};
@@ -75,7 +75,7 @@ pub(crate) async fn a_batch_that_cannot_be_kept_changes_nothing(place: &impl Pla
     refused(vec![new.clone(), done.clone(), same_id]).await;
     let mut other = Quill {
         chain: chain(1),
-        head: Head::EMPTY,
+        head: ChainHead::EMPTY,
     };
     let same_opened_number = other.open(named(4, "lost"));
     let same_number = other.whole(named(5, "lost"), outcome("success"));
@@ -101,7 +101,7 @@ pub(crate) async fn a_removed_record_is_written_anew(place: &impl Place) {
 
 pub(crate) async fn heads_are_the_last_links_of_both_kinds(place: &impl Place) {
     let desk = Desk::open(place);
-    assert_eq!(desk.head(chain(1)).await, Head::EMPTY);
+    assert_eq!(desk.head(chain(1)).await, ChainHead::EMPTY);
     let mut quill = Quill::new(chain(1));
     let mut hashes = Vec::new();
     let first = quill.open(request(id(1, 1)));
@@ -120,7 +120,7 @@ pub(crate) async fn heads_are_the_last_links_of_both_kinds(place: &impl Place) {
     // Another process sees the same.
     let again = Desk::open(place);
     assert_eq!(again.head(chain(1)).await, quill.head);
-    assert_eq!(again.head(chain(2)).await, Head::EMPTY);
+    assert_eq!(again.head(chain(2)).await, ChainHead::EMPTY);
     for (seq, expected) in (1..).zip(hashes.into_iter().map(Some).chain([None])) {
         let hash = again
             .write(move |journal| journal.hash_at(chain(1), seq))

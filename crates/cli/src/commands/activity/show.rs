@@ -66,7 +66,7 @@ fn page(record: &Value, icons: Icons) -> String {
     page.0
 }
 
-/// What the call was meant to do: what was declared, and the variant it came through.
+/// Intent of the call: what was declared, and the variant it came through.
 fn intent(page: &mut RecordText, record: &Value, icons: Icons) {
     let (declared, of_variant) = (&record["intent"], text(&record["intent_type"]));
     if declared.is_null() && of_variant.is_empty() {
@@ -124,7 +124,7 @@ fn payload(page: &mut RecordText, record: &Value, title: &str, name: &str) {
     }
 }
 
-/// What else is known, besides what is shown elsewhere.
+/// Metadata besides what is shown elsewhere.
 fn more(page: &mut RecordText, metadata: &Value) {
     let fields = metadata.as_object().into_iter().flatten();
     let rest: Vec<_> = fields
@@ -139,7 +139,7 @@ fn more(page: &mut RecordText, metadata: &Value) {
     }
 }
 
-/// Text for a person; nothing in it can steer the terminal.
+/// Text of a record for a person; nothing in it can steer the terminal.
 #[derive(Default)]
 struct RecordText(String);
 

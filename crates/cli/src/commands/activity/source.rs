@@ -1,4 +1,4 @@
-//! Where the records come from: the running gateway, or the store itself.
+//! Source of the records: the running gateway, or the store itself.
 //!
 //! Both give the very same texts, because one place makes them.
 
@@ -12,11 +12,11 @@ use crate::backend::{answered, encode};
 use crate::daemon::{Daemon, Stream};
 use crate::error::CliError;
 
-/// Answers what is asked of the log.
+/// Source that answers what is asked of the log.
 pub(super) enum Source {
     /// The running gateway.
     Daemon(Daemon),
-    /// What it left behind, when none runs.
+    /// The store it left behind, when none runs.
     Store(Archive),
 }
 

@@ -82,7 +82,7 @@ fn name(title: &str, counted: &Value, icons: Icons) -> String {
     }
 }
 
-/// What did not go well, in brackets.
+/// Counts of what did not go well, in brackets.
 fn trouble(title: &str, counted: &Value) -> String {
     if title == "STATUS" {
         return String::new();

@@ -1,4 +1,4 @@
-//! Records in words for people.
+//! Wording of records for people.
 
 use std::io::IsTerminal;
 
@@ -31,7 +31,7 @@ pub(super) fn intent(operation: &str, icons: Icons) -> String {
     }
 }
 
-/// What came of it; what nobody saw the outcome of stands out.
+/// Status of a record; that of a call whose outcome nobody saw stands out.
 pub(super) fn status(status: &str, icons: Icons) -> String {
     match (status, icons.0) {
         ("in_doubt", true) => "❓ in_doubt".to_owned(),

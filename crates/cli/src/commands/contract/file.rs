@@ -11,7 +11,7 @@ use crate::output::note;
 /// The largest file that is read.
 const FILE_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// What a file should hold.
+/// Description of what a file should hold.
 const EXPECTED: &str =
     "it must hold the JSON of a tools/list result, {\"tools\": […]}, or a list of tools";
 
