@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use mcpproxy_policy::{Caller, Operation, Sensitivity, Warning};
 use mcpproxy_redact::mask::MASKED;
 use mcpproxy_redact::{OwnSecrets, Redactor};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -117,23 +118,39 @@ impl Draft {
     }
 
     fn metadata(&self) -> String {
-        let mut metadata = Map::new();
-        if let Some(intent) = &self.intent {
-            metadata.insert("intent".to_owned(), intent.clone());
-        }
-        if let Some(operation) = self.operation {
-            metadata.insert("tool_variant".to_owned(), json!(operation.variant()));
-        }
-        if self.caller.client_name.is_some() {
-            let client = json!({
-                "name": self.caller.client_name,
-                "version": self.caller.client_version,
-            });
-            metadata.insert("client".to_owned(), client);
-        }
-        metadata.extend(self.details.clone());
-        Value::Object(metadata).to_string()
+        let caller = &self.caller;
+        let metadata = RecordMetadata {
+            intent: self.intent.as_ref(),
+            tool_variant: self.operation.map(Operation::variant),
+            client: caller.client_name.as_deref().map(|name| ClientMetadata {
+                name,
+                version: caller.client_version.as_deref(),
+            }),
+            details: &self.details,
+        };
+        json!(metadata).to_string()
     }
+}
+
+/// Metadata of a record: the intent as declared, the variant, the client, and what else there is
+/// to say.
+#[derive(Serialize)]
+struct RecordMetadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_variant: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<ClientMetadata<'a>>,
+    #[serde(flatten)]
+    details: &'a Map<String, Value>,
+}
+
+/// Client that a record's metadata tells of.
+#[derive(Serialize)]
+struct ClientMetadata<'a> {
+    name: &'a str,
+    version: Option<&'a str>,
 }
 
 // === impl DraftOutcome ===

@@ -4,7 +4,8 @@
 //! the hash was there, so that what is left can still be proven.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -18,9 +19,11 @@ use crate::verify::{CHECKPOINTS, pruned};
 /// How many records one step removes; calls are written in between.
 const STEP: usize = 200;
 
-/// How far a chain is cut.
+/// Cut of a chain: how far retention removes its records.
+#[derive(Serialize)]
 struct Cut {
     chain: Uuid,
+    #[serde(rename = "through_seq")]
     through: i64,
     hash: Hash,
 }
@@ -103,19 +106,9 @@ impl Log {
 
     /// Puts on record what will be removed, and waits until that is on disk.
     async fn checkpoint(&self, cuts: &[Cut]) -> Result<(), StoreError> {
-        let listed: Vec<Value> = cuts
-            .iter()
-            .map(|cut| {
-                json!({
-                    "chain": cut.chain,
-                    "through_seq": cut.through,
-                    "hash": cut.hash,
-                })
-            })
-            .collect();
         let mut details = Map::new();
         details.insert("event".to_owned(), json!("checkpoint"));
-        details.insert(CHECKPOINTS.to_owned(), listed.into());
+        details.insert(CHECKPOINTS.to_owned(), json!(cuts));
         self.record_durably(LogEvent {
             kind: RecordKind::System,
             server: None,

@@ -55,7 +55,7 @@ pub fn of_record(record: &Record) -> String {
 /// Terms of a row, the same as those of its record.
 pub fn of_row(row: &Row) -> String {
     let (request, outcome) = (&*row.request, &row.outcome);
-    let metadata: Option<Metadata<'_>> = request
+    let metadata: Option<SearchedMetadata<'_>> = request
         .metadata
         .text()
         .and_then(|text| serde_json::from_str(text).ok());
@@ -74,7 +74,7 @@ pub fn of_row(row: &Row) -> String {
 
 /// Part of a record's metadata that is searched.
 #[derive(Deserialize)]
-struct Metadata<'a> {
+struct SearchedMetadata<'a> {
     #[serde(borrow)]
     intent: Option<DeclaredReason<'a>>,
 }
