@@ -74,7 +74,7 @@ pub enum Code {
 /// The three groups of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Category {
+pub enum FailureCategory {
     /// What was sent is wrong.
     Validation,
     /// A rule or a state speaks against it.
@@ -131,7 +131,7 @@ impl Code {
     }
 
     /// The group it belongs to.
-    pub fn category(self) -> Category {
+    pub fn category(self) -> FailureCategory {
         match self {
             Self::MissingIntent
             | Self::MissingOperationType
@@ -143,19 +143,19 @@ impl Code {
             | Self::InvalidToolName
             | Self::UnknownServer
             | Self::UnknownTool
-            | Self::NotFound => Category::Validation,
+            | Self::NotFound => FailureCategory::Validation,
             Self::ServerMismatch
             | Self::UnannotatedTool
             | Self::ToolDisabled
             | Self::ServerQuarantined
             | Self::RateLimited
             | Self::Unauthorized
-            | Self::Forbidden => Category::Business,
+            | Self::Forbidden => FailureCategory::Business,
             Self::UpstreamUnavailable
             | Self::UpstreamTimeout
             | Self::UpstreamError
             | Self::StoreUnavailable
-            | Self::Internal => Category::System,
+            | Self::Internal => FailureCategory::System,
         }
     }
 

@@ -1,17 +1,17 @@
 //! `check-servers`: whether each server is well, and what to do if it is not.
 
 use jiff::{SignedDuration, Timestamp};
-use mcpproxy_activity::{Filter, Record, RecordKind, Status as Ended};
+use mcpproxy_activity::{Filter, Record, RecordKind, Status};
 use mcpproxy_contract::prelude::*;
 
-use super::filters::{Filters, Status};
+use super::filters::{ActivityFilters, RecordedStatus};
 use super::health::{ServerHealth, assess};
-use super::list_activity::{ListActivity, ListActivityParams};
-use super::list_servers::{ListServers, MOST_SERVERS, State};
-use super::restart_server::{RestartServer, RestartServerParams};
-use super::{
-    GatewayParts, READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may,
+use super::list_servers::{MOST_SERVERS, State};
+use super::tools::{
+    CheckServers, CheckServersParams, ListActivity, ListActivityParams, ListServers, RestartServer,
+    RestartServerParams,
 };
+use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may};
 use mcpproxy_gateway::records;
 
 /// How many of the newest calls are looked at, of all servers together.
@@ -22,26 +22,6 @@ const PAGE: usize = 250;
 
 /// How many of the newest losses of connection are looked at.
 const MOST_LOSSES: usize = 100;
-
-/// How far back is looked where nothing else is asked for.
-const DEFAULT_HOURS: u32 = 24;
-
-/// Tells how servers are.
-pub(crate) struct CheckServers(pub(super) GatewayParts);
-
-/// Which servers, and how far back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CheckServersParams {
-    /// The server to check; all of them if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(length(chars, min = 1, max = 100))]
-    server: Option<String>,
-    /// How many hours back calls are looked at, 1 to 168.
-    #[serde(default = "default_hours")]
-    #[garde(range(min = 1, max = 168))]
-    hours: u32,
-}
 
 /// How the servers are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,16 +37,6 @@ pub(crate) struct CheckedServers {
 }
 
 impl Data for CheckedServers {}
-
-impl CheckServersParams {
-    /// One server, as far back as usual.
-    pub(super) fn of(server: &str) -> Self {
-        Self {
-            server: Some(server.to_owned()),
-            hours: DEFAULT_HOURS,
-        }
-    }
-}
 
 impl Tool for CheckServers {
     const NAME: &'static str = "check-servers";
@@ -204,7 +174,7 @@ async fn newest_calls(
 async fn newest_losses(parts: &RunningParts, filter: &Filter) -> Result<Vec<Record>, ToolError> {
     let filter = Filter {
         kind: Some(RecordKind::ServerChange),
-        status: Some(Ended::Error),
+        status: Some(Status::Error),
         ..filter.clone()
     };
     let page = parts
@@ -251,10 +221,10 @@ fn suggested(mut hints: AgentHints, servers: &[ServerHealth], context: &ToolCont
     }
     let failing = servers.iter().filter(|server| server.failed > 0);
     if let Some(server) = failing.max_by_key(|server| server.failed) {
-        let filters = Filters {
+        let filters = ActivityFilters {
             server: Some(server.name.clone()),
-            status: Some(Status::Error),
-            ..Filters::default()
+            status: Some(RecordedStatus::Error),
+            ..ActivityFilters::default()
         };
         hints = hints.suggest(
             Suggestion::with::<ListActivity>(&ListActivityParams::of(filters))
@@ -263,8 +233,4 @@ fn suggested(mut hints: AgentHints, servers: &[ServerHealth], context: &ToolCont
         );
     }
     hints
-}
-
-fn default_hours() -> u32 {
-    DEFAULT_HOURS
 }

@@ -8,7 +8,8 @@ use mcpproxy_gateway::records::Pair;
 /// Which records are asked for; what is left out does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Filters {
+#[schemars(rename = "Filters")]
+pub(crate) struct ActivityFilters {
     /// Only what is about this server, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(length(chars, min = 1, max = 100))]
@@ -24,15 +25,15 @@ pub(crate) struct Filters {
     /// Only what ended like this; `blocked` was refused, of `in_doubt` nobody saw the outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<RecordedStatus>,
     /// Only calls that declared this operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
-    pub(super) intent_type: Option<Operation>,
+    pub(super) intent_type: Option<RecordedOperation>,
     /// Only this kind of record; calls are `tool_call`, refused ones `policy_decision`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<RecordedKind>,
     /// Only what was done for this request, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(skip)]
@@ -54,7 +55,8 @@ pub(crate) struct Filters {
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+#[schemars(rename = "Status")]
+pub(crate) enum RecordedStatus {
     Success,
     Error,
     Blocked,
@@ -66,7 +68,8 @@ pub(crate) enum Status {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Operation {
+#[schemars(rename = "Operation")]
+pub(crate) enum RecordedOperation {
     Read,
     Write,
     Destructive,
@@ -75,7 +78,8 @@ pub(crate) enum Operation {
 /// What kind of thing happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+#[schemars(rename = "Kind")]
+pub(crate) enum RecordedKind {
     ToolCall,
     PolicyDecision,
     Discovery,
@@ -86,7 +90,7 @@ pub(crate) enum Kind {
     System,
 }
 
-impl Filters {
+impl ActivityFilters {
     /// The same as parameters of the REST interface, whose readers check them.
     pub(super) fn to_pairs(&self) -> Vec<Pair> {
         let given = [
@@ -126,28 +130,28 @@ mod tests {
     #[test]
     fn every_word_of_the_log_is_known_here() {
         for status in mcpproxy_activity::Status::ALL {
-            let own: Status = of_word(status.as_str()).unwrap();
+            let own: RecordedStatus = of_word(status.as_str()).unwrap();
             assert_eq!(word(&own).as_deref(), Some(status.as_str()));
         }
         for kind in mcpproxy_activity::RecordKind::ALL {
-            let own: Kind = of_word(kind.as_str()).unwrap();
+            let own: RecordedKind = of_word(kind.as_str()).unwrap();
             assert_eq!(word(&own).as_deref(), Some(kind.as_str()));
         }
         for operation in mcpproxy_policy::Operation::ALL {
-            let own: Operation = of_word(operation.as_str()).unwrap();
+            let own: RecordedOperation = of_word(operation.as_str()).unwrap();
             assert_eq!(word(&own).as_deref(), Some(operation.as_str()));
         }
     }
 
     #[test]
     fn what_is_given_reaches_the_filter_of_the_log() {
-        let filters = Filters {
+        let filters = ActivityFilters {
             server: Some("files".to_owned()),
-            status: Some(Status::InDoubt),
-            intent_type: Some(Operation::Destructive),
-            kind: Some(Kind::PolicyDecision),
+            status: Some(RecordedStatus::InDoubt),
+            intent_type: Some(RecordedOperation::Destructive),
+            kind: Some(RecordedKind::PolicyDecision),
             from: Some("24h".to_owned()),
-            ..Filters::default()
+            ..ActivityFilters::default()
         };
         let filter = mcpproxy_gateway::records::parse_filter(&filters.to_pairs()).unwrap();
         assert_eq!(filter.server.as_deref(), Some("files"));

@@ -3,7 +3,7 @@
 use mcpproxy_activity::{Record, Status};
 use mcpproxy_contract::prelude::*;
 
-use super::list_activity::Fault;
+use super::list_activity::RecordedFault;
 use super::list_servers::State;
 use super::summarize_activity::error_rate;
 use mcpproxy_gateway::ServerStatus;
@@ -55,7 +55,7 @@ pub(crate) struct LastError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// What happened.
-    error: Fault,
+    error: RecordedFault,
 }
 
 /// How long calls took, in milliseconds.
@@ -147,7 +147,7 @@ fn last_error(record: &Record) -> Option<LastError> {
     Some(LastError {
         timestamp: format!("{:.3}", record.timestamp),
         tool: record.tool_name.clone(),
-        error: Fault {
+        error: RecordedFault {
             code: fault.code.clone(),
             message: without_host_files(&fault.message).to_owned(),
         },

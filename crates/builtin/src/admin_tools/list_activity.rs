@@ -2,34 +2,15 @@
 
 use mcpproxy_activity::Record;
 use mcpproxy_contract::prelude::*;
-use mcpproxy_contract::schemas::{Cursor, DEFAULT_LIMIT, LARGEST_LIMIT, Page};
+use mcpproxy_contract::schemas::{Cursor, Page};
 use serde_json::{Map, Value};
 
-use super::check_servers::{CheckServers, CheckServersParams};
-use super::filters::{Filters, Kind, Operation, Status};
-use super::summarize_activity::SummarizeActivity;
-use super::{GatewayParts, READ_ACTIVITY, failed};
+use super::filters::{RecordedKind, RecordedOperation, RecordedStatus};
+use super::tools::{
+    CheckServers, CheckServersParams, ListActivity, ListActivityParams, SummarizeActivity,
+};
+use super::{READ_ACTIVITY, failed};
 use mcpproxy_gateway::records;
-
-/// Lists records.
-pub(crate) struct ListActivity(pub(super) GatewayParts);
-
-/// Which records, and how many of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ListActivityParams {
-    #[serde(flatten)]
-    #[garde(dive)]
-    pub(super) filters: Filters,
-    /// The most records to return, 1 to 100.
-    #[serde(default = "default_limit")]
-    #[garde(range(min = 1, max = LARGEST_LIMIT))]
-    pub(super) limit: u32,
-    /// nextCursor of the previous page, unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(dive)]
-    pub(super) cursor: Option<Cursor>,
-}
 
 /// A record, its fields named as everywhere else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,9 +23,9 @@ pub(crate) struct ListedRecord {
     timestamp: String,
     /// What kind of thing happened.
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: RecordedKind,
     /// What came of it.
-    status: Status,
+    status: RecordedStatus,
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     duration_ms: Option<f64>,
@@ -56,7 +37,7 @@ pub(crate) struct ListedRecord {
     tool_name: Option<String>,
     /// The operation of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    intent_type: Option<Operation>,
+    intent_type: Option<RecordedOperation>,
     /// The intent as it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     intent: Option<Map<String, Value>>,
@@ -68,7 +49,7 @@ pub(crate) struct ListedRecord {
     session_id: Option<String>,
     /// Why it did not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
+    error: Option<RecordedFault>,
     /// What the caller was warned about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Value>,
@@ -76,7 +57,8 @@ pub(crate) struct ListedRecord {
 
 /// Why something did not work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Fault {
+#[schemars(rename = "Fault")]
+pub(crate) struct RecordedFault {
     /// What programs match on.
     pub(super) code: String,
     /// What happened.
@@ -171,17 +153,6 @@ impl Tool for ListActivity {
     }
 }
 
-impl ListActivityParams {
-    /// The first page of these records.
-    pub(super) fn of(filters: Filters) -> Self {
-        Self {
-            filters,
-            limit: DEFAULT_LIMIT,
-            cursor: None,
-        }
-    }
-}
-
 /// A record as every face shows it, without its payloads.
 fn listed(mut record: Record) -> Result<ListedRecord, ToolError> {
     record.arguments = None;
@@ -190,7 +161,9 @@ fn listed(mut record: Record) -> Result<ListedRecord, ToolError> {
 }
 
 fn with_outcome(items: &[ListedRecord]) -> u64 {
-    let known = items.iter().filter(|item| item.status != Status::InDoubt);
+    let known = items
+        .iter()
+        .filter(|item| item.status != RecordedStatus::InDoubt);
     known.count() as u64
 }
 
@@ -212,7 +185,9 @@ fn suggested(
                 .category(ActionCategory::Exploration),
         );
     }
-    let broken = items.iter().find(|item| item.status == Status::Error);
+    let broken = items
+        .iter()
+        .find(|item| item.status == RecordedStatus::Error);
     if let Some(server) = broken.and_then(|item| item.server_name.clone()) {
         let params = CheckServersParams::of(&server);
         hints = hints.suggest(
@@ -232,8 +207,4 @@ fn suggested(
         );
     }
     hints
-}
-
-fn default_limit() -> u32 {
-    DEFAULT_LIMIT
 }

@@ -2,16 +2,13 @@
 
 use mcpproxy_contract::prelude::*;
 
-use super::check_servers::{CheckServers, CheckServersParams};
-use super::{GatewayParts, READ_SERVERS};
+use super::READ_SERVERS;
+use super::tools::{CheckServers, CheckServersParams, ListServers};
 use mcpproxy_gateway::ServerStatus;
 use mcpproxy_gateway::servers::without_host_files;
 
 /// The most servers an answer has; who has more asks for one of them by name.
 pub(super) const MOST_SERVERS: usize = 200;
-
-/// Lists servers.
-pub(crate) struct ListServers(pub(super) GatewayParts);
 
 /// Which servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]

@@ -16,6 +16,7 @@ mod propose_permissions;
 mod prune_activity;
 mod restart_server;
 mod summarize_activity;
+mod tools;
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use mcpproxy_contract::agent_hints::{
 };
 use mcpproxy_contract::{ContractViolations, Grants, Registry, ToolContext, ToolError, Version};
 use mcpproxy_gateway::BuiltInParts;
-use mcpproxy_gateway::failure::{Category, Code, Failure};
+use mcpproxy_gateway::failure::{Code, Failure, FailureCategory};
 use mcpproxy_gateway::records::Records;
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
@@ -55,13 +56,13 @@ pub(crate) fn server(parts: BuiltInParts) -> ContractServer {
 
 fn registry(parts: &GatewayParts) -> Result<Registry, ContractViolations> {
     let mut registry = Registry::new(NAME, Version::new(1, 0, 0));
-    registry.register(list_activity::ListActivity(parts.clone()))?;
-    registry.register(list_servers::ListServers(parts.clone()))?;
-    registry.register(summarize_activity::SummarizeActivity(parts.clone()))?;
-    registry.register(check_servers::CheckServers(parts.clone()))?;
-    registry.register(propose_permissions::ProposePermissions(parts.clone()))?;
-    registry.register(restart_server::RestartServer(parts.clone()))?;
-    registry.register(prune_activity::PruneActivity(parts.clone()))?;
+    registry.register(tools::ListActivity(parts.clone()))?;
+    registry.register(tools::ListServers(parts.clone()))?;
+    registry.register(tools::SummarizeActivity(parts.clone()))?;
+    registry.register(tools::CheckServers(parts.clone()))?;
+    registry.register(tools::ProposePermissions(parts.clone()))?;
+    registry.register(tools::RestartServer(parts.clone()))?;
+    registry.register(tools::PruneActivity(parts.clone()))?;
     Ok(registry)
 }
 
@@ -133,7 +134,7 @@ fn failed(failure: Failure) -> ToolError {
             ToolError::invalid_parameter(&path, failure.message)
         }
         (Code::StoreUnavailable, _) => ToolError::unavailable("The activity log", failure.message),
-        (_, Category::System) if failure.code == Code::Internal => {
+        (_, FailureCategory::System) if failure.code == Code::Internal => {
             ToolError::internal(failure.message)
         }
         (code, _) => {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcpproxy_activity::summary::Tally;
 use mcpproxy_contract::prelude::*;
 
-use super::filters::{Operation, Status, of_word};
+use super::filters::{RecordedOperation, RecordedStatus, of_word};
 
 /// The most tools that are listed, of each kind.
 const MOST_TOOLS: usize = 200;
 
 /// What is to be allowed: by server, then by operation, the tools.
-pub(super) type Allowed = BTreeMap<String, BTreeMap<Operation, Vec<UsedTool>>>;
+pub(super) type Allowed = BTreeMap<String, BTreeMap<RecordedOperation, Vec<UsedTool>>>;
 
 /// A tool that was called with success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub(crate) struct TriedTool {
     /// Its name, as server:tool.
     pub(super) name: String,
     /// The operation it was called as.
-    pub(super) operation: Operation,
+    pub(super) operation: RecordedOperation,
     /// How often the call failed.
     pub(super) failed: u64,
     /// How often it was refused.
@@ -110,24 +110,27 @@ pub(super) fn draw(tallies: &[Tally], known: &BTreeMap<String, Vec<String>>) -> 
 }
 
 /// Calls by server, tool and operation. What has no tool or no operation is no call of a tool.
-fn by_tool(tallies: &[Tally]) -> BTreeMap<(&str, &str, Operation), Went> {
+fn by_tool(tallies: &[Tally]) -> BTreeMap<(&str, &str, RecordedOperation), Went> {
     let mut calls: BTreeMap<_, Went> = BTreeMap::new();
     for tally in tallies {
-        let operation = tally.intent.as_deref().and_then(of_word::<Operation>);
+        let operation = tally
+            .intent
+            .as_deref()
+            .and_then(of_word::<RecordedOperation>);
         let (Some(server), Some(tool), Some(operation), Some(status)) = (
             tally.server.as_deref(),
             tally.tool.as_deref(),
             operation,
-            of_word::<Status>(&tally.status),
+            of_word::<RecordedStatus>(&tally.status),
         ) else {
             continue;
         };
         let went = calls.entry((server, tool, operation)).or_default();
         let counter = match status {
-            Status::Success => &mut went.success,
-            Status::Error => &mut went.failed,
-            Status::Blocked => &mut went.refused,
-            Status::InDoubt => &mut went.in_doubt,
+            RecordedStatus::Success => &mut went.success,
+            RecordedStatus::Error => &mut went.failed,
+            RecordedStatus::Blocked => &mut went.refused,
+            RecordedStatus::InDoubt => &mut went.in_doubt,
         };
         *counter += tally.count;
     }

@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 
 use mcpproxy_contract::prelude::*;
 
-use super::filters::{Filters, Operation};
+use super::filters::{ActivityFilters, RecordedOperation};
 use super::period::Period;
 use super::proposal::{Drawn, TriedTool, Unused, UsedTool, draw};
-use super::summarize_activity::SummarizeActivity;
-use super::{GatewayParts, READ_ACTIVITY, READ_SERVERS, RunningParts, failed};
+use super::tools::{ProposePermissions, SummarizeActivity};
+use super::{READ_ACTIVITY, READ_SERVERS, RunningParts, failed};
 use mcpproxy_gateway::records;
 
 /// How far back is looked where nothing else is asked for: a month has most of what is ever done.
 const DEFAULT_FROM: &str = "30d";
-
-/// Proposes permissions.
-pub(crate) struct ProposePermissions(pub(super) GatewayParts);
 
 /// Whose calls, and from when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -50,7 +47,7 @@ pub(crate) struct Proposal {
     /// How many of them it allows: those that worked.
     covered: u64,
     /// What to allow: by server, then by operation, the tools.
-    servers: BTreeMap<String, BTreeMap<Operation, Vec<UsedTool>>>,
+    servers: BTreeMap<String, BTreeMap<RecordedOperation, Vec<UsedTool>>>,
     /// What was called without success and is not allowed.
     not_covered: Vec<TriedTool>,
     /// What exists and need not be allowed.
@@ -123,11 +120,11 @@ impl Tool for ProposePermissions {
         _: &ToolContext,
     ) -> Result<ToolOutput<Proposal>, ToolError> {
         let parts = self.0.running()?;
-        let filters = Filters {
+        let filters = ActivityFilters {
             agent: params.agent.clone(),
             from: Some(params.from.clone()),
             to: params.to.clone(),
-            ..Filters::default()
+            ..ActivityFilters::default()
         };
         let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
         let tallies = parts.records.archive().tally(&filter).await;
@@ -155,7 +152,12 @@ fn proposal(params: &ProposePermissionsParams, period: &Period, drawn: Drawn) ->
 
 /// How sure it is follows from how much of the period the log covers, and how many of the calls
 /// were needed; from no calls at all nothing follows.
-fn hints(parts: &RunningParts, drawn: &Drawn, period: &Period, filters: &Filters) -> AgentHints {
+fn hints(
+    parts: &RunningParts,
+    drawn: &Drawn,
+    period: &Period,
+    filters: &ActivityFilters,
+) -> AgentHints {
     let evidence = Evidence::new(parts.log_quality(), period.coverage())
         .and(agreement(drawn.covered, drawn.calls));
     let mut hints = AgentHints::new(&evidence, ValidityPeriod::Long)

@@ -5,13 +5,10 @@ use jiff::{Timestamp, civil};
 use mcpproxy_activity::Filter;
 use mcpproxy_contract::prelude::*;
 
-use super::filters::Filters;
-use super::summarize_activity::SummarizeActivity;
-use super::{GatewayParts, PRUNE_ACTIVITY, failed};
+use super::filters::ActivityFilters;
+use super::tools::{PruneActivity, SummarizeActivity};
+use super::{PRUNE_ACTIVITY, failed};
 use mcpproxy_gateway::records;
-
-/// Removes records.
-pub(crate) struct PruneActivity(pub(super) GatewayParts);
 
 /// Which records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -114,7 +111,7 @@ fn past(text: &str, now: Timestamp) -> Result<Timestamp, ToolError> {
 
 fn hints(quality: SourceQuality, pruned: &Pruned) -> AgentHints {
     let evidence = Evidence::new(quality, completeness(1, 1));
-    let summary = Suggestion::with::<SummarizeActivity>(&Filters::default())
+    let summary = Suggestion::with::<SummarizeActivity>(&ActivityFilters::default())
         .priority(Priority::Low)
         .described("See what is left");
     if pruned.removed == 0 {

@@ -2,23 +2,13 @@
 
 use mcpproxy_contract::prelude::*;
 
-use super::check_servers::{CheckServers, CheckServersParams};
-use super::list_servers::{ListServers, State};
-use super::{GatewayParts, RESTART_SERVERS, failed};
+use super::list_servers::State;
+use super::tools::{
+    CheckServers, CheckServersParams, ListServers, RestartServer, RestartServerParams,
+};
+use super::{RESTART_SERVERS, failed};
 use mcpproxy_gateway::Code;
 use mcpproxy_gateway::servers::without_host_files;
-
-/// Restarts a server.
-pub(crate) struct RestartServer(pub(super) GatewayParts);
-
-/// Which server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RestartServerParams {
-    /// The server to restart, by its name in the configuration.
-    #[garde(length(chars, min = 1, max = 100))]
-    server: String,
-}
 
 /// How the server is after the restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,15 +25,6 @@ pub(crate) struct Restarted {
 }
 
 impl Data for Restarted {}
-
-impl RestartServerParams {
-    /// This server.
-    pub(super) fn of(server: &str) -> Self {
-        Self {
-            server: server.to_owned(),
-        }
-    }
-}
 
 impl Tool for RestartServer {
     const NAME: &'static str = "restart-server";

@@ -3,18 +3,16 @@
 use mcpproxy_activity::summary::{NamedCounts, RecordSummary};
 use mcpproxy_contract::prelude::*;
 
-use super::check_servers::{CheckServers, CheckServersParams};
-use super::filters::{Filters, Status};
-use super::list_activity::{ListActivity, ListActivityParams};
+use super::filters::{ActivityFilters, RecordedStatus};
 use super::period::Period;
-use super::{GatewayParts, READ_ACTIVITY, failed};
+use super::tools::{
+    CheckServers, CheckServersParams, ListActivity, ListActivityParams, SummarizeActivity,
+};
+use super::{READ_ACTIVITY, failed};
 use mcpproxy_gateway::records;
 
 /// The most entries of a list; more would be read by nobody.
 const MOST_ENTRIES: usize = 25;
-
-/// Counts records.
-pub(crate) struct SummarizeActivity(pub(super) GatewayParts);
 
 /// Counts of records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +59,7 @@ impl Data for ActivitySummary {}
 impl Tool for SummarizeActivity {
     const NAME: &'static str = "summarize-activity";
     type Category = Analysis;
-    type Params = Filters;
+    type Params = ActivityFilters;
     type Output = ActivitySummary;
 
     fn definition() -> Definition<Self> {
@@ -110,7 +108,7 @@ impl Tool for SummarizeActivity {
 
     async fn call(
         &self,
-        params: &Filters,
+        params: &ActivityFilters,
         _: &ToolContext,
     ) -> Result<ToolOutput<ActivitySummary>, ToolError> {
         let parts = self.0.running()?;
@@ -178,7 +176,11 @@ pub(super) fn error_rate(success: u64, error: u64) -> f64 {
 }
 
 /// Looks into what fails, and into what is refused.
-fn suggested(mut hints: AgentHints, params: &Filters, summary: &ActivitySummary) -> AgentHints {
+fn suggested(
+    mut hints: AgentHints,
+    params: &ActivityFilters,
+    summary: &ActivitySummary,
+) -> AgentHints {
     if summary.total == 0 {
         return hints.needs("whether the conditions are too narrow");
     }
@@ -195,10 +197,13 @@ fn suggested(mut hints: AgentHints, params: &Filters, summary: &ActivitySummary)
                 .category(ActionCategory::Correction),
         );
     }
-    for (status, word) in [(Status::Error, "failed"), (Status::Blocked, "were refused")] {
+    for (status, word) in [
+        (RecordedStatus::Error, "failed"),
+        (RecordedStatus::Blocked, "were refused"),
+    ] {
         let count: u64 = summary.by_status.iter().map(|one| of(one, status)).sum();
         if count > 0 {
-            let filters = Filters {
+            let filters = ActivityFilters {
                 status: Some(status),
                 ..params.clone()
             };
@@ -213,11 +218,11 @@ fn suggested(mut hints: AgentHints, params: &Filters, summary: &ActivitySummary)
     hints
 }
 
-fn of(count: &Tallied, status: Status) -> u64 {
+fn of(count: &Tallied, status: RecordedStatus) -> u64 {
     match status {
-        Status::Success => count.success,
-        Status::Error => count.error,
-        Status::Blocked => count.blocked,
-        Status::InDoubt => count.in_doubt,
+        RecordedStatus::Success => count.success,
+        RecordedStatus::Error => count.error,
+        RecordedStatus::Blocked => count.blocked,
+        RecordedStatus::InDoubt => count.in_doubt,
     }
 }

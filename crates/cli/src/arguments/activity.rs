@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use mcpproxy_activity::{RecordKind, Status};
-use mcpproxy_gateway::records::{Format, Pair};
+use mcpproxy_gateway::records::{ExportFormat, Pair};
 use mcpproxy_policy::{Operation, Sensitivity};
 
 #[derive(Debug, Subcommand)]
@@ -82,7 +82,7 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
-    #[arg(long, default_value = Format::JsonLines.as_str(), value_parser = words(Format::ALL.map(Format::as_str)))]
+    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::ALL.map(ExportFormat::as_str)))]
     pub(crate) format: String,
     /// A file that does not exist yet; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]

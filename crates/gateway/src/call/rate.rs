@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mcpproxy_policy::Caller;
 
 use crate::failure::{Code, Failure};
-use crate::settings::RateLimit;
+use crate::settings::ToolRateLimit;
 
 /// Most windows that are remembered. Sessions cost a caller nothing, so their number has no bound
 /// of its own.
@@ -41,14 +41,14 @@ impl RateLimits {
         &self,
         caller: &Caller,
         tool: &str,
-        limit: RateLimit,
+        limit: ToolRateLimit,
     ) -> Result<(), Failure> {
         self.count((caller_key(caller), tool.to_owned()), limit, Instant::now())
             .map_err(|wait| rate_limited(tool, wait))
     }
 
     /// Counts a call; if it is one too many, says how long to wait.
-    fn count(&self, key: WindowKey, limit: RateLimit, now: Instant) -> Result<(), Duration> {
+    fn count(&self, key: WindowKey, limit: ToolRateLimit, now: Instant) -> Result<(), Duration> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= MOST_WINDOWS && !windows.contains_key(&key) {
             make_room(&mut windows, now);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_window_admits_as_many_calls_as_the_limit_says() {
         let limits = RateLimits::default();
-        let limit = RateLimit {
+        let limit = ToolRateLimit {
             max_calls: 2,
             window: Duration::from_secs(10),
         };
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn windows_are_bounded_and_those_that_end_soonest_are_forgotten() {
         let limits = RateLimits::default();
-        let limit = RateLimit {
+        let limit = ToolRateLimit {
             max_calls: 1,
             window: Duration::from_hours(24),
         };

@@ -12,7 +12,7 @@ const PAGE: usize = 500;
 
 /// How records are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     /// A JSON object per line.
     #[default]
     JsonLines,
@@ -22,16 +22,16 @@ pub enum Format {
 
 /// Gives all records that are asked for, newest first, a page at a time: however many there are,
 /// no more than a page is in memory.
-pub struct Export {
+pub struct RecordExport {
     archive: Archive,
     filter: Filter,
-    format: Format,
-    next: Next,
+    format: ExportFormat,
+    next: ExportStep,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum ExportStep {
     Header,
     Page(Option<Uuid>),
     Nothing,
@@ -39,14 +39,14 @@ enum Next {
 
 /// Some of the text of an export: whole lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct ExportPiece {
     /// The text.
     pub text: String,
     /// How many records are in it.
     pub records: u64,
 }
 
-impl Format {
+impl ExportFormat {
     /// Every format.
     pub const ALL: [Self; 2] = [Self::JsonLines, Self::Csv];
 
@@ -67,28 +67,30 @@ impl Format {
     }
 }
 
-impl Export {
+impl RecordExport {
     /// Reads the parameters of an export: filters, and `format`.
-    pub fn parse(pairs: &[Pair]) -> Result<(Filter, Format), Failure> {
+    pub fn parse(pairs: &[Pair]) -> Result<(Filter, ExportFormat), Failure> {
         let (filter, others) = parse(pairs, &["format"])?;
         let format = match others.get("format") {
-            None => Format::default(),
-            Some(word) => Format::ALL
+            None => ExportFormat::default(),
+            Some(word) => ExportFormat::ALL
                 .into_iter()
                 .find(|format| format.as_str() == *word)
                 .ok_or_else(|| {
-                    wrong("format", word, "jsonl or csv")
-                        .with("allowed", Format::ALL.map(Format::as_str).to_vec())
+                    wrong("format", word, "jsonl or csv").with(
+                        "allowed",
+                        ExportFormat::ALL.map(ExportFormat::as_str).to_vec(),
+                    )
                 })?,
         };
         Ok((filter, format))
     }
 
     /// An export that has given nothing yet.
-    pub fn new(archive: Archive, filter: Filter, format: Format) -> Self {
+    pub fn new(archive: Archive, filter: Filter, format: ExportFormat) -> Self {
         let next = match format {
-            Format::JsonLines => Next::Page(None),
-            Format::Csv => Next::Header,
+            ExportFormat::JsonLines => ExportStep::Page(None),
+            ExportFormat::Csv => ExportStep::Header,
         };
         Self {
             archive,
@@ -105,12 +107,12 @@ impl Export {
     }
 
     /// The next lines; nothing after the last ones.
-    pub async fn next(&mut self) -> Result<Option<Piece>, Failure> {
+    pub async fn next(&mut self) -> Result<Option<ExportPiece>, Failure> {
         let mut text = String::new();
         let before = match self.next {
-            Next::Nothing => return Ok(None),
-            Next::Page(before) => before,
-            Next::Header => {
+            ExportStep::Nothing => return Ok(None),
+            ExportStep::Page(before) => before,
+            ExportStep::Header => {
                 text = csv::header();
                 None
             }
@@ -119,17 +121,17 @@ impl Export {
         let page = page.map_err(|error| unreadable(&error))?;
         for record in &page.records {
             match self.format {
-                Format::JsonLines => {
+                ExportFormat::JsonLines => {
                     text.push_str(&to_line(record));
                     text.push('\n');
                 }
-                Format::Csv => text.push_str(&csv::line(record)),
+                ExportFormat::Csv => text.push_str(&csv::line(record)),
             }
         }
         self.next = page
             .next
-            .map_or(Next::Nothing, |next| Next::Page(Some(next)));
-        Ok(Some(Piece {
+            .map_or(ExportStep::Nothing, |next| ExportStep::Page(Some(next)));
+        Ok(Some(ExportPiece {
             text,
             records: page.records.len() as u64,
         }))

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 pub(crate) use change_records::Definitions;
 pub use csv::COLUMNS;
-pub use export::{Export, Format, Piece};
-pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, Query, parse_filter};
+pub use export::{ExportFormat, ExportPiece, RecordExport};
+pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, RecordQuery, parse_filter};
 pub use recorder::Records;
 use recorder::engine;
 
@@ -31,15 +31,15 @@ pub fn open(settings: &Settings) -> Result<Archive, Failure> {
 /// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
 pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
     let (_, page) = page(archive, pairs).await?;
-    Ok(to_json(&List {
+    Ok(to_json(&RecordList {
         activities: &page.records,
         next_cursor: page.next,
     }))
 }
 
 /// The same before it becomes text, with what was asked for.
-pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(Query, RecordPage), Failure> {
-    let query = Query::parse(pairs)?;
+pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(RecordQuery, RecordPage), Failure> {
+    let query = RecordQuery::parse(pairs)?;
     let page = archive
         .page(&query.filter, query.cursor, query.limit)
         .await
@@ -110,7 +110,7 @@ pub fn unreadable(error: &StoreError) -> Failure {
 }
 
 #[derive(Serialize)]
-struct List<'a> {
+struct RecordList<'a> {
     activities: &'a [Record],
     next_cursor: Option<Uuid>,
 }

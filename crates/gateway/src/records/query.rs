@@ -21,7 +21,7 @@ pub type Pair = (String, String);
 
 /// A page that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
+pub struct RecordQuery {
     /// Which records.
     pub filter: Filter,
     /// How many of them.
@@ -42,7 +42,7 @@ pub struct Following {
 /// The parameters that are no filters.
 pub(super) type Others<'a> = BTreeMap<&'static str, &'a str>;
 
-impl Query {
+impl RecordQuery {
     /// Reads the parameters of a list.
     pub fn parse(pairs: &[Pair]) -> Result<Self, Failure> {
         let (filter, others) = parse(pairs, &["limit", "cursor"])?;
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn a_page_has_fifty_records_unless_something_else_is_asked_for() {
-        let query = Query::parse(&[]).unwrap();
+        let query = RecordQuery::parse(&[]).unwrap();
         assert_eq!((query.limit, query.cursor), (DEFAULT_LIMIT, None));
         let id = Uuid::now_v7();
         let asked = format!("intent_type=read&status=error&limit=1000&cursor={id}");
-        let query = Query::parse(&pairs(&asked)).unwrap();
+        let query = RecordQuery::parse(&pairs(&asked)).unwrap();
         assert_eq!((query.limit, query.cursor), (1_000, Some(id)));
         assert!(query.filter.intent_type.is_some() && query.filter.status.is_some());
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_what_can() {
         let check = |text: &str, message: &str| {
-            let failure = Query::parse(&pairs(text)).unwrap_err();
+            let failure = RecordQuery::parse(&pairs(text)).unwrap_err();
             assert_eq!(failure.code, Code::InvalidArguments, "{text}");
             assert_eq!(failure.message, message, "{text}");
         };
@@ -265,7 +265,7 @@ mod tests {
             "Status=error",
             "Unknown parameter 'Status': must be one of type, server, tool, status, intent_type, request_id, session_id, sensitivity, agent, from, to, text, limit, cursor. Did you mean 'status'?",
         );
-        let failure = Query::parse(&pairs("status=fine")).unwrap_err();
+        let failure = RecordQuery::parse(&pairs("status=fine")).unwrap_err();
         assert_eq!(
             failure.details["allowed"],
             json!(["success", "error", "blocked", "in_doubt"])

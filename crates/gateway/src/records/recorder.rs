@@ -11,7 +11,7 @@ use mcpproxy_policy::{Caller, Operation};
 use tokio::sync::watch;
 
 use crate::background::Background;
-use crate::settings::{Durability, Settings, Store, redaction};
+use crate::settings::{Durability, Settings, StoreSettings, redaction};
 
 /// How often records that need not be kept any longer are looked for.
 const PRUNE_PERIOD: Duration = Duration::from_mins(1);
@@ -133,8 +133,8 @@ impl Records {
 /// Engine that the settings have records kept in.
 pub(super) fn engine(settings: &Settings) -> Engine {
     match &settings.store {
-        Store::Sqlite => Engine::Sqlite,
-        Store::Postgres(address) => Engine::Postgres(address.expose().to_owned()),
+        StoreSettings::Sqlite => Engine::Sqlite,
+        StoreSettings::Postgres(address) => Engine::Postgres(address.expose().to_owned()),
     }
 }
 

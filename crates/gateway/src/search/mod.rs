@@ -364,17 +364,17 @@ impl SearchOutcome {
 /// that.
 fn with_text_block(answer: &str) -> String {
     #[derive(Serialize)]
-    struct TextBlock<'a> {
+    struct AnswerText<'a> {
         r#type: &'static str,
         text: &'a str,
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct StructuredResult<'a> {
-        content: [TextBlock<'a>; 1],
+        content: [AnswerText<'a>; 1],
         structured_content: &'a RawValue,
     }
-    let text = TextBlock {
+    let text = AnswerText {
         r#type: "text",
         text: answer,
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcpproxy_catalog::{Operator, ToolOverride};
 use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
-use crate::settings::{ServerSettings, Transport};
+use crate::settings::{ServerSettings, ServerTransport};
 
 /// What the operator says about a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
@@ -35,7 +35,7 @@ pub(super) fn spec(server: &ServerSettings) -> Option<Spec> {
             .collect()
     };
     let transport = match &server.transport {
-        Transport::Stdio {
+        ServerTransport::Stdio {
             command,
             args,
             env,
@@ -46,11 +46,11 @@ pub(super) fn spec(server: &ServerSettings) -> Option<Spec> {
             env: exposed(env),
             working_dir: working_dir.as_ref().map(|folder| folder.expose().into()),
         }),
-        Transport::Http { url, headers } => TransportSpec::Http(HttpSpec {
+        ServerTransport::Http { url, headers } => TransportSpec::Http(HttpSpec {
             url: url.expose().to_owned(),
             headers: exposed(headers),
         }),
-        Transport::BuiltIn => return None,
+        ServerTransport::BuiltIn => return None,
     };
     Some(Spec {
         name: Arc::clone(&server.name),

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::Path;
 
-use super::content::{self, Content};
+use super::content::{self, ContentRule};
 use super::resolved::Settings;
 use super::secret::Secret;
 

@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// A rule for strings.
-pub(super) trait Content: Clone + PartialEq + 'static {
+pub(super) trait ContentRule: Clone + PartialEq + 'static {
     /// What is allowed, in words that follow "allowed: ".
     const ALLOWED: &'static str;
 
@@ -62,9 +62,9 @@ pub(super) fn parse_address(text: &str) -> Option<SocketAddr> {
     }
 }
 
-// === impl Content ===
+// === impl ContentRule ===
 
-impl Content for Anything {
+impl ContentRule for Anything {
     const ALLOWED: &'static str = "a string without a NUL character";
 
     fn is_valid(text: &str) -> bool {
@@ -72,7 +72,7 @@ impl Content for Anything {
     }
 }
 
-impl Content for NotEmpty {
+impl ContentRule for NotEmpty {
     const ALLOWED: &'static str = "a string that is not empty, without a NUL character";
 
     fn is_valid(text: &str) -> bool {
@@ -80,7 +80,7 @@ impl Content for NotEmpty {
     }
 }
 
-impl Content for Address {
+impl ContentRule for Address {
     const ALLOWED: &'static str =
         "an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"";
     const IS_SHOWN: bool = true;
@@ -90,7 +90,7 @@ impl Content for Address {
     }
 }
 
-impl Content for ApiKey {
+impl ContentRule for ApiKey {
     const ALLOWED: &'static str =
         "a string of visible ASCII characters without spaces that is not empty";
 
@@ -99,7 +99,7 @@ impl Content for ApiKey {
     }
 }
 
-impl Content for Url {
+impl ContentRule for Url {
     const ALLOWED: &'static str = "an address that begins with http:// or https://";
 
     fn is_valid(text: &str) -> bool {
@@ -110,7 +110,7 @@ impl Content for Url {
     }
 }
 
-impl Content for StoreAddress {
+impl ContentRule for StoreAddress {
     const ALLOWED: &'static str = "\"sqlite\", or an address that begins with postgres://";
 
     fn is_valid(text: &str) -> bool {
@@ -121,7 +121,7 @@ impl Content for StoreAddress {
     }
 }
 
-impl Content for HeaderName {
+impl ContentRule for HeaderName {
     const ALLOWED: &'static str = "a header name of letters, digits and !#$%&'*+-.^_`|~";
     const IS_SHOWN: bool = true;
 
@@ -132,7 +132,7 @@ impl Content for HeaderName {
     }
 }
 
-impl Content for HeaderValue {
+impl ContentRule for HeaderValue {
     const ALLOWED: &'static str = "a string of visible ASCII characters and spaces";
 
     fn is_valid(text: &str) -> bool {
@@ -141,7 +141,7 @@ impl Content for HeaderValue {
     }
 }
 
-impl Content for VariableName {
+impl ContentRule for VariableName {
     const ALLOWED: &'static str = "a name that is not empty, without '=' and NUL";
     const IS_SHOWN: bool = true;
 

@@ -11,7 +11,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Range;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::problem::{Place, Position, Problem};
+use super::problem::{FilePosition, ProblemPlace, SettingsProblem};
 
 /// A configuration of thousands of servers stays well below this.
 pub(super) const SIZE_LIMIT: usize = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 
 impl Document {
     /// Checks size, encoding and depth of the bytes of a file with this name.
-    pub(super) fn parse(file: &str, bytes: Vec<u8>) -> Result<Self, Problem> {
+    pub(super) fn parse(file: &str, bytes: Vec<u8>) -> Result<Self, SettingsProblem> {
         let at_start = |message: String| problem_at(file, 1, 1, message);
         if bytes.len() > SIZE_LIMIT {
             let limit = SIZE_LIMIT / 1024 / 1024;
@@ -77,7 +77,7 @@ impl Document {
     }
 
     /// The tree of the text.
-    pub(super) fn tree(&self) -> Result<Value<'_>, Problem> {
+    pub(super) fn tree(&self) -> Result<Value<'_>, SettingsProblem> {
         let options = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,
@@ -104,7 +104,7 @@ impl Document {
     }
 
     /// The problem at a byte offset of the text.
-    pub(super) fn problem(&self, offset: usize, message: String) -> Problem {
+    pub(super) fn problem(&self, offset: usize, message: String) -> SettingsProblem {
         let line = self.line(offset);
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(start..offset).unwrap_or_default();
@@ -127,17 +127,17 @@ pub(super) fn empty_object() -> Value<'static> {
     })
 }
 
-fn problem_at(file: &str, line: usize, column: usize, message: String) -> Problem {
-    Problem {
-        place: Place::File {
+fn problem_at(file: &str, line: usize, column: usize, message: String) -> SettingsProblem {
+    SettingsProblem {
+        place: ProblemPlace::File {
             file: file.to_owned(),
-            position: Position { line, column },
+            position: FilePosition { line, column },
         },
         message,
     }
 }
 
-fn invalid_encoding(file: &str, error: &std::string::FromUtf8Error) -> Problem {
+fn invalid_encoding(file: &str, error: &std::string::FromUtf8Error) -> SettingsProblem {
     let valid = error.utf8_error().valid_up_to();
     let before = error.as_bytes().get(..valid).unwrap_or_default();
     let text = String::from_utf8_lossy(before);

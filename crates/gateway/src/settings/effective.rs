@@ -6,8 +6,8 @@ use mcpproxy_redact::mask::MASKED;
 use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::{Map, Value, json};
 
-use super::resolved::{ServerSettings, Settings, Store, ToolSettings, Transport};
-use super::secret::{Secret, Text};
+use super::resolved::{ServerSettings, ServerTransport, Settings, StoreSettings, ToolSettings};
+use super::secret::{Secret, SettingText};
 use super::values::Words;
 
 /// Every key with the value that holds, defaults included; each secret is `***`.
@@ -41,8 +41,8 @@ pub fn effective(settings: &Settings) -> Value {
         },
         "store": {
             "url": match &settings.store {
-                Store::Sqlite => json!("sqlite"),
-                Store::Postgres(address) => hidden(address),
+                StoreSettings::Sqlite => json!("sqlite"),
+                StoreSettings::Postgres(address) => hidden(address),
             },
         },
         "hints": { "proxied": settings.hints.word() },
@@ -55,7 +55,7 @@ pub fn effective(settings: &Settings) -> Value {
 
 fn server(server: &ServerSettings) -> Map<String, Value> {
     let mut shown = match &server.transport {
-        Transport::Stdio {
+        ServerTransport::Stdio {
             command,
             args,
             env,
@@ -71,11 +71,11 @@ fn server(server: &ServerSettings) -> Map<String, Value> {
             insert(&mut shown, "working_dir", folder);
             shown
         }
-        Transport::Http { url, headers } => object(json!({
+        ServerTransport::Http { url, headers } => object(json!({
             "url": plain(url),
             "headers": hidden_map(headers),
         })),
-        Transport::BuiltIn => Map::new(),
+        ServerTransport::BuiltIn => Map::new(),
     };
     shown.extend(object(json!({
         "protocol": server.protocol.word(),
@@ -109,7 +109,7 @@ fn tool(tool: &ToolSettings) -> Value {
 }
 
 /// A text as written; what looks like a credential in it is hidden all the same.
-fn plain(text: &Text) -> String {
+fn plain(text: &SettingText) -> String {
     let shown = text.to_string();
     let redactor = Redactor::default();
     redactor.text(&shown, &OwnSecrets::none()).into_owned()

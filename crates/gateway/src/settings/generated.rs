@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::environment;
-use super::servers::NAME_PATTERN;
-use super::shape::{Default, Key, Kind, Shape};
-use super::written::File;
+use super::shape::{Default, Key, Shape, ValueKind};
+use super::written::{NAME_PATTERN, WrittenFile};
 
 /// The first part of the reference page.
 const INTRODUCTION: &str = include_str!("introduction.md");
@@ -20,7 +19,7 @@ pub fn schema() -> Value {
         json!("https://json-schema.org/draft/2020-12/schema"),
     );
     schema.insert("title".into(), json!("mcpproxy configuration"));
-    schema.extend(schema_of(&File::kind()));
+    schema.extend(schema_of(&WrittenFile::kind()));
     Value::Object(schema)
 }
 
@@ -33,17 +32,19 @@ pub fn reference_page() -> String {
     }
     page.push_str("\n## Keys\n\n");
     page.push_str("A default of “none” means that nothing is assumed when the key is left out.\n");
-    write_section(&mut page, "", &File::kind());
+    write_section(&mut page, "", &WrittenFile::kind());
     page
 }
 
-fn schema_of(kind: &Kind) -> Map<String, Value> {
+fn schema_of(kind: &ValueKind) -> Map<String, Value> {
     let schema = match kind {
-        Kind::Leaf { schema, .. } => schema.clone(),
-        Kind::List(item) => json!({ "type": "array", "items": schema_of(item) }),
-        Kind::Map(item) => json!({ "type": "object", "additionalProperties": schema_of(item) }),
-        Kind::Section { about, keys } => section_schema(about, keys),
-        Kind::Servers(entry) => servers_schema(entry),
+        ValueKind::Leaf { schema, .. } => schema.clone(),
+        ValueKind::List(item) => json!({ "type": "array", "items": schema_of(item) }),
+        ValueKind::Map(item) => {
+            json!({ "type": "object", "additionalProperties": schema_of(item) })
+        }
+        ValueKind::Section { about, keys } => section_schema(about, keys),
+        ValueKind::Servers(entry) => servers_schema(entry),
     };
     match schema {
         Value::Object(schema) => schema,
@@ -77,7 +78,7 @@ fn key_schema(key: &Key) -> Map<String, Value> {
     let mut schema = schema_of(&key.kind);
     // The words say what the schema's own keywords cannot, such as the bounds of a duration.
     let description = match &key.kind {
-        Kind::Leaf { allowed, .. } => format!("{} Allowed: {allowed}.", key.about.trim()),
+        ValueKind::Leaf { allowed, .. } => format!("{} Allowed: {allowed}.", key.about.trim()),
         _ => key.about.trim().to_owned(),
     };
     schema.insert("description".into(), json!(description));
@@ -88,7 +89,7 @@ fn key_schema(key: &Key) -> Map<String, Value> {
 }
 
 /// The map form has no `name`; the array form needs it.
-fn servers_schema(entry: &Kind) -> Value {
+fn servers_schema(entry: &ValueKind) -> Value {
     let mut in_map = schema_of(entry);
     let mut in_array = in_map.clone();
     if let Some(Value::Object(properties)) = in_map.get_mut("properties") {
@@ -111,8 +112,8 @@ fn servers_schema(entry: &Kind) -> Value {
 }
 
 /// Writes the table of a section, then those of the sections inside it.
-fn write_section(page: &mut String, path: &str, kind: &Kind) {
-    let Kind::Section { about, keys } = kind else {
+fn write_section(page: &mut String, path: &str, kind: &ValueKind) {
+    let ValueKind::Section { about, keys } = kind else {
         return;
     };
     let title = if path.is_empty() {
@@ -144,7 +145,7 @@ fn write_section(page: &mut String, path: &str, kind: &Kind) {
             format!("{path}.{}", key.name)
         };
         match &key.kind {
-            Kind::Map(item) | Kind::Servers(item) => {
+            ValueKind::Map(item) | ValueKind::Servers(item) => {
                 write_section(page, &format!("{path}.<name>"), item);
             }
             kind => write_section(page, &path, kind),

@@ -6,7 +6,7 @@ use super::content::{Address, ApiKey};
 use super::environment::{self, Environment};
 use super::problem::SettingsError;
 use super::values::RawText;
-use super::written::File;
+use super::written::WrittenFile;
 
 /// The file in the data folder that is read when no other is named.
 const CONFIG_FILE: &str = "mcp_config.json";
@@ -58,7 +58,7 @@ pub(super) struct Merged {
     pub(super) demo: bool,
     pub(super) listen: Given<Address>,
     pub(super) api_key: Option<Given<ApiKey>>,
-    pub(super) file: File,
+    pub(super) file: WrittenFile,
 }
 
 impl Sources {
@@ -100,7 +100,7 @@ impl Locations {
 }
 
 /// Lets flags and variables win over the file.
-pub(super) fn merge(file: File, locations: Locations, sources: &Sources) -> Merged {
+pub(super) fn merge(file: WrittenFile, locations: Locations, sources: &Sources) -> Merged {
     let variable = |name: &'static str| {
         let value = sources.environment.given(name)?;
         // What is not UTF-8 becomes something that the check refuses.

@@ -23,7 +23,6 @@ mod resolve;
 mod resolved;
 mod secret;
 mod section;
-mod servers;
 mod shape;
 mod values;
 mod watch;
@@ -41,19 +40,19 @@ pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use live::LiveSettings;
 pub use merge::Sources;
-pub use problem::{Place, Position, Problem, Problems, SettingsError};
+pub use problem::{FilePosition, ProblemPlace, Problems, SettingsError, SettingsProblem};
 pub use resolved::{
-    Activity, Detail, Discovery, Durability, ProxiedHints, RateLimit, ServerSettings, Settings,
-    Store, ToolSettings, Transport, Trust,
+    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, ServerSettings,
+    ServerTransport, Settings, StoreSettings, ToolRateLimit, ToolSettings, Trust,
 };
-pub use secret::{Secret, Text};
-pub use servers::ADMIN_SERVER;
+pub use secret::{Secret, SettingText};
 pub use watch::{SettingsWatch, watch};
+pub use written::ADMIN_SERVER;
 
 use document::{Document, empty_object, read_bounded};
 use merge::{Locations, merge};
 use references::References;
-use shape::{Reader, Shape};
+use shape::{SettingsReader, Shape};
 
 /// Loads the settings: flags over environment over file over defaults.
 ///
@@ -85,8 +84,8 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         None => empty_object(),
     };
     let nowhere = Document::empty();
-    let mut reader = Reader::new(document.as_ref().unwrap_or(&nowhere));
-    let file = written::File::read(&mut reader, &tree, "");
+    let mut reader = SettingsReader::new(document.as_ref().unwrap_or(&nowhere));
+    let file = written::WrittenFile::read(&mut reader, &tree, "");
     let settings = file.and_then(|file| {
         let references = References {
             environment: &sources.environment,
@@ -98,7 +97,7 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     Ok(settings.expect("a reader that gave nothing has noted a problem"))
 }
 
-fn single(problem: Problem) -> SettingsError {
+fn single(problem: SettingsProblem) -> SettingsError {
     let mut problems = Problems::default();
     problems.push_with(|| problem);
     SettingsError::Invalid(problems)

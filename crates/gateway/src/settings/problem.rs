@@ -64,15 +64,15 @@ pub enum SettingsError {
 /// Every problem that was found, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems {
-    listed: Vec<Problem>,
+    listed: Vec<SettingsProblem>,
     unlisted: usize,
 }
 
 /// One problem and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingsProblem {
     /// Where it is.
-    pub place: Place,
+    pub place: ProblemPlace,
     /// What was found and what is allowed.
     pub message: String,
 }
@@ -80,13 +80,13 @@ pub struct Problem {
 /// Where a problem is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum ProblemPlace {
     /// In the configuration file.
     File {
         /// Its name without the folder.
         file: String,
         /// The line and column.
-        position: Position,
+        position: FilePosition,
     },
     /// In a flag or a variable, named as the person wrote it.
     Given(&'static str),
@@ -94,7 +94,7 @@ pub enum Place {
 
 /// A line and a column, both counted from one; columns are characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct FilePosition {
     /// The line.
     pub line: usize,
     /// The column.
@@ -118,7 +118,7 @@ pub(super) fn shown(text: &str) -> String {
 
 impl Problems {
     /// The problems, at most the first fifty.
-    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+    pub fn iter(&self) -> impl Iterator<Item = &SettingsProblem> {
         self.listed.iter()
     }
 
@@ -128,7 +128,7 @@ impl Problems {
     }
 
     /// Notes a problem, which is only made when it will be listed: a hostile file has a million.
-    pub(super) fn push_with(&mut self, problem: impl FnOnce() -> Problem) {
+    pub(super) fn push_with(&mut self, problem: impl FnOnce() -> SettingsProblem) {
         if self.listed.len() < LISTED_PROBLEMS {
             self.listed.push(problem());
         } else {
@@ -142,8 +142,8 @@ impl Problems {
             return Ok(());
         }
         self.listed.sort_by_key(|problem| match problem.place {
-            Place::File { position, .. } => Some(position),
-            Place::Given(_) => None,
+            ProblemPlace::File { position, .. } => Some(position),
+            ProblemPlace::Given(_) => None,
         });
         Err(SettingsError::Invalid(self))
     }
@@ -164,16 +164,16 @@ impl fmt::Display for Problems {
     }
 }
 
-// === impl Problem ===
+// === impl SettingsProblem ===
 
-impl fmt::Display for Problem {
+impl fmt::Display for SettingsProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File { file, position } => {
-                let Position { line, column } = position;
+            ProblemPlace::File { file, position } => {
+                let FilePosition { line, column } = position;
                 write!(formatter, "{file}:{line}:{column}: {}", self.message)
             }
-            Place::Given(name) => write!(formatter, "{name}: {}", self.message),
+            ProblemPlace::Given(name) => write!(formatter, "{name}: {}", self.message),
         }
     }
 }

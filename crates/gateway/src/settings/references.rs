@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::environment::Environment;
 use super::problem::shown;
-use super::secret::{Secret, Text};
+use super::secret::{Secret, SettingText};
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: u64 = 64 * 1024;
@@ -26,7 +26,7 @@ pub(super) struct Expanded {
 }
 
 /// One piece of a string.
-enum Piece<'r> {
+enum ReferencePiece<'r> {
     Literal(&'r str),
     Variable(&'r str),
     File(&'r str),
@@ -45,13 +45,13 @@ impl References<'_> {
         let mut parts = Vec::new();
         for piece in split(raw)? {
             let part = match piece {
-                Piece::Literal(text) => {
+                ReferencePiece::Literal(text) => {
                     value.push_str(text);
                     continue;
                 }
-                Piece::Variable(name) => self.variable(name)?,
-                Piece::File(path) => self.file(path)?,
-                Piece::Keyring(name) => {
+                ReferencePiece::Variable(name) => self.variable(name)?,
+                ReferencePiece::File(path) => self.file(path)?,
+                ReferencePiece::Keyring(name) => {
                     return Err(format!(
                         "this version has no keyring for ${{keyring:{}}}, use ${{env:…}} or ${{file:…}}",
                         shown(name)
@@ -119,40 +119,43 @@ impl Expanded {
     }
 
     /// As a secret only when it had a reference.
-    pub(super) fn into_text(self) -> Text {
+    pub(super) fn into_text(self) -> SettingText {
         if self.has_reference() {
-            Text::Secret(self.into_secret())
+            SettingText::Secret(self.into_secret())
         } else {
-            Text::Plain(self.value)
+            SettingText::Plain(self.value)
         }
     }
 }
 
 /// The pieces of a string; `$${` stands for a literal `${`.
-fn split(raw: &str) -> Result<Vec<Piece<'_>>, String> {
+fn split(raw: &str) -> Result<Vec<ReferencePiece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = raw;
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
-            pieces.extend([Piece::Literal(before), Piece::Literal("${")]);
+            pieces.extend([
+                ReferencePiece::Literal(before),
+                ReferencePiece::Literal("${"),
+            ]);
             rest = after;
             continue;
         }
         let Some((reference, after)) = after.split_once('}') else {
             return Err("a reference has no closing }, write $${ for a literal ${".to_owned());
         };
-        pieces.extend([Piece::Literal(before), piece(reference)?]);
+        pieces.extend([ReferencePiece::Literal(before), piece(reference)?]);
         rest = after;
     }
-    pieces.push(Piece::Literal(rest));
+    pieces.push(ReferencePiece::Literal(rest));
     Ok(pieces)
 }
 
-fn piece(reference: &str) -> Result<Piece<'_>, String> {
+fn piece(reference: &str) -> Result<ReferencePiece<'_>, String> {
     match reference.split_once(':') {
-        Some(("env", name)) if !name.is_empty() => Ok(Piece::Variable(name)),
-        Some(("file", path)) if !path.is_empty() => Ok(Piece::File(path)),
-        Some(("keyring", name)) if !name.is_empty() => Ok(Piece::Keyring(name)),
+        Some(("env", name)) if !name.is_empty() => Ok(ReferencePiece::Variable(name)),
+        Some(("file", path)) if !path.is_empty() => Ok(ReferencePiece::File(path)),
+        Some(("keyring", name)) if !name.is_empty() => Ok(ReferencePiece::Keyring(name)),
         _ => Err(format!(
             "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{file:PATH}}; write $${{ for a literal ${{",
             shown(reference)

@@ -8,24 +8,24 @@ use mcpproxy_policy::Rules;
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::json;
 
-use super::content::{Address, ApiKey, Content, StoreAddress, parse_address};
+use super::content::{Address, ApiKey, ContentRule, StoreAddress, parse_address};
 use super::merge::{Given, Merged};
-use super::problem::{Place, Problem, shown};
+use super::problem::{ProblemPlace, SettingsProblem, shown};
 use super::references::{Expanded, References};
 use super::resolved::{
-    Activity, Discovery, RateLimit, ServerSettings, Settings, Store, ToolSettings, Transport,
+    ActivitySettings, DiscoverySettings, ServerSettings, ServerTransport, Settings, StoreSettings,
+    ToolRateLimit, ToolSettings,
 };
-use super::secret::{Secret, Text};
-use super::servers::Entry;
-use super::shape::Reader;
+use super::secret::{Secret, SettingText};
+use super::shape::SettingsReader;
 use super::values::{Map, RawText};
-use super::written;
+use super::written::{NamedServer, WrittenStore, WrittenTool};
 
 /// Replaces references and builds the settings. `None` means that the reader knows why.
 pub(super) fn resolve(
     merged: Merged,
     references: &References<'_>,
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
 ) -> Option<Settings> {
     let mut globals = Globals { references, reader };
     let listen = globals.listen(merged.listen);
@@ -54,12 +54,12 @@ pub(super) fn resolve(
             strict_server_validation: file.intent_declaration.strict_server_validation,
             unannotated: file.intent_declaration.unannotated.0,
         },
-        discovery: Discovery {
+        discovery: DiscoverySettings {
             limit: small(file.discovery.limit.0),
             detail: file.discovery.detail.0,
             semantic: file.discovery.semantic,
         },
-        activity: Activity {
+        activity: ActivitySettings {
             retention_days: small(file.activity.retention_days.0),
             max_records: file.activity.max_records.map(|most| most.0),
             max_payload_bytes: small(file.activity.max_payload_bytes.0),
@@ -81,7 +81,7 @@ where
 /// Keys outside of server entries: what is wrong with one stops the start.
 struct Globals<'g, 'd> {
     references: &'g References<'g>,
-    reader: &'g mut Reader<'d>,
+    reader: &'g mut SettingsReader<'d>,
 }
 
 impl Globals<'_, '_> {
@@ -94,16 +94,16 @@ impl Globals<'_, '_> {
         self.text(given).map(Expanded::into_secret)
     }
 
-    fn store(&mut self, store: &written::Store) -> Option<Store> {
+    fn store(&mut self, store: &WrittenStore) -> Option<StoreSettings> {
         let url = Given::<StoreAddress>::File(store.url.clone());
         let url = self.text(url)?;
         Some(match url.value.as_str() {
-            "sqlite" => Store::Sqlite,
-            _ => Store::Postgres(url.into_secret()),
+            "sqlite" => StoreSettings::Sqlite,
+            _ => StoreSettings::Postgres(url.into_secret()),
         })
     }
 
-    fn text<C: Content>(&mut self, given: Given<C>) -> Option<Expanded> {
+    fn text<C: ContentRule>(&mut self, given: Given<C>) -> Option<Expanded> {
         match given {
             Given::File(text) => match expand(&text, self.references) {
                 Ok(expanded) => Some(expanded),
@@ -120,8 +120,8 @@ impl Globals<'_, '_> {
                     "another string".to_owned()
                 };
                 let allowed = C::ALLOWED;
-                self.reader.problems.push_with(|| Problem {
-                    place: Place::Given(name),
+                self.reader.problems.push_with(|| SettingsProblem {
+                    place: ProblemPlace::Given(name),
                     message: format!("found {found}, allowed: {allowed}"),
                 });
                 None
@@ -131,7 +131,10 @@ impl Globals<'_, '_> {
 }
 
 /// Replaces the references of a string and checks what has become of it.
-fn expand<C: Content>(text: &RawText<C>, references: &References<'_>) -> Result<Expanded, String> {
+fn expand<C: ContentRule>(
+    text: &RawText<C>,
+    references: &References<'_>,
+) -> Result<Expanded, String> {
     let path = &text.path;
     let expanded = references
         .expand(&text.raw)
@@ -146,21 +149,22 @@ fn expand<C: Content>(text: &RawText<C>, references: &References<'_>) -> Result<
 }
 
 /// A server; what its references lack becomes its problem and no other server's.
-fn server(entry: Entry, references: &References<'_>) -> ServerSettings {
+fn server(entry: NamedServer, references: &References<'_>) -> ServerSettings {
     let mut strings = Strings {
         references,
         problems: Vec::new(),
     };
     let written = entry.server;
     let transport = match (&written.command, &written.url) {
-        (_, Some(url)) => Transport::Http {
+        (_, Some(url)) => ServerTransport::Http {
             url: strings.text(url),
             headers: strings.secrets(&written.headers),
         },
-        (command, None) => Transport::Stdio {
-            command: command
-                .as_ref()
-                .map_or_else(|| Text::Plain(String::new()), |one| strings.text(one)),
+        (command, None) => ServerTransport::Stdio {
+            command: command.as_ref().map_or_else(
+                || SettingText::Plain(String::new()),
+                |one| strings.text(one),
+            ),
             args: written.args.iter().map(|one| strings.text(one)).collect(),
             env: strings.secrets(&written.env),
             working_dir: written
@@ -192,17 +196,17 @@ struct Strings<'s> {
 }
 
 impl Strings<'_> {
-    fn text<C: Content>(&mut self, raw: &RawText<C>) -> Text {
+    fn text<C: ContentRule>(&mut self, raw: &RawText<C>) -> SettingText {
         match expand(raw, self.references) {
             Ok(expanded) => expanded.into_text(),
             Err(problem) => {
                 self.problems.push(problem);
-                Text::Plain(raw.raw.clone())
+                SettingText::Plain(raw.raw.clone())
             }
         }
     }
 
-    fn secrets<C: Content, N>(&mut self, map: &Map<RawText<C>, N>) -> Vec<(String, Secret)> {
+    fn secrets<C: ContentRule, N>(&mut self, map: &Map<RawText<C>, N>) -> Vec<(String, Secret)> {
         let mut secrets = Vec::with_capacity(map.entries.len());
         for (name, raw) in &map.entries {
             let secret = match expand(raw, self.references) {
@@ -217,7 +221,7 @@ impl Strings<'_> {
         secrets
     }
 
-    fn folder<C: Content>(&mut self, raw: &RawText<C>) -> Text {
+    fn folder<C: ContentRule>(&mut self, raw: &RawText<C>) -> SettingText {
         let text = self.text(raw);
         if Path::new(text.expose()).is_absolute() {
             return text;
@@ -239,7 +243,7 @@ impl Strings<'_> {
     }
 }
 
-fn tool(written: written::Tool) -> ToolSettings {
+fn tool(written: WrittenTool) -> ToolSettings {
     let given = written.annotations;
     let hints = ToolAnnotations {
         read_only: given.read_only,
@@ -261,7 +265,7 @@ fn tool(written: written::Tool) -> ToolSettings {
             .filter_map(|(key, value)| Some((key.to_owned(), value?)))
             .collect(),
         enabled: written.enabled,
-        rate_limit: written.rate_limit.map(|limit| RateLimit {
+        rate_limit: written.rate_limit.map(|limit| ToolRateLimit {
             max_calls: small(limit.max_calls.0),
             window: Duration::from_millis(limit.window_ms.0),
         }),

@@ -11,7 +11,7 @@ use mcpproxy_upstream::ProtocolSetting;
 use mcpproxy_wire::ToolAnnotations;
 use serde::{Deserialize, Serialize};
 
-use super::secret::{Secret, Text};
+use super::secret::{Secret, SettingText};
 
 /// How long a call may take when nothing else is said.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,11 +48,11 @@ pub struct Settings {
     /// How declared intent is checked.
     pub rules: Rules,
     /// What a search answers.
-    pub discovery: Discovery,
+    pub discovery: DiscoverySettings,
     /// The record of calls.
-    pub activity: Activity,
+    pub activity: ActivitySettings,
     /// Where state is kept.
-    pub store: Store,
+    pub store: StoreSettings,
     /// Where hints for results of other servers go.
     pub hints: ProxiedHints,
 }
@@ -63,7 +63,7 @@ pub struct ServerSettings {
     /// Its name, unique among the servers.
     pub name: Arc<str>,
     /// How it is reached. Not to be used while there is a `problem`.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// Which revisions of MCP are spoken with it.
     pub protocol: ProtocolSetting,
     /// Whether it is used at all.
@@ -86,22 +86,22 @@ pub struct ServerSettings {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Transport {
+pub enum ServerTransport {
     /// A process that speaks on its standard streams.
     Stdio {
         /// The program.
-        command: Text,
+        command: SettingText,
         /// Its arguments.
-        args: Vec<Text>,
+        args: Vec<SettingText>,
         /// Variables added to its environment.
         env: Vec<(String, Secret)>,
         /// The folder it starts in, absolute.
-        working_dir: Option<Text>,
+        working_dir: Option<SettingText>,
     },
     /// Streamable HTTP.
     Http {
         /// The endpoint.
-        url: Text,
+        url: SettingText,
         /// Headers of every request.
         headers: Vec<(String, Secret)>,
     },
@@ -119,12 +119,12 @@ pub struct ToolSettings {
     /// Whether the tool can be found and called.
     pub enabled: bool,
     /// How often it may be called.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<ToolRateLimit>,
 }
 
 /// How often a tool may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit {
+pub struct ToolRateLimit {
     /// How many calls a window admits.
     pub max_calls: u32,
     /// The length of the window.
@@ -133,7 +133,7 @@ pub struct RateLimit {
 
 /// What a search answers when the agent does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Discovery {
+pub struct DiscoverySettings {
     /// How many tools.
     pub limit: usize,
     /// How much of each.
@@ -154,7 +154,7 @@ pub enum Detail {
 
 /// The record of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Activity {
+pub struct ActivitySettings {
     /// How many days a record is kept.
     pub retention_days: u32,
     /// How many records are kept, where there is a limit.
@@ -176,7 +176,7 @@ pub enum Durability {
 
 /// Where state is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Store {
+pub enum StoreSettings {
     /// In a file of the data folder.
     Sqlite,
     /// In a database; the address may hold a password.
@@ -209,8 +209,8 @@ impl Settings {
     /// Every text that would give a secret away, for masking.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
         let store = match &self.store {
-            Store::Postgres(address) => Some(address),
-            Store::Sqlite => None,
+            StoreSettings::Postgres(address) => Some(address),
+            StoreSettings::Sqlite => None,
         };
         let servers = self.servers.iter().flat_map(|server| server.secrets());
         self.api_key
@@ -228,7 +228,7 @@ impl ServerSettings {
     pub fn built_in(name: &Arc<str>) -> Self {
         Self {
             name: Arc::clone(name),
-            transport: Transport::BuiltIn,
+            transport: ServerTransport::BuiltIn,
             protocol: ProtocolSetting::default(),
             enabled: true,
             quarantined: false,
@@ -242,7 +242,7 @@ impl ServerSettings {
     }
 
     /// How often one of its tools may be called, where there is a limit.
-    pub(crate) fn rate_limit(&self, tool: &str) -> Option<RateLimit> {
+    pub(crate) fn rate_limit(&self, tool: &str) -> Option<ToolRateLimit> {
         self.tools.get(tool)?.rate_limit
     }
 
@@ -258,7 +258,7 @@ impl ServerSettings {
 
     fn secrets(&self) -> Vec<&Secret> {
         match &self.transport {
-            Transport::Stdio {
+            ServerTransport::Stdio {
                 command,
                 args,
                 env,
@@ -266,13 +266,13 @@ impl ServerSettings {
             } => std::iter::once(command)
                 .chain(args)
                 .chain(working_dir)
-                .filter_map(Text::secret)
+                .filter_map(SettingText::secret)
                 .chain(hidden(env))
                 .collect(),
-            Transport::Http { url, headers } => {
+            ServerTransport::Http { url, headers } => {
                 url.secret().into_iter().chain(hidden(headers)).collect()
             }
-            Transport::BuiltIn => Vec::new(),
+            ServerTransport::BuiltIn => Vec::new(),
         }
     }
 }

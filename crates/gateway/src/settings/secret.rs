@@ -15,7 +15,7 @@ pub struct Secret {
 
 /// A string of the file with its references replaced; one that had any prints as `***`.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Text {
+pub enum SettingText {
     /// As written.
     Plain(String),
     /// It came, at least in part, from a reference.
@@ -66,7 +66,7 @@ fn password(address: &str) -> Option<&str> {
     user.split_once(':').map(|(_, password)| password)
 }
 
-impl Text {
+impl SettingText {
     /// The text itself.
     pub fn expose(&self) -> &str {
         match self {
@@ -104,7 +104,7 @@ impl fmt::Display for Secret {
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for SettingText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => write!(formatter, "{text:?}"),
@@ -113,7 +113,7 @@ impl fmt::Debug for Text {
     }
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for SettingText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => formatter.write_str(text),

@@ -27,8 +27,8 @@ macro_rules! section {
         }
 
         impl $crate::settings::shape::Shape for $name {
-            fn kind() -> $crate::settings::shape::Kind {
-                $crate::settings::shape::Kind::Section {
+            fn kind() -> $crate::settings::shape::ValueKind {
+                $crate::settings::shape::ValueKind::Section {
                     about: concat!($($about),+),
                     keys: vec![$({
                         let preset: $crate::settings::shape::Preset<$shape> = $preset;
@@ -43,7 +43,7 @@ macro_rules! section {
             }
 
             fn read(
-                reader: &mut $crate::settings::shape::Reader<'_>,
+                reader: &mut $crate::settings::shape::SettingsReader<'_>,
                 value: &jsonc_parser::ast::Value<'_>,
                 path: &str,
             ) -> Option<Self> {

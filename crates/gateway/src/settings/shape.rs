@@ -13,10 +13,10 @@ use crate::nearest::nearest;
 /// A kind of value: how it is read and how it is described.
 pub(super) trait Shape: Sized {
     /// The description.
-    fn kind() -> Kind;
+    fn kind() -> ValueKind;
 
     /// Reads a value. `None` means that the reader has been told of at least one problem.
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self>;
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self>;
 
     /// The value as a person would write it, for the defaults in documents.
     fn written(&self) -> Option<serde_json::Value> {
@@ -26,7 +26,7 @@ pub(super) trait Shape: Sized {
 
 /// The description of a kind of value.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// A single value.
     Leaf {
         /// What is allowed, in words that follow "allowed: ".
@@ -35,9 +35,9 @@ pub(super) enum Kind {
         schema: serde_json::Value,
     },
     /// An array.
-    List(Box<Kind>),
+    List(Box<ValueKind>),
     /// An object whose keys the person chooses.
-    Map(Box<Kind>),
+    Map(Box<ValueKind>),
     /// An object whose keys we choose.
     Section {
         /// What it is for.
@@ -46,7 +46,7 @@ pub(super) enum Kind {
         keys: Vec<Key>,
     },
     /// `mcpServers`: a map, or an array whose items have a name.
-    Servers(Box<Kind>),
+    Servers(Box<ValueKind>),
 }
 
 /// One key of a section.
@@ -54,7 +54,7 @@ pub(super) enum Kind {
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     pub(super) default: Default,
 }
 
@@ -82,14 +82,14 @@ pub(super) enum Preset<T> {
 }
 
 /// Walks the tree of a document and gathers every problem.
-pub(super) struct Reader<'d> {
+pub(super) struct SettingsReader<'d> {
     document: &'d Document,
     pub(super) problems: Problems,
 }
 
-// === impl Kind ===
+// === impl ValueKind ===
 
-impl Kind {
+impl ValueKind {
     /// What is allowed, in words.
     pub(super) fn allowed(&self) -> String {
         match self {
@@ -106,9 +106,9 @@ impl Kind {
     }
 }
 
-// === impl Reader ===
+// === impl SettingsReader ===
 
-impl<'d> Reader<'d> {
+impl<'d> SettingsReader<'d> {
     pub(super) fn new(document: &'d Document) -> Self {
         Self {
             document,

@@ -8,10 +8,10 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use serde_json::json;
 
-use super::content::{Anything, Content, NotEmpty};
+use super::content::{Anything, ContentRule, NotEmpty};
 use super::problem::shown;
 use super::references;
-use super::shape::{Kind, Reader, Shape, join};
+use super::shape::{SettingsReader, Shape, ValueKind, join};
 use crate::nearest::nearest;
 
 /// A string that may hold references. It may hold a secret too, so messages do not repeat it.
@@ -60,14 +60,14 @@ pub(super) struct Map<T, N = NotEmpty> {
 // === impl Shape ===
 
 impl Shape for bool {
-    fn kind() -> Kind {
-        Kind::Leaf {
+    fn kind() -> ValueKind {
+        ValueKind::Leaf {
             allowed: "true or false".into(),
             schema: json!({ "type": "boolean" }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::BooleanLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -81,14 +81,14 @@ impl Shape for bool {
 }
 
 impl<const MIN: u64, const MAX: u64> Shape for Whole<MIN, MAX> {
-    fn kind() -> Kind {
-        Kind::Leaf {
+    fn kind() -> ValueKind {
+        ValueKind::Leaf {
             allowed: format!("a whole number from {MIN} to {MAX}"),
             schema: json!({ "type": "integer", "minimum": MIN, "maximum": MAX }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::NumberLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -109,18 +109,18 @@ impl<const MIN: u64, const MAX: u64> Shape for Whole<MIN, MAX> {
 }
 
 impl<const MIN_MS: u64, const MAX_MS: u64> Shape for Span<MIN_MS, MAX_MS> {
-    fn kind() -> Kind {
+    fn kind() -> ValueKind {
         let text = |milliseconds| {
             humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
         };
         let (least, most) = (text(MIN_MS), text(MAX_MS));
-        Kind::Leaf {
+        ValueKind::Leaf {
             allowed: format!("a duration from {least} to {most} such as \"30s\""),
             schema: json!({ "type": "string", "examples": ["30s", "10m"] }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::StringLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -142,16 +142,16 @@ impl<const MIN_MS: u64, const MAX_MS: u64> Shape for Span<MIN_MS, MAX_MS> {
 }
 
 impl<T: Words> Shape for Choice<T> {
-    fn kind() -> Kind {
+    fn kind() -> ValueKind {
         let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
         let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-        Kind::Leaf {
+        ValueKind::Leaf {
             allowed: quoted.join(", "),
             schema: json!({ "type": "string", "enum": words }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::StringLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -174,15 +174,15 @@ impl<T: Words> Shape for Choice<T> {
     }
 }
 
-impl<C: Content> Shape for RawText<C> {
-    fn kind() -> Kind {
-        Kind::Leaf {
+impl<C: ContentRule> Shape for RawText<C> {
+    fn kind() -> ValueKind {
+        ValueKind::Leaf {
             allowed: C::ALLOWED.into(),
             schema: json!({ "type": "string" }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::StringLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -216,14 +216,14 @@ impl<C: Content> Shape for RawText<C> {
 }
 
 impl Shape for String {
-    fn kind() -> Kind {
-        Kind::Leaf {
+    fn kind() -> ValueKind {
+        ValueKind::Leaf {
             allowed: "a string".into(),
             schema: json!({ "type": "string" }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::StringLit(literal) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -233,11 +233,11 @@ impl Shape for String {
 }
 
 impl<T: Shape> Shape for Option<T> {
-    fn kind() -> Kind {
+    fn kind() -> ValueKind {
         T::kind()
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         T::read(reader, value, path).map(Some)
     }
 
@@ -247,11 +247,11 @@ impl<T: Shape> Shape for Option<T> {
 }
 
 impl<T: Shape> Shape for Vec<T> {
-    fn kind() -> Kind {
-        Kind::List(Box::new(T::kind()))
+    fn kind() -> ValueKind {
+        ValueKind::List(Box::new(T::kind()))
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::Array(array) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -268,12 +268,12 @@ impl<T: Shape> Shape for Vec<T> {
     }
 }
 
-impl<T: Shape, N: Content> Shape for Map<T, N> {
-    fn kind() -> Kind {
-        Kind::Map(Box::new(T::kind()))
+impl<T: Shape, N: ContentRule> Shape for Map<T, N> {
+    fn kind() -> ValueKind {
+        ValueKind::Map(Box::new(T::kind()))
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let object = reader.object::<Self>(value, path)?;
         let mut entries = Vec::new();
         for property in &object.properties {

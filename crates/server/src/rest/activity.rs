@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use mcpproxy_gateway::records::{self, Export, Format, Pair, Piece};
+use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport};
 use mcpproxy_gateway::{Code, Failure};
 
 use super::parameters::{ExportParameters, FilterParameters, PageParameters};
@@ -100,12 +100,12 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
     ),
 )]
 pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    let asked = read_pairs(query).and_then(|pairs| Export::parse(&pairs));
+    let asked = read_pairs(query).and_then(|pairs| RecordExport::parse(&pairs));
     let (filter, format) = match asked {
         Ok(asked) => asked,
         Err(failure) => return failure_response(&failure),
     };
-    let mut export = Export::new(app.gateway().records().archive().clone(), filter, format);
+    let mut export = RecordExport::new(app.gateway().records().archive().clone(), filter, format);
     // What goes wrong before the first byte is still an answer with a status.
     match export.next().await {
         Ok(first) => exported(export, first, format),
@@ -122,7 +122,7 @@ pub(crate) fn read_pairs(query: Pairs) -> Result<Vec<Pair>, Failure> {
 }
 
 /// The answer that streams an export whose first piece is there.
-fn exported(export: Export, first: Option<Piece>, format: Format) -> Response {
+fn exported(export: RecordExport, first: Option<ExportPiece>, format: ExportFormat) -> Response {
     let pieces = stream::try_unfold((export, first), |(mut export, ready)| async move {
         let piece = match ready {
             Some(piece) => Some(piece),
@@ -138,8 +138,8 @@ fn exported(export: Export, first: Option<Piece>, format: Format) -> Response {
     let media_type = HeaderValue::from_static(format.media_type());
     headers.insert(header::CONTENT_TYPE, media_type);
     let file = match format {
-        Format::JsonLines => "attachment; filename=\"mcpproxy-activity.jsonl\"",
-        Format::Csv => "attachment; filename=\"mcpproxy-activity.csv\"",
+        ExportFormat::JsonLines => "attachment; filename=\"mcpproxy-activity.jsonl\"",
+        ExportFormat::Csv => "attachment; filename=\"mcpproxy-activity.csv\"",
     };
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(file));
     response

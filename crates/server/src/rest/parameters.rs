@@ -1,7 +1,7 @@
 //! What the log is asked for, described from the very lists that are enforced.
 
 use mcpproxy_activity::{Filter, RecordKind, Status};
-use mcpproxy_gateway::records::{DEFAULT_LIMIT, Format, MOST_RECORDS};
+use mcpproxy_gateway::records::{DEFAULT_LIMIT, ExportFormat, MOST_RECORDS};
 use mcpproxy_policy::{Operation, Sensitivity};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -58,8 +58,8 @@ impl IntoParams for PageParameters {
 
 impl IntoParams for ExportParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut schema = words(Format::ALL.map(Format::as_str));
-        schema.default = Some(Format::default().as_str().into());
+        let mut schema = words(ExportFormat::ALL.map(ExportFormat::as_str));
+        schema.default = Some(ExportFormat::default().as_str().into());
         let about = "JSON lines or CSV";
         vec![parameter("format", ParameterIn::Query, about, schema)]
     }

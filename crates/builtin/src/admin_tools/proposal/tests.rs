@@ -73,8 +73,8 @@ fn what_never_worked_is_named_and_not_allowed() {
     assert_eq!(
         tried,
         [
-            ("files:delete", Operation::Destructive, 1, 2, 0),
-            ("files:write", Operation::Write, 0, 0, 1),
+            ("files:delete", RecordedOperation::Destructive, 1, 2, 0),
+            ("files:write", RecordedOperation::Write, 0, 0, 1),
         ]
     );
 }
@@ -123,7 +123,7 @@ fn however_much_there_is_the_proposal_keeps_its_bounds_and_the_most_used() {
         .map(|number| format!("tool{number:03}"))
         .collect();
     let drawn = draw(&tallies, &BTreeMap::from([("big".to_owned(), names)]));
-    let listed = &drawn.allowed["big"][&Operation::Read];
+    let listed = &drawn.allowed["big"][&RecordedOperation::Read];
     assert_eq!((listed.len(), drawn.left_out), (MOST_TOOLS, 300));
     assert_eq!(listed[0].tool, "tool499");
     assert_eq!(drawn.unused.tools.len(), MOST_TOOLS);

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use mcpproxy_gateway::records::{self, Format};
+use mcpproxy_gateway::records::{self, ExportFormat};
 use serde_json::{Value, json};
 
 use super::source::{Pieces, Source};
@@ -22,7 +22,7 @@ pub(super) async fn run(
     output: Output,
 ) -> Result<ExitCode, CliError> {
     let pairs = export.pairs();
-    records::Export::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
+    records::RecordExport::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let source = Source::find(common).await?;
     let is_file = export.file.as_os_str() != "-";
     // A bar between the lines of the export would help nobody.
@@ -142,7 +142,7 @@ struct Counter {
 impl Counter {
     fn new(format: &str) -> Self {
         Self {
-            is_csv: format == Format::Csv.as_str(),
+            is_csv: format == ExportFormat::Csv.as_str(),
             is_quoted: false,
             lines: 0,
         }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::records::Query;
+use mcpproxy_gateway::records::RecordQuery;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) async fn run(
     output: Output,
 ) -> Result<ExitCode, CliError> {
     let pairs = list.pairs();
-    Query::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
+    RecordQuery::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
     let listed = Source::find(common).await?.list(&pairs).await?;
     let icons = Icons::wanted(list.look);
     output.result(&listed, |list| rows(list, icons, !pairs.is_empty()));

@@ -3,7 +3,7 @@
 //! Both give the very same texts, because one place makes them.
 
 use mcpproxy_activity::Archive;
-use mcpproxy_gateway::records::{self, Export, Pair};
+use mcpproxy_gateway::records::{self, Pair, RecordExport};
 use mcpproxy_gateway::{Failure, redaction, settings};
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ pub(super) enum Pieces {
     /// From the running gateway.
     Daemon(Stream),
     /// From the store.
-    Store(Box<Export>),
+    Store(Box<RecordExport>),
 }
 
 impl Source {
@@ -106,8 +106,9 @@ impl Source {
                 Err(CliError::refused("the gateway gave no export"))
             }
             Self::Store(archive) => {
-                let (filter, format) = Export::parse(pairs).map_err(|failure| refused(&failure))?;
-                let export = Export::new(archive.clone(), filter, format);
+                let (filter, format) =
+                    RecordExport::parse(pairs).map_err(|failure| refused(&failure))?;
+                let export = RecordExport::new(archive.clone(), filter, format);
                 Ok(Pieces::Store(Box::new(export)))
             }
         }

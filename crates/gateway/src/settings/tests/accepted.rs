@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::Scene;
 use crate::settings::{
-    Activity, Detail, Discovery, Durability, ProxiedHints, RateLimit, Secret, Store, Text,
-    Transport, Trust, effective,
+    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, ServerTransport,
+    SettingText, StoreSettings, ToolRateLimit, Trust, effective,
 };
 
 /// A file with every key in it.
@@ -58,20 +58,20 @@ fn no_file_means_the_defaults() {
     assert!(!settings.allow_plain_http);
     assert!(settings.servers.is_empty());
     assert_eq!(settings.rules, Rules::default());
-    let discovery = Discovery {
+    let discovery = DiscoverySettings {
         limit: 5,
         detail: Detail::Full,
         semantic: true,
     };
     assert_eq!(settings.discovery, discovery);
-    let activity = Activity {
+    let activity = ActivitySettings {
         retention_days: 90,
         max_records: None,
         max_payload_bytes: 65_536,
         durability: Durability::Strict,
     };
     assert_eq!(settings.activity, activity);
-    assert_eq!(settings.store, Store::Sqlite);
+    assert_eq!(settings.store, StoreSettings::Sqlite);
     assert_eq!(settings.hints, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
 }
@@ -101,7 +101,7 @@ fn every_global_key_is_used() {
     assert_eq!(settings.activity.max_payload_bytes, 1024);
     assert_eq!(settings.activity.durability, Durability::Balanced);
     let address = Secret::new("postgres://user:password@db/mcpproxy");
-    assert_eq!(settings.store, Store::Postgres(address));
+    assert_eq!(settings.store, StoreSettings::Postgres(address));
     assert_eq!(settings.hints, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
 }
@@ -113,8 +113,8 @@ fn every_key_of_a_server_is_used() {
         panic!("two servers in the order of the file");
     };
     assert_eq!((&*github.name, &*files.name), ("github", "files"));
-    let transport = Transport::Http {
-        url: Text::Plain("https://example.com/mcp".into()),
+    let transport = ServerTransport::Http {
+        url: SettingText::Plain("https://example.com/mcp".into()),
         headers: vec![("Authorization".into(), Secret::new("Bearer abcdefgh"))],
     };
     assert_eq!(github.transport, transport);
@@ -125,8 +125,8 @@ fn every_key_of_a_server_is_used() {
     let protocols = (github.protocol, files.protocol);
     assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
 
-    let plain = |text: &str| Text::Plain(text.into());
-    let transport = Transport::Stdio {
+    let plain = |text: &str| SettingText::Plain(text.into());
+    let transport = ServerTransport::Stdio {
         command: plain("npx"),
         args: vec![plain("-y"), plain("server"), plain("/data")],
         env: vec![("LEVEL".into(), Secret::new("verbose"))],
@@ -155,7 +155,7 @@ fn every_key_of_a_tool_is_used() {
                               "idempotentHint": true, "openWorldHint": false });
     assert_eq!(Value::Object(write.annotations.clone()), annotations);
     assert!(!write.enabled);
-    let limit = RateLimit {
+    let limit = ToolRateLimit {
         max_calls: 10,
         window: Duration::from_secs(1),
     };
@@ -204,11 +204,14 @@ fn a_relative_working_dir_starts_at_the_folder_of_the_file() {
     let scene =
         Scene::with(r#"{ "mcpServers": { "a": { "command": "x", "working_dir": "sub/b" } } }"#);
     let settings = scene.settings();
-    let Transport::Stdio { working_dir, .. } = &settings.servers[0].transport else {
+    let ServerTransport::Stdio { working_dir, .. } = &settings.servers[0].transport else {
         panic!("a process");
     };
     let expected = scene.path("sub/b");
-    assert_eq!(working_dir.as_ref().map(Text::expose), expected.to_str());
+    assert_eq!(
+        working_dir.as_ref().map(SettingText::expose),
+        expected.to_str()
+    );
 }
 
 #[test]

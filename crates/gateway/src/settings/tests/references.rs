@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Scene;
-use crate::settings::{Secret, Text, Transport};
+use crate::settings::{Secret, ServerTransport, SettingText};
 
 /// The one argument of the one server, or the server's problem.
 #[track_caller]
@@ -18,7 +18,7 @@ fn check(argument: &str, expected: Result<&str, &str>) {
     scene.write("large.txt", &"x".repeat(64 * 1024 + 1));
     fs::write(scene.path("binary.txt"), b"\xff\xfe").unwrap();
     let server = scene.settings().servers.remove(0);
-    let Transport::Stdio { args, .. } = &server.transport else {
+    let ServerTransport::Stdio { args, .. } = &server.transport else {
         panic!("a process");
     };
     match expected {
@@ -87,7 +87,7 @@ fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
     );
     let fine = &settings.servers[1];
     assert_eq!(fine.problem, None);
-    let Transport::Stdio {
+    let ServerTransport::Stdio {
         command,
         env,
         working_dir,
@@ -98,7 +98,7 @@ fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
     };
     assert_eq!(command.expose(), "run");
     assert_eq!(env[0].1.expose(), "some value");
-    assert_eq!(working_dir.as_ref().map(Text::expose), Some("/srv"));
+    assert_eq!(working_dir.as_ref().map(SettingText::expose), Some("/srv"));
 }
 
 #[test]

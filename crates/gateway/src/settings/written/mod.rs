@@ -1,8 +1,13 @@
 //! The keys of the configuration file: the one place that lists them.
 
+mod servers;
+
 use mcpproxy_policy::{Mode, Unannotated};
 use mcpproxy_upstream::ProtocolSetting;
 
+pub use self::servers::ADMIN_SERVER;
+pub(super) use self::servers::{NAME_PATTERN, NamedServer};
+use self::servers::{ServerName, WrittenServers};
 use super::content::{
     Address, ApiKey, HeaderName, HeaderValue, NotEmpty, StoreAddress, Url, VariableName,
 };
@@ -11,7 +16,6 @@ use super::resolved::{
     Durability, ProxiedHints, Trust,
 };
 use super::section::section;
-use super::servers::{ServerName, Servers};
 use super::shape::Preset::{Defaults, Required, Value};
 use super::values::{Choice, Map, RawText, Span, Whole, Words};
 
@@ -23,7 +27,7 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 
 section! {
     /// The configuration of mcpproxy. Every key may be left out.
-    struct File {
+    struct WrittenFile {
         /// The JSON Schema of this file, for editors. The program ignores it.
         "$schema" schema: Option<String> = Value(None);
         /// The address of the HTTP endpoint, `host:port` with an IP address or `localhost`.
@@ -35,25 +39,25 @@ section! {
         /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
         "allow_plain_http" allow_plain_http: bool = Value(false);
         /// The MCP servers behind the gateway, by name.
-        "mcpServers" servers: Servers = Value(Servers::default());
+        "mcpServers" servers: WrittenServers = Value(WrittenServers::default());
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
         "input_timeout" input_timeout: Span<1, DAY_MS> = Value(Span(DEFAULT_INPUT_TIMEOUT));
         /// How declared intent is checked.
-        "intent_declaration" intent_declaration: IntentDeclaration = Defaults;
+        "intent_declaration" intent_declaration: WrittenIntentDeclaration = Defaults;
         /// What a search answers.
-        "discovery" discovery: Discovery = Defaults;
+        "discovery" discovery: WrittenDiscovery = Defaults;
         /// The record of calls.
-        "activity" activity: Activity = Defaults;
+        "activity" activity: WrittenActivity = Defaults;
         /// Where state is kept.
-        "store" store: Store = Defaults;
+        "store" store: WrittenStore = Defaults;
         /// Hints that the gateway adds to results.
-        "hints" hints: Hints = Defaults;
+        "hints" hints: WrittenHints = Defaults;
     }
 }
 
 section! {
     /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP, or HTTP with a separate event stream; which one is found out).
-    struct Server {
+    struct WrittenServer {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
         "name" name: Option<ServerName> = Value(None);
         /// How the server is reached, as many clients write it. It must agree with `command` or `url`; it may be left out.
@@ -87,25 +91,25 @@ section! {
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" idle_stop: Option<Span<100, { 7 * DAY_MS }>> = Value(None);
         /// What the operator says about single tools, by the tool's name.
-        "tools" tools: Map<Tool> = Value(Map::default());
+        "tools" tools: Map<WrittenTool> = Value(Map::default());
     }
 }
 
 section! {
     /// What the operator says about one tool of a server.
-    struct Tool {
+    struct WrittenTool {
         /// Whether the tool can be found and called.
         "enabled" enabled: bool = Value(true);
         /// Annotations that win over the server's own, hint by hint.
-        "annotations" annotations: Annotations = Defaults;
+        "annotations" annotations: WrittenAnnotations = Defaults;
         /// How often the tool may be called. Without it, there is no limit.
-        "rate_limit" rate_limit: Option<RateLimit> = Value(None);
+        "rate_limit" rate_limit: Option<WrittenRateLimit> = Value(None);
     }
 }
 
 section! {
     /// Annotations of a tool, as MCP names them. A hint that is left out stays as the server gave it.
-    struct Annotations {
+    struct WrittenAnnotations {
         /// The title shown to people.
         "title" title: Option<String> = Value(None);
         /// The tool changes nothing.
@@ -121,7 +125,7 @@ section! {
 
 section! {
     /// How often a tool may be called.
-    struct RateLimit {
+    struct WrittenRateLimit {
         /// How many calls a window admits.
         "max_calls" max_calls: Whole<1, 1_000_000> = Required;
         /// The length of the window in milliseconds.
@@ -131,7 +135,7 @@ section! {
 
 section! {
     /// How declared intent is checked.
-    struct IntentDeclaration {
+    struct WrittenIntentDeclaration {
         /// Whether an agent declares the operation a second time (`two_key`) or the variant it calls is enough (`inferred`).
         "mode" mode: Choice<Mode> = Value(Choice(Mode::TwoKey));
         /// Whether a call that contradicts the server's annotations is refused. If not, it goes on with a warning.
@@ -143,7 +147,7 @@ section! {
 
 section! {
     /// What a search answers.
-    struct Discovery {
+    struct WrittenDiscovery {
         /// How many tools a search answers when the agent does not say.
         "limit" limit: Whole<1, 50> = Value(Whole(5));
         /// How much a search says of each tool when the agent does not say: everything, or a signature and a summary.
@@ -155,7 +159,7 @@ section! {
 
 section! {
     /// The record of calls.
-    struct Activity {
+    struct WrittenActivity {
         /// How many days a record is kept.
         "retention_days" retention_days: Whole<1, 36_500> = Value(Whole(90));
         /// How many records are kept; by default, all within `retention_days`.
@@ -170,7 +174,7 @@ section! {
 
 section! {
     /// Where state is kept.
-    struct Store {
+    struct WrittenStore {
         /// `sqlite` for a file in the data folder, or the `postgres://` address of a database that several
         /// gateways share. May hold references. A change takes effect at the next start.
         "url" url: RawText<StoreAddress> = Value(RawText::preset("sqlite"));
@@ -179,7 +183,7 @@ section! {
 
 section! {
     /// Hints that the gateway adds to results.
-    struct Hints {
+    struct WrittenHints {
         /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
         /// into a text block at the end.
         "proxied" proxied: Choice<ProxiedHints> = Value(Choice(ProxiedHints::Meta));

@@ -6,9 +6,9 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use serde_json::json;
 
-use super::problem::shown;
-use super::shape::{Kind, Reader, Shape, join};
-use super::written::Server;
+use super::WrittenServer;
+use crate::settings::problem::shown;
+use crate::settings::shape::{SettingsReader, Shape, ValueKind, join};
 
 /// Name of the built-in server of admin tools, which no server of the file can have.
 pub const ADMIN_SERVER: &str = "mcpproxy";
@@ -20,36 +20,36 @@ const NAME_ALLOWED: &str =
     "1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'";
 
 /// The same as a pattern, for the JSON Schema.
-pub(super) const NAME_PATTERN: &str = "^(?!.*__)(?!mcpproxy$)[A-Za-z0-9_.-]{1,64}$";
+pub(in crate::settings) const NAME_PATTERN: &str = "^(?!.*__)(?!mcpproxy$)[A-Za-z0-9_.-]{1,64}$";
 
 /// The servers in the order written, with checked names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Servers(pub(super) Vec<Entry>);
+pub(in crate::settings) struct WrittenServers(pub(in crate::settings) Vec<NamedServer>);
 
-/// The name of a server in the array form. [`Servers`] takes it from there.
+/// The name of a server in the array form. [`WrittenServers`] takes it from there.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ServerName;
+pub(in crate::settings) struct ServerName;
 
 /// One server of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) server: Server,
+pub(in crate::settings) struct NamedServer {
+    pub(in crate::settings) name: String,
+    pub(in crate::settings) server: WrittenServer,
 }
 
-impl Shape for Servers {
-    fn kind() -> Kind {
-        Kind::Servers(Box::new(Server::kind()))
+impl Shape for WrittenServers {
+    fn kind() -> ValueKind {
+        ValueKind::Servers(Box::new(WrittenServer::kind()))
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let found = match value {
             Value::Array(array) => read_array(reader, &array.elements, path),
             _ => read_map(reader, value, path)?,
         };
         let entries = found
             .into_iter()
-            .map(|Found { name, server }| server.map(|server| Entry { name, server }));
+            .map(|ReadServer { name, server }| server.map(|server| NamedServer { name, server }));
         entries.collect::<Option<_>>().map(Self)
     }
 
@@ -59,14 +59,14 @@ impl Shape for Servers {
 }
 
 impl Shape for ServerName {
-    fn kind() -> Kind {
-        Kind::Leaf {
+    fn kind() -> ValueKind {
+        ValueKind::Leaf {
             allowed: NAME_ALLOWED.into(),
             schema: json!({ "type": "string", "pattern": NAME_PATTERN }),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
+    fn read(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) -> Option<Self> {
         let Value::StringLit(_) = value else {
             reader.wrong_type::<Self>(value, path);
             return None;
@@ -76,13 +76,17 @@ impl Shape for ServerName {
 }
 
 /// What could be read of an entry.
-struct Found {
+struct ReadServer {
     name: String,
-    server: Option<Server>,
+    server: Option<WrittenServer>,
 }
 
-fn read_map(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Vec<Found>> {
-    let object = reader.object::<Servers>(value, path)?;
+fn read_map(
+    reader: &mut SettingsReader<'_>,
+    value: &Value<'_>,
+    path: &str,
+) -> Option<Vec<ReadServer>> {
+    let object = reader.object::<WrittenServers>(value, path)?;
     let mut found = Vec::new();
     for property in &object.properties {
         let name = property.name.as_str();
@@ -94,7 +98,7 @@ fn read_map(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Ve
             );
             report_key(reader, &property.value, "name", message);
         }
-        found.push(Found {
+        found.push(ReadServer {
             name: name.to_owned(),
             server: read_server(reader, &property.value, &path),
         });
@@ -102,8 +106,8 @@ fn read_map(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Ve
     Some(found)
 }
 
-fn read_array(reader: &mut Reader<'_>, items: &[Value<'_>], path: &str) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+fn read_array(reader: &mut SettingsReader<'_>, items: &[Value<'_>], path: &str) -> Vec<ReadServer> {
+    let mut found: Vec<ReadServer> = Vec::new();
     let mut seen = HashMap::new();
     for (index, item) in items.iter().enumerate() {
         let path = format!("{path}[{index}]");
@@ -123,20 +127,24 @@ fn read_array(reader: &mut Reader<'_>, items: &[Value<'_>], path: &str) -> Vec<F
             let message = format!("duplicate server name '{name}', first given on line {line}");
             reader.report_at(offset, message);
         }
-        found.push(Found { name, server });
+        found.push(ReadServer { name, server });
     }
     found
 }
 
-fn read_server(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) -> Option<Server> {
+fn read_server(
+    reader: &mut SettingsReader<'_>,
+    value: &Value<'_>,
+    path: &str,
+) -> Option<WrittenServer> {
     // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
     if value.as_object().is_some() {
         check_transport(reader, value, path);
     }
-    Server::read(reader, value, path)
+    WrittenServer::read(reader, value, path)
 }
 
-fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
+fn check_name(reader: &mut SettingsReader<'_>, offset: usize, name: &str) {
     let is_allowed = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '.' | '-');
     let is_valid = !name.is_empty()
         && name.len() <= NAME_LIMIT
@@ -157,7 +165,7 @@ fn check_name(reader: &mut Reader<'_>, offset: usize, name: &str) {
 }
 
 /// A server has a command or a url, and only the keys that go with it.
-fn check_transport(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) {
+fn check_transport(reader: &mut SettingsReader<'_>, value: &Value<'_>, path: &str) {
     let one = "allowed: exactly one of them";
     let (transport, foreign): (_, &[&str]) =
         match (has_key(value, "command"), has_key(value, "url")) {
@@ -189,7 +197,7 @@ fn check_transport(reader: &mut Reader<'_>, value: &Value<'_>, path: &str) {
 }
 
 /// Notes a problem at a key of an object.
-fn report_key(reader: &mut Reader<'_>, value: &Value<'_>, key: &str, message: String) {
+fn report_key(reader: &mut SettingsReader<'_>, value: &Value<'_>, key: &str, message: String) {
     match value.as_object().and_then(|object| object.get(key)) {
         Some(property) => reader.report(property, message),
         None => reader.report(value, message),

@@ -1,0 +1,109 @@
+//! The admin tools and their parameters, in one place because their answers suggest each other.
+
+use mcpproxy_contract::prelude::*;
+use mcpproxy_contract::schemas::{Cursor, DEFAULT_LIMIT, LARGEST_LIMIT};
+
+use super::GatewayParts;
+use super::filters::ActivityFilters;
+
+/// How far back `check-servers` looks where nothing else is asked for.
+const DEFAULT_HOURS: u32 = 24;
+
+/// `list-activity`.
+pub(crate) struct ListActivity(pub(super) GatewayParts);
+
+/// `list-servers`.
+pub(crate) struct ListServers(pub(super) GatewayParts);
+
+/// `summarize-activity`.
+pub(crate) struct SummarizeActivity(pub(super) GatewayParts);
+
+/// `check-servers`.
+pub(crate) struct CheckServers(pub(super) GatewayParts);
+
+/// `propose-permissions`.
+pub(crate) struct ProposePermissions(pub(super) GatewayParts);
+
+/// `restart-server`.
+pub(crate) struct RestartServer(pub(super) GatewayParts);
+
+/// `prune-activity`.
+pub(crate) struct PruneActivity(pub(super) GatewayParts);
+
+/// Which records, and how many of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListActivityParams {
+    #[serde(flatten)]
+    #[garde(dive)]
+    pub(super) filters: ActivityFilters,
+    /// The most records to return, 1 to 100.
+    #[serde(default = "default_limit")]
+    #[garde(range(min = 1, max = LARGEST_LIMIT))]
+    pub(super) limit: u32,
+    /// nextCursor of the previous page, unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(dive)]
+    pub(super) cursor: Option<Cursor>,
+}
+
+impl ListActivityParams {
+    /// The first page of these records.
+    pub(super) fn of(filters: ActivityFilters) -> Self {
+        Self {
+            filters,
+            limit: DEFAULT_LIMIT,
+            cursor: None,
+        }
+    }
+}
+
+/// Which servers, and how far back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CheckServersParams {
+    /// The server to check; all of them if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[garde(length(chars, min = 1, max = 100))]
+    pub(super) server: Option<String>,
+    /// How many hours back calls are looked at, 1 to 168.
+    #[serde(default = "default_hours")]
+    #[garde(range(min = 1, max = 168))]
+    pub(super) hours: u32,
+}
+
+impl CheckServersParams {
+    /// One server, as far back as usual.
+    pub(super) fn of(server: &str) -> Self {
+        Self {
+            server: Some(server.to_owned()),
+            hours: DEFAULT_HOURS,
+        }
+    }
+}
+
+/// Which server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RestartServerParams {
+    /// The server to restart, by its name in the configuration.
+    #[garde(length(chars, min = 1, max = 100))]
+    pub(super) server: String,
+}
+
+impl RestartServerParams {
+    /// This server.
+    pub(super) fn of(server: &str) -> Self {
+        Self {
+            server: server.to_owned(),
+        }
+    }
+}
+
+fn default_limit() -> u32 {
+    DEFAULT_LIMIT
+}
+
+fn default_hours() -> u32 {
+    DEFAULT_HOURS
+}
