@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::downgrade;
-use crate::json::splice::{Members, append_item, append_members, prepend_members};
+use crate::json::splice::{Members, append_item, append_members, members_behind};
 use crate::json::{Fields, Json, JsonText, to_text};
 use crate::meta;
 use crate::revision::Protocol;
@@ -38,9 +38,9 @@ struct Layout {
     is_error: bool,
 }
 
-/// Block of content that is text.
+/// Block of content that is text, added by us.
 #[derive(Serialize)]
-struct TextBlock<'a> {
+struct AddedText<'a> {
     r#type: &'static str,
     text: &'a str,
 }
@@ -126,17 +126,17 @@ impl CallResult {
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
         #[derive(Serialize)]
-        struct Content<'a> {
-            content: [TextBlock<'a>; 1],
+        struct AddedContent<'a> {
+            content: [AddedText<'a>; 1],
         }
-        let block = TextBlock {
+        let block = AddedText {
             r#type: "text",
             text,
         };
         let changed = match &self.layout.content {
             None => Some(append_members(
                 self.json.text(),
-                &Content { content: [block] },
+                &AddedContent { content: [block] },
             )),
             Some(span) => append_item(&self.json.text()[span.clone()], &block)
                 .map(|content| self.replacing(span, &content)),
@@ -152,43 +152,47 @@ impl CallResult {
     /// the protocol has types of results, and what the protocol cannot read is left out. All else
     /// keeps its bytes.
     pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> String {
-        let text = self.with_meta(additions);
         let is_typed = self.layout.result_type.is_some();
         match protocol {
             Protocol::Session if is_typed || self.has_foreign_structured() => {
-                downgrade::result(text)
+                downgrade::result(self.with_meta(additions))
             }
-            Protocol::Session => text,
-            Protocol::Stateless if is_typed => stateless::complete(text),
-            Protocol::Stateless => prepend_members(&text, &stateless::COMPLETE),
+            Protocol::Session => self.with_meta(additions),
+            Protocol::Stateless if is_typed => stateless::complete(self.with_meta(additions)),
+            Protocol::Stateless => {
+                let (span, meta) = self.extended_meta(additions);
+                let kind = to_text(&stateless::COMPLETE);
+                let kind = kind.strip_suffix('}').unwrap_or_default();
+                let text = self.json.text();
+                [kind, ",", &text[1..span.start], &meta, &text[span.end..]].concat()
+            }
         }
     }
 
     /// Text with keys of ours added to `_meta`; all else keeps its bytes.
     pub fn with_meta(&self, additions: &[(&str, &str)]) -> String {
-        #[derive(Serialize)]
-        struct Meta<'a> {
-            _meta: Members<'a>,
-        }
+        let (span, meta) = self.extended_meta(additions);
+        self.replacing(&span, &meta)
+    }
+
+    /// What is to stand where, so that `_meta` has keys of ours.
+    fn extended_meta(&self, additions: &[(&str, &str)]) -> (Range<usize>, String) {
+        let is_ours = |name: &str| name.starts_with(meta::OWN_PREFIX);
         debug_assert!(
-            additions
-                .iter()
-                .all(|(name, _)| name.starts_with(meta::OWN_PREFIX)),
+            additions.iter().all(|(name, _)| is_ours(name)),
             "not all of {additions:?} are ours to set"
         );
+        let text = self.json.text();
         let ours = additions.iter();
         let mut ours: Vec<_> = ours.map(|(name, json)| (*name, JsonText(json))).collect();
-        let text = self.json.text();
         let Some(span) = &self.layout.meta else {
-            let added = Meta {
-                _meta: Members(ours),
-            };
-            return append_members(text, &added);
+            let ours = to_text(&Members(ours));
+            let end = text.len() - 1;
+            let added = Members(vec![(meta::META, JsonText(&ours))]);
+            return (end..end, members_behind(text, &added));
         };
         let theirs = &text[span.clone()];
-        let fields = serde_json::from_str::<Fields<'_>>(theirs);
-        let is_ours = |name: &str| name.starts_with(meta::OWN_PREFIX);
-        let extended = match fields {
+        let extended = match serde_json::from_str::<Fields<'_>>(theirs) {
             Ok(fields) if !fields.iter().any(|(name, _)| is_ours(name)) => {
                 append_members(theirs, &Members(ours))
             }
@@ -203,7 +207,7 @@ impl CallResult {
                 to_text(&Members(all))
             }
         };
-        self.replacing(span, &extended)
+        (span.clone(), extended)
     }
 
     /// Whether structured content is given that is no object, which only the stateless protocol has.

@@ -1,7 +1,7 @@
 //! What came of a call, and how it answers an MCP client.
 
 use mcpproxy_policy::Warning;
-use mcpproxy_wire::{CallResult, meta};
+use mcpproxy_wire::{CallResult, Protocol, meta, stateless};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -24,12 +24,31 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
-    /// Text of the `CallToolResult` that answers an MCP client.
+    /// Text of the `CallToolResult`, as the upstream wrote it.
     pub fn to_call_tool_result(&self) -> String {
-        let result = match &self.result {
-            Ok(result) => result,
-            Err(failure) => return failure.to_call_tool_result(self.request_id, self.activity_id),
-        };
+        match &self.result {
+            Ok(result) => self.extended(result, CallResult::with_meta),
+            Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
+        }
+    }
+
+    /// Text of the `CallToolResult` that answers an MCP client of a protocol.
+    pub fn to_client_result(&self, protocol: Protocol) -> String {
+        match (&self.result, protocol) {
+            (Ok(result), _) => self.extended(result, |result, additions| {
+                result.to_text(protocol, additions)
+            }),
+            (Err(_), Protocol::Session) => self.to_call_tool_result(),
+            (Err(_), Protocol::Stateless) => stateless::complete(self.to_call_tool_result()),
+        }
+    }
+
+    /// Writes a result with what the gateway adds to it.
+    fn extended(
+        &self,
+        result: &CallResult,
+        write: impl FnOnce(&CallResult, &[(&str, &str)]) -> String,
+    ) -> String {
         let activity_id = quoted(self.activity_id);
         let request_id = quoted(self.request_id);
         let mut additions = vec![
@@ -42,12 +61,12 @@ impl CallOutcome {
         }
         match &self.hints {
             Some(PlacedHints::Content(text)) => {
-                return result.with_text(text).with_meta(&additions);
+                return write(&result.with_text(text), &additions);
             }
             Some(PlacedHints::Meta(json)) => additions.push((meta::AGENT_HINTS, json)),
             None => {}
         }
-        result.with_meta(&additions)
+        write(result, &additions)
     }
 }
 

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use mcpproxy_catalog::{ServerState, Snapshot};
-use mcpproxy_policy::{Caller, Declared, Operation};
+use mcpproxy_policy::{Caller, DeclaredIntent, Operation};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::ObjectError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
-use mcpproxy_wire::{JsonObject, RpcError};
+use mcpproxy_wire::{JsonObject, Protocol, RpcError};
 
 use self::listing::PagedListing;
 use self::name::{Names, Target, may_be_of};
@@ -266,7 +266,7 @@ impl Gateway {
             variant: None,
             name: format!("{server}:{tool}"),
             arguments,
-            declared: Declared::default(),
+            declared: DeclaredIntent::default(),
         };
         let mut outcome = self.call(request, caller, client).await;
         if let Err(failure) = &outcome.result
@@ -357,7 +357,7 @@ impl CallOutcome {
     /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
     /// error of the protocol if there is no such tool. A server that is offered alone has its own
     /// errors of the protocol passed on as well, because its clients may know what to do about them.
-    pub fn to_direct_result(&self, scope: &Scope) -> Result<String, RpcError> {
+    pub fn to_direct_result(&self, scope: &Scope, protocol: Protocol) -> Result<String, RpcError> {
         match &self.result {
             Err(failure)
                 if *scope != Scope::All
@@ -370,7 +370,7 @@ impl CallOutcome {
                 message: failure.message.clone(),
                 data: Some(serde_json::json!({ "error": failure.to_json(self.request_id) })),
             }),
-            _ => Ok(self.to_call_tool_result()),
+            _ => Ok(self.to_client_result(protocol)),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn call(
             let outcome = gateway
                 .call_direct(scope, &name, arguments.text(), caller, client)
                 .await;
-            outcome.to_direct_result(scope)?
+            outcome.to_direct_result(scope, request.protocol)?
         }
         Endpoint::Menu => match (Operation::of_variant(&name), &*name) {
             (Some(variant), _) => {
@@ -57,25 +57,33 @@ pub(crate) async fn call(
                     Ok(call) => gateway.call(call, caller, client).await,
                     Err(failure) => gateway.refuse_call(variant, failure, caller).await,
                 };
-                outcome.to_call_tool_result()
+                outcome.to_client_result(request.protocol)
             }
             (None, "retrieve_tools") => {
                 let search = SearchRequest::parse(arguments.text());
                 let found = gateway.search().retrieve_tools(search, caller).await;
-                found.to_call_tool_result()
+                own_result(found.to_call_tool_result(), request.protocol)
             }
             (None, "describe_tool") => {
                 let names = parse_names(arguments.text());
                 let found = gateway.search().describe_tools(names, caller).await;
-                found.to_call_tool_result()
+                own_result(found.to_call_tool_result(), request.protocol)
             }
             _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(&name))),
         },
     };
     Ok(match request.protocol {
-        Protocol::Session => downgrade::result(result),
-        Protocol::Stateless => request_state::with_mark(stateless::complete(result)),
+        Protocol::Session => result,
+        Protocol::Stateless => request_state::with_mark(result),
     })
+}
+
+/// Result of the gateway itself, as a protocol has it.
+fn own_result(result: String, protocol: Protocol) -> String {
+    match protocol {
+        Protocol::Session => result,
+        Protocol::Stateless => stateless::complete(result),
+    }
 }
 
 /// Failure to list something, as an error of the protocol.

@@ -23,10 +23,15 @@ pub(crate) fn prepend_members(object: &str, members: &impl Serialize) -> String 
 
 /// Object with members behind its own. `members` is written as an object with at least one.
 pub(crate) fn append_members(object: &str, members: &impl Serialize) -> String {
+    let body = object.strip_suffix('}').unwrap_or(object);
+    [body, &members_behind(object, members), "}"].concat()
+}
+
+/// Text of members as it stands behind the own members of an object, with the comma between.
+pub(crate) fn members_behind(object: &str, members: &impl Serialize) -> String {
     let members = to_text(members);
     let comma = comma_unless(inside(object).trim().is_empty());
-    let body = object.strip_suffix('}').unwrap_or(object);
-    [body, comma, inside(&members), "}"].concat()
+    [comma, inside(&members)].concat()
 }
 
 /// List with one more item at its end; nothing if it is no list.
