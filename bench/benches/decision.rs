@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const LONG_DESCRIPTION: usize = 4096;
 struct Case {
     name: &'static str,
     variant: Operation,
-    declared: Declared,
+    declared: DeclaredIntent,
     mode: Mode,
     annotations: ToolAnnotations,
     operator: ToolAnnotations,
@@ -78,10 +78,10 @@ fn cases() -> Vec<Case> {
             ..case("write with the longest reason", Operation::Write, read_only)
         },
         Case {
-            declared: Declared {
+            declared: DeclaredIntent {
                 reason: Some(json!("Look it up")),
                 data_sensitivity: Some(json!("public")),
-                ..Declared::default()
+                ..DeclaredIntent::default()
             },
             mode: Mode::Inferred,
             ..case("read, inferred, flat fields", Operation::Read, read_only)
@@ -122,10 +122,10 @@ fn case(name: &'static str, variant: Operation, annotations: ToolAnnotations) ->
     }
 }
 
-fn nested(intent: Value) -> Declared {
-    Declared {
+fn nested(intent: Value) -> DeclaredIntent {
+    DeclaredIntent {
         intent: Some(intent),
-        ..Declared::default()
+        ..DeclaredIntent::default()
     }
 }
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcpproxy_wire::sse::Reader;
+use mcpproxy_wire::sse::SseReader;
 
 const LIMIT: usize = 4096;
 

@@ -281,7 +281,7 @@ fn check(bytes: &[u8], kind: Kind) {
             check_messages(&answer.body);
         }
     } else if answer.says("content-type: text/event-stream") {
-        let mut reader = sse::Reader::new(usize::MAX);
+        let mut reader = sse::SseReader::new(usize::MAX);
         let events = reader.feed(&answer.body).expect("nothing is too large");
         for event in events.iter().filter(|_| kind.is_message()) {
             check_messages(event.data.as_bytes());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 
 use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ fn load(corpus: Corpus) -> Result<Catalog, Box<dyn Error>> {
         } else {
             json!({})
         };
-        let tool = Tool::parse(&Json::of(&json!({
+        let tool = ToolDefinition::parse(&Json::of(&json!({
             "name": row.tool, "description": row.description, "inputSchema": schema
         })))?;
         servers.entry(row.server).or_default().tools.push(tool);

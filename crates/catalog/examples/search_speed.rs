@@ -10,7 +10,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 const TOOLS_PER_SERVER: usize = 20;
@@ -109,7 +109,7 @@ fn listing(server: usize) -> Result<ServerListing, String> {
     Ok(ServerListing { tools })
 }
 
-fn tool(number: usize, random: &mut Random) -> Result<Tool, String> {
+fn tool(number: usize, random: &mut Random) -> Result<ToolDefinition, String> {
     let (verb, noun) = (random.pick(VERBS), random.pick(NOUNS));
     let description = format!("{verb} a {noun}. {}", random.sentence(40));
     let properties: Map<String, Value> = (0..5)
@@ -119,7 +119,7 @@ fn tool(number: usize, random: &mut Random) -> Result<Tool, String> {
             (name, json!({"type": "string", "description": description}))
         })
         .collect();
-    Tool::parse(&Json::of(&json!({
+    ToolDefinition::parse(&Json::of(&json!({
         "name": format!("{verb}_{noun}_{number}"),
         "description": description,
         "inputSchema": {"type": "object", "properties": properties},

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolDefinition;
 use tokio::sync::watch;
 
 use crate::operator::Operator;
@@ -28,7 +28,7 @@ pub struct Catalog {
 #[derive(Debug, Clone, Default)]
 pub struct ServerListing {
     /// Tools of the server. Of two with the same name the first counts.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolDefinition>,
 }
 
 impl Catalog {

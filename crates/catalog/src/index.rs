@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use mcpproxy_policy::Effect;
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::Value;
 
 use crate::tokens::{stem, words};
@@ -217,7 +217,7 @@ struct TermCounts {
 }
 
 impl TermCounts {
-    fn of(name: &[String], server: &[String], tool: &Tool, stems: &mut Stems) -> Self {
+    fn of(name: &[String], server: &[String], tool: &ToolDefinition, stems: &mut Stems) -> Self {
         let mut document = Self::default();
         document.count(0, name.to_vec(), stems);
         document.count(1, server.to_vec(), stems);
@@ -311,7 +311,7 @@ impl Hasher for TermHasher {
 }
 
 /// Title that people call the tool by, where its server says: `title`, or the older `annotations.title`.
-fn title(tool: &Tool) -> String {
+fn title(tool: &ToolDefinition) -> String {
     let text = |json: Option<&Json>| -> Option<String> {
         let fields = json?.fields()?;
         serde_json::from_str(fields.given("title")?.get()).ok()

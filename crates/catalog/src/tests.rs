@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcpproxy_policy::{Effect, Operation};
-use mcpproxy_wire::{Json, Tool, ToolAnnotations};
+use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
 use crate::{Availability, Catalog, Operator, SearchQuery, ServerListing, Snapshot, ToolOverride};
@@ -12,22 +12,22 @@ use crate::{Availability, Catalog, Operator, SearchQuery, ServerListing, Snapsho
 mod present;
 mod search;
 
-fn tool(definition: &Value) -> Tool {
-    Tool::parse(&Json::of(definition)).unwrap()
+fn tool(definition: &Value) -> ToolDefinition {
+    ToolDefinition::parse(&Json::of(definition)).unwrap()
 }
 
-fn named(name: &str, description: &str, annotations: &Value) -> Tool {
+fn named(name: &str, description: &str, annotations: &Value) -> ToolDefinition {
     tool(
         &json!({"name": name, "description": description, "inputSchema": {},
         "annotations": annotations}),
     )
 }
 
-fn listing(tools: Vec<Tool>) -> ServerListing {
+fn listing(tools: Vec<ToolDefinition>) -> ServerListing {
     ServerListing { tools }
 }
 
-fn catalog(servers: Vec<(&str, Vec<Tool>)>) -> Catalog {
+fn catalog(servers: Vec<(&str, Vec<ToolDefinition>)>) -> Catalog {
     let catalog = Catalog::new();
     for (server, tools) in servers {
         configure(&catalog, server, Operator::default());
@@ -59,7 +59,7 @@ fn remove(catalog: &Catalog, server: &str) {
     catalog.configure(operators);
 }
 
-fn sample() -> Vec<(&'static str, Vec<Tool>)> {
+fn sample() -> Vec<(&'static str, Vec<ToolDefinition>)> {
     vec![
         (
             "github",
@@ -369,8 +369,8 @@ fn fields_that_the_schemas_of_a_tool_mark_as_secret() {
     let tools = vec![
         tool(&definition),
         tool(&plain),
-        Tool::parse(&escaped.unwrap()).unwrap(),
-        Tool::parse(&deep.unwrap()).unwrap(),
+        ToolDefinition::parse(&escaped.unwrap()).unwrap(),
+        ToolDefinition::parse(&deep.unwrap()).unwrap(),
     ];
     let catalog = catalog(vec![("idp", tools)]);
     let snapshot = catalog.snapshot();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mcpproxy_policy::{Effect, Operation};
 use mcpproxy_redact::SecretFields;
 use mcpproxy_wire::meta::CONTRACT_DEFINITION;
-use mcpproxy_wire::{Json, Tool, ToolAnnotations};
+use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
 
 use crate::arguments::ArgumentSchema;
 use crate::operator::Operator;
@@ -38,7 +38,7 @@ pub enum Availability {
 /// only the operator's settings change, or when the server lists the same tool again.
 #[derive(Debug)]
 pub(crate) struct ListedTool {
-    tool: Tool,
+    tool: ToolDefinition,
     arguments: OnceLock<ArgumentSchema>,
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
@@ -88,7 +88,7 @@ impl CatalogTool {
     }
 
     /// The tool as its server sent it.
-    pub fn tool(&self) -> &Tool {
+    pub fn tool(&self) -> &ToolDefinition {
         &self.definition.tool
     }
 
@@ -171,7 +171,7 @@ impl Availability {
 // === impl ListedTool ===
 
 impl ListedTool {
-    pub(crate) fn new(tool: Tool) -> Self {
+    pub(crate) fn new(tool: ToolDefinition) -> Self {
         Self {
             announces_contract: carries_definition(&tool),
             tool,
@@ -181,13 +181,13 @@ impl ListedTool {
         }
     }
 
-    pub(crate) fn tool(&self) -> &Tool {
+    pub(crate) fn tool(&self) -> &ToolDefinition {
         &self.tool
     }
 }
 
 /// Whether the tool's own `_meta` holds a definition as the contract wants it.
-fn carries_definition(tool: &Tool) -> bool {
+fn carries_definition(tool: &ToolDefinition) -> bool {
     let fields = tool.meta.as_ref().and_then(Json::fields);
     let definition = fields.and_then(|fields| fields.get(CONTRACT_DEFINITION));
     definition.is_some_and(|raw| raw.get().starts_with('{'))

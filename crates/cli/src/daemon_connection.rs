@@ -208,7 +208,7 @@ impl DaemonRelay {
 
 /// Passes the events of a stream on as messages; gives whether a response was among them.
 async fn pass_on(mut stream: Stream, out: &mpsc::Sender<Outbound>) -> bool {
-    let mut reader = sse::Reader::new(EVENT_LIMIT);
+    let mut reader = sse::SseReader::new(EVENT_LIMIT);
     let mut is_answered = false;
     while let Ok(Some(bytes)) = stream.next().await
         && let Ok(events) = reader.feed(&bytes)

@@ -1,7 +1,7 @@
 //! A call as it was asked for: checked for shape, not yet for meaning.
 
 use mcpproxy_catalog::Violation;
-use mcpproxy_policy::{Declared, Operation};
+use mcpproxy_policy::{DeclaredIntent, Operation};
 use mcpproxy_wire::JsonObject;
 use mcpproxy_wire::json::{Fields, ObjectError, parse_strict};
 use serde_json::value::RawValue;
@@ -34,7 +34,7 @@ pub struct CallRequest {
     /// What the tool is given.
     pub arguments: JsonObject,
     /// What is declared about the call.
-    pub declared: Declared,
+    pub declared: DeclaredIntent,
 }
 
 /// The two halves of `server:tool`.
@@ -151,7 +151,7 @@ fn read_encoded_arguments(raw: &RawValue) -> Result<JsonObject, String> {
     })
 }
 
-fn read_declared(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Declared {
+fn read_declared(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> DeclaredIntent {
     let mut read = |name: &str| {
         let raw = fields.given(name)?;
         // A value that says two things at once is refused here, before it can mean either.
@@ -159,7 +159,7 @@ fn read_declared(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Declar
             .map_err(|error| violations.push(violation(&pointer(name), &error.to_string())))
             .ok()
     };
-    Declared {
+    DeclaredIntent {
         intent: read("intent"),
         operation_type: read("intent_operation_type"),
         data_sensitivity: read("intent_data_sensitivity"),

@@ -41,9 +41,9 @@ pub enum Sensitivity {
     Unknown,
 }
 
-/// The fields of a call that declare intent, as they arrived and not yet checked.
+/// Fields of a call that declare intent, as they arrived and not yet checked.
 #[derive(Debug, Clone, Default)]
-pub struct Declared {
+pub struct DeclaredIntent {
     /// The nested object.
     pub intent: Option<Value>,
     /// Flat `intent_operation_type`.
@@ -128,9 +128,9 @@ impl Sensitivity {
     }
 }
 
-// === impl Declared ===
+// === impl DeclaredIntent ===
 
-impl Declared {
+impl DeclaredIntent {
     /// The declaration as it was given, in the nested form, for the record. What is longer than
     /// any accepted value is cut; nothing if nothing was declared.
     pub fn for_record(&self) -> Option<Value> {
@@ -173,8 +173,12 @@ fn bounded(value: &Value) -> Value {
 
 impl Intent {
     /// Checks a declaration that came through the given variant.
-    pub fn parse(variant: Operation, declared: &Declared, mode: Mode) -> Result<Self, IntentError> {
-        let fields = Fields::gather(declared)?;
+    pub fn parse(
+        variant: Operation,
+        declared: &DeclaredIntent,
+        mode: Mode,
+    ) -> Result<Self, IntentError> {
+        let fields = IntentFields::gather(declared)?;
         let declared_operation = fields.operation_type.map(read_operation).transpose()?;
         match declared_operation {
             Some(declared) if declared != variant => {
@@ -233,15 +237,15 @@ impl IntentError {
 }
 
 /// The three fields of a declaration, taken from either form.
-struct Fields<'a> {
+struct IntentFields<'a> {
     something_declared: bool,
     operation_type: Option<&'a Value>,
     data_sensitivity: Option<&'a Value>,
     reason: Option<&'a Value>,
 }
 
-impl<'a> Fields<'a> {
-    fn gather(declared: &'a Declared) -> Result<Self, IntentError> {
+impl<'a> IntentFields<'a> {
+    fn gather(declared: &'a DeclaredIntent) -> Result<Self, IntentError> {
         let nested = match &declared.intent {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => Some(object),

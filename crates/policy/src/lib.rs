@@ -19,5 +19,5 @@ mod risk;
 pub use caller::{Caller, Rights};
 pub use decide::{Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide};
 pub use effect::Effect;
-pub use intent::{Declared, Intent, IntentError, Mode, Sensitivity};
+pub use intent::{DeclaredIntent, Intent, IntentError, Mode, Sensitivity};
 pub use operation::Operation;

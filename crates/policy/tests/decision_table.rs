@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ fn expected_of_unknown(variant: Operation, not_destructive: bool, setting: Unann
 /// What the product does.
 fn found(
     variant: Operation,
-    declared: &Declared,
+    declared: &DeclaredIntent,
     annotations: ToolAnnotations,
     rules: Rules,
 ) -> Verdict {
@@ -232,16 +232,16 @@ fn found(
     }
 }
 
-fn declare(given: Given, form: Form) -> Declared {
+fn declare(given: Given, form: Form) -> DeclaredIntent {
     let value = match given {
         Given::Word(word) => json!(word),
         Given::Number => json!(5),
         Given::List => json!(["read"]),
         Given::Null => Value::Null,
         Given::OnlyReason => return declare_reason(form),
-        Given::Nothing => return Declared::default(),
+        Given::Nothing => return DeclaredIntent::default(),
     };
-    let mut declared = Declared::default();
+    let mut declared = DeclaredIntent::default();
     if form != Form::Flat {
         declared.intent = Some(json!({ "operation_type": value }));
     }
@@ -251,8 +251,8 @@ fn declare(given: Given, form: Form) -> Declared {
     declared
 }
 
-fn declare_reason(form: Form) -> Declared {
-    let mut declared = Declared::default();
+fn declare_reason(form: Form) -> DeclaredIntent {
+    let mut declared = DeclaredIntent::default();
     if form != Form::Flat {
         declared.intent = Some(json!({ "reason": "why" }));
     }

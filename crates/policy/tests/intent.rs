@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use mcpproxy_policy::{Declared, Intent, Mode, Operation, Sensitivity};
+use mcpproxy_policy::{DeclaredIntent, Intent, Mode, Operation, Sensitivity};
 use serde_json::{Value, json};
 
 fn parse(intent: Value) -> Result<Intent, String> {
-    let declared = Declared {
+    let declared = DeclaredIntent {
         intent: Some(intent),
-        ..Declared::default()
+        ..DeclaredIntent::default()
     };
     Intent::parse(Operation::Write, &declared, Mode::TwoKey)
         .map_err(|error| format!("{} {error}", error.code()))
@@ -89,18 +89,18 @@ fn what_is_no_declaration_is_refused_as_arguments() {
 
 #[test]
 fn nested_and_flat_must_agree() {
-    let both = |nested: Value, flat: Declared| {
-        let declared = Declared {
+    let both = |nested: Value, flat: DeclaredIntent| {
+        let declared = DeclaredIntent {
             intent: Some(nested),
             ..flat
         };
         Intent::parse(Operation::Write, &declared, Mode::TwoKey)
             .map_err(|error| error.code().to_owned())
     };
-    let flat = |operation: &str, reason: &str| Declared {
+    let flat = |operation: &str, reason: &str| DeclaredIntent {
         operation_type: Some(json!(operation)),
         reason: Some(json!(reason)),
-        ..Declared::default()
+        ..DeclaredIntent::default()
     };
     let agreed = both(json!({ "operation_type": "write" }), flat("write", "why")).unwrap();
     assert_eq!(agreed.reason(), Some("why"));

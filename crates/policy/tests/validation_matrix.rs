@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use mcpproxy_policy::{Decision, Declared, Effect, Intent, Operation, Rules, Subject, decide};
+use mcpproxy_policy::{
+    Decision, DeclaredIntent, Effect, Intent, Operation, Rules, Subject, decide,
+};
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::json;
 
@@ -37,9 +39,9 @@ const ANY: [ToolAnnotations; 4] = [READ_ONLY, DESTRUCTIVE, BOTH, NONE];
 /// `ALLOW`, `WARN`, or the code of the refusal.
 fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'static str {
     let variant = Operation::of_variant(variant).unwrap();
-    let declared = Declared {
+    let declared = DeclaredIntent {
         intent: declared.map(|operation| json!({ "operation_type": operation })),
-        ..Declared::default()
+        ..DeclaredIntent::default()
     };
     let rules = Rules::default();
     let intent = match Intent::parse(variant, &declared, rules.mode) {

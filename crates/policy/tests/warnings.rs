@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
 };
 use mcpproxy_wire::ToolAnnotations;
 
@@ -20,7 +20,7 @@ fn warnings(
         unannotated,
         ..Rules::default()
     };
-    let intent = Intent::parse(variant, &Declared::default(), rules.mode).unwrap();
+    let intent = Intent::parse(variant, &DeclaredIntent::default(), rules.mode).unwrap();
     let (server, tool): (Arc<str>, Arc<str>) = ("s".into(), tool.into());
     let subject = Subject {
         server: &server,

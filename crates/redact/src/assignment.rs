@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::headers;
 use crate::names::{LONGEST_NAME, is_secret_name};
-use crate::shapes::Place;
-use crate::tokens::has_digit;
+use crate::trigger::TriggerPlace;
+use crate::trigger::has_digit;
 
 /// How much of a value is looked at before it is decided whether it is one.
 const LOOK: usize = 256;
@@ -17,18 +17,18 @@ const SPACES: usize = 8;
 const NO_SECRETS: &[&str] = &["null", "none", "nil", "undefined", "true", "false", "..."];
 
 /// A value under a name that has the trigger in it.
-pub(super) fn assignment(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn assignment(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let name = name_around(place);
     if !is_secret_name(&place.text[name.clone()]) {
         return None;
     }
-    let context = Context::read(place, name)?;
+    let context = AssignedValue::read(place, name)?;
     context.value()
 }
 
 /// A parameter whose name says secret only in a URL or a connection string: `&sig=…`, `;pwd=…`.
-pub(super) fn parameter(place: Place<'_>) -> Option<Range<usize>> {
-    let name = name_around(Place {
+pub(super) fn parameter(place: TriggerPlace<'_>) -> Option<Range<usize>> {
+    let name = name_around(TriggerPlace {
         end: place.end - 1,
         ..place
     });
@@ -50,8 +50,8 @@ pub(super) fn parameter(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// What stands around a value.
-struct Context<'a> {
-    place: Place<'a>,
+struct AssignedValue<'a> {
+    place: TriggerPlace<'a>,
     name: Range<usize>,
     /// Whether the name is in quotes.
     quoted: bool,
@@ -74,10 +74,10 @@ enum Separator {
     Element,
 }
 
-// === impl Context ===
+// === impl AssignedValue ===
 
-impl<'a> Context<'a> {
-    fn read(place: Place<'a>, name: Range<usize>) -> Option<Self> {
+impl<'a> AssignedValue<'a> {
+    fn read(place: TriggerPlace<'a>, name: Range<usize>) -> Option<Self> {
         let bytes = place.bytes();
         let after = place.after_quote(name.end);
         let quoted = after > name.end;
@@ -216,9 +216,9 @@ impl<'a> Context<'a> {
     }
 }
 
-// === impl Place ===
+// === impl TriggerPlace ===
 
-impl Place<'_> {
+impl TriggerPlace<'_> {
     /// Where a few spaces that begin at `from` end.
     pub(super) fn run_of_spaces(&self, from: usize) -> usize {
         self.short_run(from, SPACES, |byte| byte == b' ' || byte == b'\t')
@@ -235,7 +235,7 @@ impl Place<'_> {
 }
 
 /// The name around a trigger, without the beginning of one that is too long.
-fn name_around(place: Place<'_>) -> Range<usize> {
+fn name_around(place: TriggerPlace<'_>) -> Range<usize> {
     let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let before = place.bytes()[place.floor..place.start]
         .iter()
@@ -247,7 +247,7 @@ fn name_around(place: Place<'_>) -> Range<usize> {
 }
 
 /// A value without quotes. A scheme in front of a credential is kept.
-fn bare(place: Place<'_>, from: usize) -> Option<Range<usize>> {
+fn bare(place: TriggerPlace<'_>, from: usize) -> Option<Range<usize>> {
     // `${env:NAME}` refers to a secret without telling it.
     if matches!(place.bytes()[from..], [b'$', b'{' | b'(', ..]) {
         return None;

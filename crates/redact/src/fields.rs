@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::mask::MASKED;
-use crate::own::{Collection, OwnSecrets};
+use crate::own_secrets::{Collection, OwnSecrets};
 use schema::Graph;
 
 /// The most steps that hiding fields in one value may take.
@@ -61,7 +61,7 @@ impl SecretFields {
         let Some(graph) = self.graph.as_deref() else {
             return (value.clone(), OwnSecrets::none());
         };
-        let mut hiding = Hiding {
+        let mut hiding = FieldRedaction {
             graph,
             steps: 0,
             found: Collection::default(),
@@ -77,13 +77,13 @@ impl SecretFields {
 }
 
 /// One value on its way through a graph of subschemas.
-struct Hiding<'a> {
+struct FieldRedaction<'a> {
     graph: &'a Graph,
     steps: usize,
     found: Collection,
 }
 
-impl Hiding<'_> {
+impl FieldRedaction<'_> {
     /// The value without its secrets; `nodes` are the subschemas that apply to it.
     fn value(&mut self, value: &Value, mut nodes: BTreeSet<usize>, depth: usize) -> Value {
         if nodes.is_empty() {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::shapes::Place;
-use crate::tokens::has_digit;
+use crate::trigger::TriggerPlace;
+use crate::trigger::has_digit;
 
 /// How far a matcher looks before it decides.
 const LOOK: usize = 512;
@@ -27,7 +27,7 @@ const SCHEMES: &[&str] = &[
 const PARAMETER_SCHEMES: &[&str] = &["digest", "hawk", "oauth", "signature", "aws4-hmac-sha256"];
 
 /// `Bearer` and a token, wherever it stands. After the word may also follow ordinary ones.
-pub(super) fn bearer(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn bearer(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let (start, end) = next_word(place, is_token)?;
     let token = &place.bytes()[start..end];
     // A challenge names parameters: `Bearer realm="…"`.
@@ -41,7 +41,7 @@ pub(super) fn bearer(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// `Basic` and what decodes to a user and a password.
-pub(super) fn basic(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn basic(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let (start, end) = next_word(place, |byte| is_token(byte) && !b".~".contains(&byte))?;
     let look = &place.bytes()[start..end.min(start + LOOK)];
     let decoded = decoded(look);
@@ -50,7 +50,7 @@ pub(super) fn basic(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// The password in `scheme://user:password@host`.
-pub(super) fn url_password(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn url_password(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let ends = |byte: u8| {
         byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#\"'<>`\\|".contains(&byte)
     };
@@ -71,7 +71,7 @@ pub(super) fn url_password(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// The part of a Slack webhook's address that lets anybody post.
-pub(super) fn slack_webhook(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn slack_webhook(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte);
     let end = place.run(place.end, path);
     (end - place.end >= 20 || place.is_broken_off_at(end)).then_some(place.end..end)
@@ -79,7 +79,7 @@ pub(super) fn slack_webhook(place: Place<'_>) -> Option<Range<usize>> {
 
 /// The credential in the value of an `Authorization` header that begins at `from`. The scheme is
 /// kept; a sentence about the header is no credential.
-pub(super) fn authorization(place: Place<'_>, from: usize) -> Option<Range<usize>> {
+pub(super) fn authorization(place: TriggerPlace<'_>, from: usize) -> Option<Range<usize>> {
     let in_line = |byte: u8| !b"\r\n\"'`\\".contains(&byte);
     let in_word = |byte: u8| in_line(byte) && !b" \t,;<>".contains(&byte);
     let first = from..place.short_run(from, LOOK, in_word);
@@ -109,7 +109,7 @@ pub(super) fn authorization(place: Place<'_>, from: usize) -> Option<Range<usize
 }
 
 /// The value of a `Cookie` or `Set-Cookie` header that begins at `from`.
-pub(super) fn cookie(place: Place<'_>, from: usize) -> Option<Range<usize>> {
+pub(super) fn cookie(place: TriggerPlace<'_>, from: usize) -> Option<Range<usize>> {
     let in_line = |byte: u8| !b"\r\n\"'`\\".contains(&byte);
     let name = place.short_run(from, LOOK, |byte| in_line(byte) && !b"=; ".contains(&byte));
     (place.bytes().get(name) == Some(&b'=')).then(|| from..place.run(from, in_line))
@@ -125,7 +125,7 @@ fn is_listed(word: &str, list: &[&str]) -> bool {
 }
 
 /// The word after the trigger, if spaces and nothing else are between them.
-fn next_word(place: Place<'_>, belongs: impl Fn(u8) -> bool) -> Option<(usize, usize)> {
+fn next_word(place: TriggerPlace<'_>, belongs: impl Fn(u8) -> bool) -> Option<(usize, usize)> {
     let start = place.run_of_spaces(place.end);
     if start == place.end || !place.begins_word() {
         return None;

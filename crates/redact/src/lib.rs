@@ -12,18 +12,18 @@
 //! This crate never keeps what it masked.
 
 mod assignment;
-mod document;
 mod escapes;
 mod fields;
 mod headers;
 pub mod mask;
 mod names;
-mod own;
+mod own_secrets;
 mod redactor;
 mod shapes;
 mod tokens;
+mod trigger;
 
 pub use fields::SecretFields;
 pub use mask::Mask;
-pub use own::OwnSecrets;
+pub use own_secrets::OwnSecrets;
 pub use redactor::Redactor;

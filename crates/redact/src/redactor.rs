@@ -1,10 +1,12 @@
 //! Secrets hidden in texts and JSON documents.
 
+mod document;
+
 use std::borrow::Cow;
 
 use crate::mask::{MASKED, Mask, hide};
-use crate::own::OwnSecrets;
-use crate::{document, escapes, shapes};
+use crate::own_secrets::OwnSecrets;
+use crate::{escapes, shapes};
 
 /// How many documents inside the strings of documents are opened.
 const DEEPEST_EMBEDDING: usize = 3;

@@ -12,23 +12,11 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use crate::trigger::TriggerPlace;
 use crate::{assignment, headers, tokens};
 
-/// A trigger that was found, and the text around it.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) text: &'a str,
-    /// Where the trigger is.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Up to here everything is dealt with; it is zero or the end of something hidden.
-    pub(super) floor: usize,
-    /// Whether the text was broken off, so that its end need not be the end of a credential.
-    pub(super) broken_off: bool,
-}
-
 /// Looks at a place and tells what to hide.
-type Matcher = fn(Place<'_>) -> Option<Range<usize>>;
+type Matcher = fn(TriggerPlace<'_>) -> Option<Range<usize>>;
 
 struct Triggers {
     finder: AhoCorasick,
@@ -111,7 +99,7 @@ pub(super) fn find(text: &str, broken_off: bool, found: &mut Vec<Range<usize>>) 
         if one.start() < floor {
             continue;
         }
-        let place = Place {
+        let place = TriggerPlace {
             text,
             start: one.start(),
             end: one.end(),
@@ -127,62 +115,5 @@ pub(super) fn find(text: &str, broken_off: bool, found: &mut Vec<Range<usize>>) 
                 found.push(range);
             }
         }
-    }
-}
-
-// === impl Place ===
-
-impl<'a> Place<'a> {
-    pub(super) fn bytes(&self) -> &'a [u8] {
-        self.text.as_bytes()
-    }
-
-    pub(super) fn trigger(&self) -> &'a str {
-        &self.text[self.start..self.end]
-    }
-
-    /// The byte in front of the trigger, unless it is hidden or there is none.
-    pub(super) fn before(&self) -> Option<u8> {
-        self.byte_before(self.start)
-    }
-
-    pub(super) fn byte_before(&self, at: usize) -> Option<u8> {
-        (at > self.floor).then(|| self.bytes()[at - 1])
-    }
-
-    /// Whether no word goes on into the trigger.
-    pub(super) fn begins_word(&self) -> bool {
-        !self
-            .before()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric())
-    }
-
-    /// Where the run of such bytes that begins at `from` ends.
-    pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
-        let rest = &self.bytes()[from..];
-        from + rest
-            .iter()
-            .position(|byte| !belongs(*byte))
-            .unwrap_or(rest.len())
-    }
-
-    /// The same, but it looks at no more than `limit` bytes.
-    pub(super) fn short_run(
-        &self,
-        from: usize,
-        limit: usize,
-        belongs: impl Fn(u8) -> bool,
-    ) -> usize {
-        let rest = &self.bytes()[from..];
-        let rest = &rest[..limit.min(rest.len())];
-        from + rest
-            .iter()
-            .position(|byte| !belongs(*byte))
-            .unwrap_or(rest.len())
-    }
-
-    /// Whether a credential that ends here may go on in what was broken off.
-    pub(super) fn is_broken_off_at(&self, end: usize) -> bool {
-        self.broken_off && end == self.text.len()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::shapes::Place;
+use crate::trigger::{TriggerPlace, has_digit};
 
 /// A token that begins with a fixed prefix.
 pub(super) struct Prefixed {
@@ -89,7 +89,7 @@ const LOOK: usize = 128;
 const BROKEN_OFF_RANDOM: usize = 8;
 
 /// A token with one of the prefixes.
-pub(super) fn prefixed(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn prefixed(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     // Triggers are found in any case, but prefixes are written in one.
     let shape = PREFIXED.iter().find(|one| one.prefix == place.trigger())?;
     if !place.begins_word() {
@@ -115,7 +115,7 @@ pub(super) fn prefixed(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// `eyJ….….…`: three parts of which the first is a JSON object.
-pub(super) fn json_web_token(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn json_web_token(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let continues = |byte: u8| Alphabet::Url.has(byte);
     if place.trigger() != "eyJ" || place.before().is_some_and(continues) {
         return None;
@@ -148,7 +148,7 @@ pub(super) fn json_web_token(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// `SG.`, 22 characters, a dot and 43 more.
-pub(super) fn send_grid(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn send_grid(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     if place.trigger() != "SG." || !place.begins_word() {
         return None;
     }
@@ -166,7 +166,7 @@ pub(super) fn send_grid(place: Place<'_>) -> Option<Range<usize>> {
 }
 
 /// The token of a Telegram bot: its number, `:AA` and 33 characters.
-pub(super) fn telegram(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn telegram(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let bytes = place.bytes();
     let digits = bytes[place.floor..place.start]
         .iter()
@@ -184,7 +184,7 @@ pub(super) fn telegram(place: Place<'_>) -> Option<Range<usize>> {
 
 /// A private key in PEM, from its first line to its last; to the end of the text if the last
 /// line is missing.
-pub(super) fn private_key(place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn private_key(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     const DASHES: &[u8] = b"-----";
     const LONGEST_LABEL: usize = 64;
     let is_label = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ';
@@ -217,10 +217,6 @@ pub(super) fn looks_random(token: &[u8]) -> bool {
         .split(|byte| matches!(byte, b'-' | b'_' | b'.'))
         .any(|piece| piece.len() >= 16 && has_digit(piece));
     has_digit(token) && (has_both_cases || has_long_piece)
-}
-
-pub(super) fn has_digit(token: &[u8]) -> bool {
-    token.iter().any(u8::is_ascii_digit)
 }
 
 const fn at_least(prefix: &'static str, alphabet: Alphabet, shortest: usize) -> Prefixed {

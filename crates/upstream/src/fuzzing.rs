@@ -126,7 +126,7 @@ impl FuzzedServer {
     }
 
     async fn speak_in_events(self, bytes: &[u8], piece: usize, stream: Option<u64>) {
-        let mut reader = sse::Reader::new(LIMIT);
+        let mut reader = sse::SseReader::new(LIMIT);
         for piece in bytes.chunks(piece.max(1)) {
             let Ok(events) = reader.feed(piece) else {
                 break;

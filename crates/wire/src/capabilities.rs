@@ -26,9 +26,6 @@ pub enum ListChanges {
     Silent,
 }
 
-#[doc(hidden)]
-pub use ListChanges as Changes;
-
 impl Capabilities {
     /// Reads the `capabilities` of a server; whatever is no object declares nothing.
     pub fn read(capabilities: Option<&RawValue>) -> Self {

@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use memchr::memmem::Finder;
 use serde_json::value::RawValue;
 
-use crate::glance::{Glance, Name};
 use crate::json::splice::Members;
 use crate::json::{Fields, JsonText, to_text};
+use crate::scan::{NameScan, ScannedName};
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
 const SCHEMA: &str = "outputSchema";
 
-static STRUCTURED_NAME: Name = Name::new(|| Finder::new(STRUCTURED));
-static SCHEMA_NAME: Name = Name::new(|| Finder::new(SCHEMA));
+static STRUCTURED_NAME: ScannedName = ScannedName::new(|| Finder::new(STRUCTURED));
+static SCHEMA_NAME: ScannedName = ScannedName::new(|| Finder::new(SCHEMA));
 
 /// The result of a call: its type is left out, and structured content that is no object. Content
 /// blocks say the same for people and models.
@@ -26,10 +26,10 @@ pub fn result(result: String) -> String {
         Cow::Owned(without) => without,
         Cow::Borrowed(_) => result,
     };
-    match STRUCTURED_NAME.look(&result) {
-        Glance::Absent => return result,
-        Glance::Followed(value) if value.starts_with(r#"":{"#) => return result,
-        Glance::Followed(_) | Glance::Unsure => {}
+    match STRUCTURED_NAME.scan(&result) {
+        NameScan::Absent => return result,
+        NameScan::Followed(value) if value.starts_with(r#"":{"#) => return result,
+        NameScan::Followed(_) | NameScan::Unsure => {}
     }
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(&result) else {
         return result;

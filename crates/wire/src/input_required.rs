@@ -4,10 +4,10 @@
 use memchr::memmem::Finder;
 use serde::{Serialize, Serializer};
 
-use crate::glance::Name;
 use crate::json::{Fields, Json, text_of, to_text};
+use crate::scan::ScannedName;
 
-static INPUT_REQUIRED: Name = Name::new(|| Finder::new(b"input_required"));
+static INPUT_REQUIRED: ScannedName = ScannedName::new(|| Finder::new(b"input_required"));
 
 /// Result that asks a client for input.
 #[derive(Serialize)]

@@ -12,10 +12,9 @@ pub mod annotations;
 pub mod batch;
 pub mod capabilities;
 pub mod downgrade;
-mod glance;
 pub mod header;
 pub mod initialize;
-pub mod input;
+pub mod input_required;
 pub mod json;
 pub mod listed_item;
 pub mod meta;
@@ -25,6 +24,7 @@ pub mod response;
 pub mod result;
 pub mod revision;
 pub mod rpc;
+mod scan;
 pub mod sse;
 pub mod stateless;
 pub mod tool;
@@ -37,12 +37,3 @@ pub use result::{CallResult, RpcResult};
 pub use revision::{Protocol, Revision};
 pub use rpc::{Message, RequestId, RpcError};
 pub use tool::ToolDefinition;
-
-// Former names, for the crates that still use them.
-pub use ToolDefinition as Tool;
-#[doc(hidden)]
-pub mod item {
-    pub use crate::listed_item::{
-        ListedItem as Item, ListedItemPage as ItemPage, ListedKind as Kind,
-    };
-}

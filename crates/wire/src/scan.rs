@@ -1,17 +1,17 @@
-//! A quick look at JSON text, which spares most results from being read.
+//! Scan of JSON text for one name, which spares most results from being read.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-/// A name that is looked for. The search is prepared once, because that costs more than the search.
-pub(crate) struct Name(LazyLock<Finder<'static>>);
+/// Name that is scanned for. The search is prepared once, because that costs more than the search.
+pub(crate) struct ScannedName(LazyLock<Finder<'static>>);
 
 /// How a name can be spelt without standing there.
-static ESCAPE: Name = Name::new(|| Finder::new(br"\u"));
+static ESCAPE: ScannedName = ScannedName::new(|| Finder::new(br"\u"));
 
-impl Name {
-    /// A name to look for; `prepare` makes the search for it.
+impl ScannedName {
+    /// Name to scan for; `prepare` makes the search for it.
     pub(crate) const fn new(prepare: fn() -> Finder<'static>) -> Self {
         Self(LazyLock::new(prepare))
     }
@@ -23,25 +23,25 @@ impl Name {
     }
 
     /// What follows the name, if that is sure without reading the text.
-    pub(crate) fn look<'a>(&self, text: &'a str) -> Glance<'a> {
+    pub(crate) fn scan<'a>(&self, text: &'a str) -> NameScan<'a> {
         let mut found = self.0.find_iter(text.as_bytes());
         let at = found.next();
         if found.next().is_some() || has_escapes(text) {
-            return Glance::Unsure;
+            return NameScan::Unsure;
         }
         match at {
-            None => Glance::Absent,
+            None => NameScan::Absent,
             Some(at) => {
                 let follows = text.get(at + self.0.needle().len()..);
-                follows.map_or(Glance::Unsure, Glance::Followed)
+                follows.map_or(NameScan::Unsure, NameScan::Followed)
             }
         }
     }
 }
 
-/// What a look at a text tells of a name.
+/// What a scan of a text tells of a name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Glance<'a> {
+pub(crate) enum NameScan<'a> {
     /// It is not there.
     Absent,
     /// It stands there once, and this follows.
@@ -58,7 +58,7 @@ fn has_escapes(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    static NAME: Name = Name::new(|| Finder::new(b"name"));
+    static NAME: ScannedName = ScannedName::new(|| Finder::new(b"name"));
 
     #[test]
     fn a_name_is_found_however_it_is_spelt() {
@@ -71,10 +71,10 @@ mod tests {
     #[test]
     fn what_follows_is_told_only_where_nothing_else_could_be_meant() {
         let follows = r#"":1}"#;
-        assert_eq!(NAME.look(r#"{"name":1}"#), Glance::Followed(follows));
-        assert_eq!(NAME.look("{}"), Glance::Absent);
+        assert_eq!(NAME.scan(r#"{"name":1}"#), NameScan::Followed(follows));
+        assert_eq!(NAME.scan("{}"), NameScan::Absent);
         for text in [r#"{"name":1,"name":2}"#, r#"{"name":"\u0061"}"#] {
-            assert_eq!(NAME.look(text), Glance::Unsure, "{text}");
+            assert_eq!(NAME.scan(text), NameScan::Unsure, "{text}");
         }
     }
 }

@@ -17,9 +17,6 @@ pub struct SseEvent {
     pub id: Option<String>,
 }
 
-#[doc(hidden)]
-pub use {SseEvent as Event, SseReader as Reader};
-
 /// The stream has an event larger than the reader accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]

@@ -9,16 +9,16 @@ use serde::Serialize;
 use serde_json::json;
 
 pub use self::streams::{stream_notification, subscription_ended, subscription_opened};
-use crate::glance::{Glance, Name};
 use crate::initialize::{self, Announces, NAME_LIMIT};
-use crate::input::asks_for_input;
+use crate::input_required::asks_for_input;
 use crate::json::splice::prepend_members;
 use crate::json::{Fields, to_text};
 use crate::meta::{META, SERVER_INFO};
 use crate::revision::{Protocol, Revision};
 use crate::rpc::RpcError;
+use crate::scan::{NameScan, ScannedName};
 
-static RESULT_TYPE: Name = Name::new(|| Finder::new(b"resultType"));
+static RESULT_TYPE: ScannedName = ScannedName::new(|| Finder::new(b"resultType"));
 
 /// A header says something else than the message.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -163,9 +163,9 @@ fn says_its_type(result: &str) -> bool {
     if !result.starts_with(r#"{"resultType""#) {
         return false;
     }
-    match RESULT_TYPE.look(result) {
-        Glance::Followed(said) => KNOWN.iter().any(|known| said.starts_with(known)),
-        Glance::Absent | Glance::Unsure => false,
+    match RESULT_TYPE.scan(result) {
+        NameScan::Followed(said) => KNOWN.iter().any(|known| said.starts_with(known)),
+        NameScan::Absent | NameScan::Unsure => false,
     }
 }
 

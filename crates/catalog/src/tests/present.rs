@@ -8,7 +8,7 @@ fn presentations_have_their_fields_in_order_and_bytes_as_sent() {
     let sent = r#"{"name":"t","title":"The T","description":"Does it. Well.",
         "inputSchema":{"z":18446744073709551616,"properties":{"b":{"type":"string"}},"required":["b"]},
         "outputSchema":{"q":1.0},"annotations":{"x":1.50,"readOnlyHint":false},"_meta":{"k":[1]}}"#;
-    let parsed = Tool::parse(&Json::parse(sent.to_owned()).unwrap()).unwrap();
+    let parsed = ToolDefinition::parse(&Json::parse(sent.to_owned()).unwrap()).unwrap();
     let catalog = catalog(vec![("s", vec![parsed, named("plain", "", &Value::Null)])]);
     configure(
         &catalog,

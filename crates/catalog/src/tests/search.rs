@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn filters_are_settled_before_the_page_is_cut() {
-    let mut tools: Vec<Tool> = (0..100)
+    let mut tools: Vec<ToolDefinition> = (0..100)
         .map(|number| {
             let annotations = json!({"destructiveHint": true});
             named(

@@ -1,5 +1,5 @@
 use mcpproxy_catalog::{Catalog, Operator, ServerListing};
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::json;
 
 use super::*;
@@ -8,7 +8,7 @@ fn tools(names: &[&str]) -> ServerListing {
     let tools = names.iter().map(|name| {
         let definition =
             json!({ "name": name, "inputSchema": {}, "annotations": { "readOnlyHint": true } });
-        Tool::parse(&Json::of(&definition)).unwrap()
+        ToolDefinition::parse(&Json::of(&definition)).unwrap()
     });
     ServerListing {
         tools: tools.collect(),

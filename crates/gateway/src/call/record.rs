@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status, StoreError};
 use mcpproxy_catalog::CatalogTool;
-use mcpproxy_policy::{Caller, Declared, Intent, Mode, Operation, Warning};
+use mcpproxy_policy::{Caller, DeclaredIntent, Intent, Mode, Operation, Warning};
 use mcpproxy_wire::{CallResult, JsonObject};
 use uuid::Uuid;
 
@@ -108,7 +108,7 @@ impl CallRecord {
     /// is no variant that could be declared a second time.
     pub(super) fn intent_of_tool(&mut self, tool: &CatalogTool) -> Result<Intent, Failure> {
         let operation = tool.call_with();
-        let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)?;
+        let intent = Intent::parse(operation, &DeclaredIntent::default(), Mode::Inferred)?;
         self.operation = operation;
         self.record.set_operation(operation);
         self.record.set_intent(&intent);

@@ -1,5 +1,5 @@
 use mcpproxy_catalog::{Catalog, Operator, ServerListing};
-use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolDefinition;
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn a_refusal_names_what_is_broken_and_what_may_have_happened() {
     let catalog = Catalog::new();
     catalog.configure([("cards".to_owned(), Operator::default())].into());
     let tool = json!({ "name": "add-card", "inputSchema": {} });
-    let tools = vec![Tool::parse(&Json::of(&tool)).unwrap()];
+    let tools = vec![ToolDefinition::parse(&Json::of(&tool)).unwrap()];
     catalog.replace("cards", ServerListing { tools });
     let snapshot = catalog.snapshot();
     let entry = snapshot.find("cards", "add-card").unwrap();

@@ -171,7 +171,7 @@ fn read_cursor(cursor: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
-    use mcpproxy_wire::Tool;
+    use mcpproxy_wire::ToolDefinition;
     use serde_json::json;
 
     use super::*;
@@ -180,7 +180,7 @@ mod tests {
         let catalog = Catalog::new();
         let tools = tools
             .iter()
-            .map(|text| Tool::parse(&Json::parse(text.clone()).unwrap()).unwrap());
+            .map(|text| ToolDefinition::parse(&Json::parse(text.clone()).unwrap()).unwrap());
         let overrides = overrides.as_object().unwrap().iter().map(|(name, word)| {
             let word = ToolOverride {
                 annotations: word["annotations"].as_object().cloned().unwrap_or_default(),

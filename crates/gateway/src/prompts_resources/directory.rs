@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use mcpproxy_upstream::OfferingsSnapshot;
-use mcpproxy_wire::item::{Item, Kind};
+use mcpproxy_wire::listed_item::{ListedItem, ListedKind};
 
 use super::address::{looks_qualified, qualify, split, with_text};
 use super::template::Template;
@@ -70,14 +70,14 @@ impl Directory {
                 (server, ServerOfferings { stock, own })
             })
             .collect();
-        let every = |kind: Kind| {
+        let every = |kind: ListedKind| {
             let servers = servers.iter();
             servers.flat_map(move |(server, offered)| {
                 let items = offered.stock.items(kind).iter();
                 items.map(move |item| (server, &item.key))
             })
         };
-        let owners = |kind: Kind| {
+        let owners = |kind: ListedKind| {
             let mut owners = HashMap::new();
             for (server, key) in every(kind) {
                 let owner = || Arc::clone(server);
@@ -85,13 +85,13 @@ impl Directory {
             }
             owners
         };
-        let patterns = every(Kind::Template)
+        let patterns = every(ListedKind::Template)
             .map(|(server, template)| (Arc::clone(server), Template::parse(template)));
         Self {
             versions: Vec::new(),
-            prompts: Names::of(every(Kind::Prompt)),
-            resources: owners(Kind::Resource),
-            templates: owners(Kind::Template),
+            prompts: Names::of(every(ListedKind::Prompt)),
+            resources: owners(ListedKind::Resource),
+            templates: owners(ListedKind::Template),
             patterns: patterns.collect(),
             all: Default::default(),
             servers,
@@ -99,12 +99,12 @@ impl Directory {
     }
 
     /// What is listed in a scope, if that was made already.
-    pub(crate) fn made(&self, scope: &Scope, kind: Kind) -> Option<Arc<PagedListing>> {
+    pub(crate) fn made(&self, scope: &Scope, kind: ListedKind) -> Option<Arc<PagedListing>> {
         self.place(scope, kind)?.get().cloned()
     }
 
     /// What is listed in a scope.
-    pub(crate) fn listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
+    pub(crate) fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
         let make = || match scope {
             Scope::All => {
                 let servers = self.servers.iter();
@@ -155,7 +155,7 @@ impl Directory {
     /// The resource that an address stands for: the server, and the server's own address.
     pub(crate) fn resource(&self, scope: &Scope, address: &str) -> Option<Target> {
         match scope {
-            Scope::Server(server) => Some(self.own_address(server, address, Kind::Resource)),
+            Scope::Server(server) => Some(self.own_address(server, address, ListedKind::Resource)),
             Scope::All => self
                 .qualified(address)
                 .or_else(|| owned(&self.resources, address))
@@ -167,7 +167,7 @@ impl Directory {
     /// The same for what a completion refers to: a template as it is listed, or an address.
     pub(crate) fn template(&self, scope: &Scope, text: &str) -> Option<Target> {
         match scope {
-            Scope::Server(server) => Some(self.own_address(server, text, Kind::Template)),
+            Scope::Server(server) => Some(self.own_address(server, text, ListedKind::Template)),
             Scope::All => self
                 .qualified(text)
                 .or_else(|| owned(&self.templates, text))
@@ -192,11 +192,11 @@ impl Directory {
     }
 
     /// How an item is called where all servers are offered, if not by its own name.
-    fn shown(&self, server: &Arc<str>, item: &Item, kind: Kind) -> Option<String> {
+    fn shown(&self, server: &Arc<str>, item: &ListedItem, kind: ListedKind) -> Option<String> {
         let owners = match kind {
-            Kind::Prompt => return Some(self.prompts.name(server, &item.key)),
-            Kind::Resource => &self.resources,
-            Kind::Template => &self.templates,
+            ListedKind::Prompt => return Some(self.prompts.name(server, &item.key)),
+            ListedKind::Resource => &self.resources,
+            ListedKind::Template => &self.templates,
         };
         let is_owner = owners.get(&item.key) == Some(server);
         let is_plain = is_owner && !looks_qualified(&item.key);
@@ -204,7 +204,7 @@ impl Directory {
     }
 
     /// A server's address of its own, which may be given qualified as well.
-    fn own_address(&self, server: &Arc<str>, address: &str, kind: Kind) -> Target {
+    fn own_address(&self, server: &Arc<str>, address: &str, kind: ListedKind) -> Target {
         let items = self
             .servers
             .get(server)
@@ -236,12 +236,12 @@ impl Directory {
         }
     }
 
-    fn place(&self, scope: &Scope, kind: Kind) -> Option<&OnceLock<Arc<PagedListing>>> {
+    fn place(&self, scope: &Scope, kind: ListedKind) -> Option<&OnceLock<Arc<PagedListing>>> {
         let places = match scope {
             Scope::All => &self.all,
             Scope::Server(server) => &self.servers.get(server)?.own,
         };
-        let index = Kind::ALL.iter().position(|one| *one == kind)?;
+        let index = ListedKind::ALL.iter().position(|one| *one == kind)?;
         places.get(index)
     }
 }
@@ -263,8 +263,8 @@ fn owned(owners: &HashMap<Arc<str>, Arc<str>>, text: &str) -> Option<Target> {
 }
 
 /// The items of a list by their names: cursors need an order that stays.
-fn in_order(stock: &OfferingsSnapshot, kind: Kind) -> impl Iterator<Item = &Item> {
-    let mut items: Vec<&Item> = stock.items(kind).iter().collect();
+fn in_order(stock: &OfferingsSnapshot, kind: ListedKind) -> impl Iterator<Item = &ListedItem> {
+    let mut items: Vec<&ListedItem> = stock.items(kind).iter().collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     items.into_iter()
 }

@@ -22,7 +22,7 @@ use mcpproxy_policy::Operation;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{ReadRequest, UpstreamState};
 use mcpproxy_wire::Json;
-pub use mcpproxy_wire::item::Kind;
+pub use mcpproxy_wire::listed_item::ListedKind;
 use tokio::sync::watch;
 
 use self::address::with_text;
@@ -96,7 +96,7 @@ impl PromptsResources {
     pub async fn list(
         &self,
         scope: &Scope,
-        kind: Kind,
+        kind: ListedKind,
         cursor: Option<&str>,
     ) -> Result<String, Failure> {
         if let Scope::Server(server) = scope {
@@ -116,8 +116,9 @@ impl PromptsResources {
     pub async fn digest(&self, scope: &Scope) -> Digest {
         let digest = async |kind| self.listing(scope, kind).await.digest();
         Digest {
-            prompts: digest(Kind::Prompt).await,
-            resources: digest(Kind::Resource).await ^ digest(Kind::Template).await.rotate_left(1),
+            prompts: digest(ListedKind::Prompt).await,
+            resources: digest(ListedKind::Resource).await
+                ^ digest(ListedKind::Template).await.rotate_left(1),
         }
     }
 
@@ -126,7 +127,7 @@ impl PromptsResources {
         self.servers.offering_changes()
     }
 
-    async fn listing(&self, scope: &Scope, kind: Kind) -> Arc<PagedListing> {
+    async fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
         let directory = self.directory().await;
         if let Some(listing) = directory.made(scope, kind) {
             return listing;

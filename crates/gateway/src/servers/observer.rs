@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpproxy_catalog::{Catalog, ServerListing};
 use mcpproxy_upstream::{Observer, UpstreamState};
-use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolDefinition;
 use tokio::sync::watch;
 
 use crate::contract_check::log_definition_problems;
@@ -19,7 +19,7 @@ pub(super) struct CatalogObserver {
 }
 
 impl Observer for CatalogObserver {
-    fn listed(&self, server: &str, tools: Vec<Tool>) {
+    fn listed(&self, server: &str, tools: Vec<ToolDefinition>) {
         let before = self.definitions(server);
         self.catalog.replace(server, ServerListing { tools });
         log_definition_problems(server, &self.catalog.snapshot());

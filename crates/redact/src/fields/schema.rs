@@ -50,7 +50,7 @@ impl Graph {
 
     /// Reads a schema; `None` if it marks no field.
     pub(super) fn read(schema: &Value) -> Option<Self> {
-        let mut reader = Reader::new(schema);
+        let mut reader = SubschemaReader::new(schema);
         if !reader.read() {
             return Some(Self::everything());
         }
@@ -242,7 +242,7 @@ impl Pattern {
 }
 
 /// Reads subschemas, each one once.
-struct Reader<'a> {
+struct SubschemaReader<'a> {
     root: &'a Value,
     /// Subschemas by name; found when the first reference asks for one.
     anchors: Option<HashMap<&'a str, &'a Value>>,
@@ -252,7 +252,7 @@ struct Reader<'a> {
     nodes: Vec<Node>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SubschemaReader<'a> {
     fn new(root: &'a Value) -> Self {
         let mut reader = Self {
             root,

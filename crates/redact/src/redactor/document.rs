@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
+use super::{Layer, Redactor};
 use crate::mask::MASKED;
 use crate::names::is_secret_name;
-use crate::redactor::{Layer, Redactor};
 
 /// The document with its secrets hidden, and where in the result it stops being JSON, if it does.
 pub(super) fn walk<'a>(

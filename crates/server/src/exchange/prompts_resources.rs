@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::prompts_resources::Kind;
+use mcpproxy_gateway::prompts_resources::ListedKind;
 use mcpproxy_wire::Protocol;
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
@@ -27,9 +27,9 @@ const UNTIL_READ_AGAIN: Freshness = Freshness {
 pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String, RpcError> {
     let cursor = request.params.cursor()?;
     let kind = match request.method {
-        Method::PromptsList => Kind::Prompt,
-        Method::ResourcesList => Kind::Resource,
-        _ => Kind::Template,
+        Method::PromptsList => ListedKind::Prompt,
+        Method::ResourcesList => ListedKind::Resource,
+        _ => ListedKind::Template,
     };
     let scope = request.endpoint.offerings();
     let page = gateway

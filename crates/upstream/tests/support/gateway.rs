@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::{Decision, Declared, Intent, Mode, Operation, Rules, Subject, decide};
+use mcpproxy_policy::{Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_upstream::{
     Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState,
 };
@@ -64,7 +64,7 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn permit() -> mcpproxy_policy::Permit {
-    let intent = Intent::parse(Operation::Write, &Declared::default(), Mode::Inferred)
+    let intent = Intent::parse(Operation::Write, &DeclaredIntent::default(), Mode::Inferred)
         .expect("the variant says it all");
     let subject = Subject {
         server: &"fake".into(),

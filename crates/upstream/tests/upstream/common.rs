@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_policy::{
-    Decision, Declared, Intent, Mode, Operation, Permit, Rules, Subject, decide,
+    Decision, DeclaredIntent, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_upstream::{
     CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
@@ -224,7 +224,7 @@ pub(crate) fn permit_for(
     operation: Operation,
     annotations: ToolAnnotations,
 ) -> Permit {
-    let intent = Intent::parse(operation, &Declared::default(), Mode::Inferred)
+    let intent = Intent::parse(operation, &DeclaredIntent::default(), Mode::Inferred)
         .expect("the variant says it all");
     let subject = Subject {
         server: &server.into(),

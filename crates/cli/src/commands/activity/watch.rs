@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcpproxy_gateway::records::{self, Pair};
 use mcpproxy_gateway::settings;
 use mcpproxy_wire::header;
-use mcpproxy_wire::sse::Reader;
+use mcpproxy_wire::sse::SseReader;
 use serde_json::Value;
 
 use super::source::path;
@@ -112,7 +112,7 @@ async fn read(
     last_id: &mut Option<String>,
     show: &mut impl FnMut(&str) -> bool,
 ) -> bool {
-    let mut reader = Reader::new(EVENT_LIMIT);
+    let mut reader = SseReader::new(EVENT_LIMIT);
     while let Ok(Some(bytes)) = stream.next().await {
         let Ok(events) = reader.feed(&bytes) else {
             return true;

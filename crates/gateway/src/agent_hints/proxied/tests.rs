@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
 use mcpproxy_contract::agent_hints::REQUIRED_KEYS;
-use mcpproxy_wire::{Json, Tool};
+use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::{Value, json};
 
 use super::super::observed::{Observed, ObservedCall};
@@ -12,7 +12,7 @@ use super::*;
 fn catalog() -> Catalog {
     let tool = |name: &str, annotations: Value| {
         let definition = json!({ "name": name, "inputSchema": {}, "annotations": annotations });
-        Tool::parse(&Json::of(&definition)).unwrap()
+        ToolDefinition::parse(&Json::of(&definition)).unwrap()
     };
     let disabled = ToolOverride {
         annotations: serde_json::Map::new(),

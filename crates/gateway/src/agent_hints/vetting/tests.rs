@@ -1,6 +1,6 @@
 use mcpproxy_catalog::{Catalog, Operator, ServerListing};
 use mcpproxy_policy::Operation;
-use mcpproxy_wire::Tool;
+use mcpproxy_wire::ToolDefinition;
 use serde_json::json;
 
 use super::*;
@@ -8,7 +8,7 @@ use super::*;
 fn catalog() -> Catalog {
     let tool = |name: &str, annotations: Value| {
         let definition = json!({ "name": name, "inputSchema": {}, "annotations": annotations });
-        Tool::parse(&Json::of(&definition)).unwrap()
+        ToolDefinition::parse(&Json::of(&definition)).unwrap()
     };
     let reads = json!({ "readOnlyHint": true });
     let catalog = Catalog::new();

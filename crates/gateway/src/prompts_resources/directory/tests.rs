@@ -1,27 +1,27 @@
 use mcpproxy_wire::Json;
-use mcpproxy_wire::capabilities::{Capabilities, Changes};
+use mcpproxy_wire::capabilities::{Capabilities, ListChanges};
 use serde_json::{Value, json};
 
 use super::*;
 
-fn items(kind: Kind, keys: &[&str]) -> Vec<Item> {
+fn items(kind: ListedKind, keys: &[&str]) -> Vec<ListedItem> {
     let item = |key: &&str| {
         let raw = Json::of(&json!({ kind.key(): key, "x": 1.0 }));
-        Item::parse(kind, &raw).unwrap()
+        ListedItem::parse(kind, &raw).unwrap()
     };
     keys.iter().map(item).collect()
 }
 
 fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsSnapshot {
     let capabilities = Capabilities {
-        prompts: (!prompts.is_empty()).then_some(Changes::Silent),
-        resources: (!resources.is_empty() || !templates.is_empty()).then_some(Changes::Silent),
+        prompts: (!prompts.is_empty()).then_some(ListChanges::Silent),
+        resources: (!resources.is_empty() || !templates.is_empty()).then_some(ListChanges::Silent),
         ..Capabilities::default()
     };
     let lists = [
-        items(Kind::Prompt, prompts),
-        items(Kind::Resource, resources),
-        items(Kind::Template, templates),
+        items(ListedKind::Prompt, prompts),
+        items(ListedKind::Resource, resources),
+        items(ListedKind::Template, templates),
     ];
     OfferingsSnapshot::new(capabilities, lists)
 }
@@ -55,7 +55,7 @@ fn two() -> Directory {
     ])
 }
 
-fn listed(directory: &Directory, scope: &Scope, kind: Kind) -> Vec<String> {
+fn listed(directory: &Directory, scope: &Scope, kind: ListedKind) -> Vec<String> {
     let page = directory.listing(scope, kind).page(None).unwrap();
     let page: Value = serde_json::from_str(&page).unwrap();
     let items = page[kind.member()].as_array().unwrap();
@@ -73,7 +73,7 @@ fn shown(target: Option<Target>) -> Option<String> {
 fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
     let directory = two();
     assert_eq!(
-        listed(&directory, &Scope::All, Kind::Resource),
+        listed(&directory, &Scope::All, ListedKind::Resource),
         [
             "mcpproxy:alpha/mcpproxy:beta/x",
             "test:shared",
@@ -82,21 +82,28 @@ fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
         ]
     );
     assert_eq!(
-        listed(&directory, &Scope::All, Kind::Template),
+        listed(&directory, &Scope::All, ListedKind::Template),
         ["item:{id}", "b:{+x}", "mcpproxy:beta/item:{id}"]
     );
     let beta = Scope::Server("beta".into());
     assert_eq!(
-        listed(&directory, &beta, Kind::Resource),
+        listed(&directory, &beta, ListedKind::Resource),
         ["test:b", "test:shared"]
     );
-    assert!(listed(&directory, &Scope::Server("other".into()), Kind::Prompt).is_empty());
+    assert!(
+        listed(
+            &directory,
+            &Scope::Server("other".into()),
+            ListedKind::Prompt
+        )
+        .is_empty()
+    );
 }
 
 #[test]
 fn prompts_have_the_names_that_tools_would_have() {
     let directory = two();
-    let names = listed(&directory, &Scope::All, Kind::Prompt);
+    let names = listed(&directory, &Scope::All, ListedKind::Prompt);
     assert_eq!(names[..2], ["alpha__greet", "beta__greet"]);
     for (name, expected) in names
         .iter()
@@ -106,7 +113,10 @@ fn prompts_have_the_names_that_tools_would_have() {
         assert_eq!(shown(target).as_deref(), Some(expected), "{name}");
     }
     let beta = Scope::Server("beta".into());
-    assert_eq!(listed(&directory, &beta, Kind::Prompt), ["greet", "größe"]);
+    assert_eq!(
+        listed(&directory, &beta, ListedKind::Prompt),
+        ["greet", "größe"]
+    );
     assert_eq!(
         shown(directory.prompt(&beta, "greet")).as_deref(),
         Some("beta greet")
@@ -172,7 +182,7 @@ fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
     let servers = || vec![(Arc::from("beta"), OfferingsSnapshot::default())];
     let meanwhile = Directory::after(Some(&before), servers());
     assert!(meanwhile.is_of(&servers()) && !before.is_of(&servers()));
-    let resources = listed(&meanwhile, &Scope::All, Kind::Resource);
+    let resources = listed(&meanwhile, &Scope::All, ListedKind::Resource);
     assert_eq!(resources, ["test:b", "test:shared"]);
     assert!(meanwhile.unknown().is_empty());
     let unknown = Directory::after(None, servers());
@@ -180,7 +190,7 @@ fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
     let empty = vec![(Arc::from("beta"), stock(&[], &[], &[]))];
     assert!(!meanwhile.is_of(&empty));
     let after = Directory::after(Some(&meanwhile), empty);
-    assert!(listed(&after, &Scope::All, Kind::Resource).is_empty());
+    assert!(listed(&after, &Scope::All, ListedKind::Resource).is_empty());
 }
 
 #[test]

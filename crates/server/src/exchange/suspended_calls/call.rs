@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcpproxy_gateway::client::{ClientMessage, ClientRequest};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::input::input_required;
+use mcpproxy_wire::input_required::input_required;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;

@@ -44,8 +44,8 @@ pub(super) struct ResponseStream {
 struct OpenResponseStream {
     body: Incoming,
     _lease: Lease,
-    reader: sse::Reader,
-    ahead: Vec<sse::Event>,
+    reader: sse::SseReader,
+    ahead: Vec<sse::SseEvent>,
 }
 
 /// Request in the hands of its caller; dropping it unanswered tells the server.
@@ -78,7 +78,7 @@ async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(OpenResponseStream, Uri)
     let mut stream = OpenResponseStream {
         body,
         _lease: lease,
-        reader: sse::Reader::new(MESSAGE_LIMIT),
+        reader: sse::SseReader::new(MESSAGE_LIMIT),
         ahead: Vec::new(),
     };
     let mut events = loop {
@@ -130,7 +130,7 @@ async fn follow(
 
 impl OpenResponseStream {
     /// The next events; nothing at the end, or when an event is too large.
-    async fn next(&mut self) -> Option<Vec<sse::Event>> {
+    async fn next(&mut self) -> Option<Vec<sse::SseEvent>> {
         loop {
             let frame = self.body.frame().await?.ok()?;
             if let Ok(data) = frame.into_data() {

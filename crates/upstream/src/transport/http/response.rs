@@ -120,7 +120,7 @@ impl HttpEndpoint {
         id: Option<u64>,
         last_event: &mut Option<String>,
     ) -> StreamEnd {
-        let mut reader = sse::Reader::new(MESSAGE_LIMIT);
+        let mut reader = sse::SseReader::new(MESSAGE_LIMIT);
         while let Some(Ok(frame)) = body.frame().await {
             let Ok(data) = frame.into_data() else {
                 continue;

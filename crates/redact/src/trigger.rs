@@ -1,0 +1,75 @@
+//! TriggerPlace in a text where something looks like the beginning of a credential.
+
+/// A trigger that was found, and the text around it.
+#[derive(Clone, Copy)]
+pub(super) struct TriggerPlace<'a> {
+    pub(super) text: &'a str,
+    /// Where the trigger is.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Up to here everything is dealt with; it is zero or the end of something hidden.
+    pub(super) floor: usize,
+    /// Whether the text was broken off, so that its end need not be the end of a credential.
+    pub(super) broken_off: bool,
+}
+
+// === impl TriggerPlace ===
+
+impl<'a> TriggerPlace<'a> {
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    pub(super) fn trigger(&self) -> &'a str {
+        &self.text[self.start..self.end]
+    }
+
+    /// The byte in front of the trigger, unless it is hidden or there is none.
+    pub(super) fn before(&self) -> Option<u8> {
+        self.byte_before(self.start)
+    }
+
+    pub(super) fn byte_before(&self, at: usize) -> Option<u8> {
+        (at > self.floor).then(|| self.bytes()[at - 1])
+    }
+
+    /// Whether no word goes on into the trigger.
+    pub(super) fn begins_word(&self) -> bool {
+        !self
+            .before()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+    }
+
+    /// Where the run of such bytes that begins at `from` ends.
+    pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.bytes()[from..];
+        from + rest
+            .iter()
+            .position(|byte| !belongs(*byte))
+            .unwrap_or(rest.len())
+    }
+
+    /// The same, but it looks at no more than `limit` bytes.
+    pub(super) fn short_run(
+        &self,
+        from: usize,
+        limit: usize,
+        belongs: impl Fn(u8) -> bool,
+    ) -> usize {
+        let rest = &self.bytes()[from..];
+        let rest = &rest[..limit.min(rest.len())];
+        from + rest
+            .iter()
+            .position(|byte| !belongs(*byte))
+            .unwrap_or(rest.len())
+    }
+
+    /// Whether a credential that ends here may go on in what was broken off.
+    pub(super) fn is_broken_off_at(&self, end: usize) -> bool {
+        self.broken_off && end == self.text.len()
+    }
+}
+
+pub(super) fn has_digit(token: &[u8]) -> bool {
+    token.iter().any(u8::is_ascii_digit)
+}
