@@ -25,7 +25,7 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Which of the two targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Route {
     /// The echo upstream itself.
     Direct,
     /// The echo upstream behind the gateway.
@@ -64,7 +64,7 @@ enum Command {
     },
     /// Runs all clients of one target for one slice.
     Slice {
-        side: Side,
+        side: Route,
         window: Window,
         done: oneshot::Sender<anyhow::Result<Tally>>,
     },
@@ -135,7 +135,7 @@ impl Generator {
     }
 
     /// Runs every client of one target as fast as answers come, until the window closes.
-    pub(crate) async fn slice(&self, side: Side, window: Window) -> anyhow::Result<Tally> {
+    pub(crate) async fn slice(&self, side: Route, window: Window) -> anyhow::Result<Tally> {
         let mut pending = Vec::new();
         for lane in &self.lanes {
             let (done, answer) = oneshot::channel();
@@ -201,10 +201,10 @@ impl Lane {
         Ok(())
     }
 
-    async fn slice(&mut self, side: Side, window: Window) -> anyhow::Result<Tally> {
+    async fn slice(&mut self, side: Route, window: Window) -> anyhow::Result<Tally> {
         let connections = match side {
-            Side::Direct => &mut self.direct,
-            Side::Gateway => &mut self.gateway,
+            Route::Direct => &mut self.direct,
+            Route::Gateway => &mut self.gateway,
         };
         let mut running = JoinSet::new();
         for connection in connections.drain(..) {
@@ -310,7 +310,7 @@ mod tests {
             generator.connect(&target, &target, 5).await.unwrap();
             let mut all = Tally::default();
             // A busy machine may let a window pass by; that all of them pass by means that nothing is counted.
-            for side in [Side::Direct, Side::Gateway].into_iter().cycle().take(8) {
+            for side in [Route::Direct, Route::Gateway].into_iter().cycle().take(8) {
                 let window = Window::from_now(Duration::ZERO, LENGTH);
                 let tally = generator.slice(side, window).await.unwrap();
                 let counted = u64::try_from(tally.latencies.len()).unwrap();
@@ -332,7 +332,7 @@ mod tests {
             opens: closes + LENGTH,
             closes,
         };
-        let tally = generator.slice(Side::Direct, window).await.unwrap();
+        let tally = generator.slice(Route::Direct, window).await.unwrap();
         assert!(tally.made > 0);
         assert_eq!(tally.latencies, [0; 0]);
     }

@@ -12,7 +12,7 @@ use anyhow::{anyhow, ensure};
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
 use crate::gateway::{EchoProcess, EchoServer, GatewayProcess};
-use crate::load::{Generator, Side, Tally, Window};
+use crate::load::{Generator, Route, Tally, Window};
 use crate::process::Memory;
 use crate::protocol::Protocol;
 use crate::section::Section;
@@ -259,11 +259,11 @@ impl Spent {
 async fn measure_pair(generator: &Generator, number: u32) -> anyhow::Result<(Tally, Tally)> {
     let slice = async |side| generator.slice(side, Window::from_now(SETTLE, SLICE)).await;
     if number.is_multiple_of(2) {
-        let direct = slice(Side::Direct).await?;
-        Ok((direct, slice(Side::Gateway).await?))
+        let direct = slice(Route::Direct).await?;
+        Ok((direct, slice(Route::Gateway).await?))
     } else {
-        let gateway = slice(Side::Gateway).await?;
-        Ok((slice(Side::Direct).await?, gateway))
+        let gateway = slice(Route::Gateway).await?;
+        Ok((slice(Route::Direct).await?, gateway))
     }
 }
 

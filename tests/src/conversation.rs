@@ -1,11 +1,11 @@
 //! A client of either protocol over either transport, that sees and steers what happens during a request.
 //!
 //! What differs between the four stays in here: a test opens a [`Conversation`], begins an [`Exchange`], and is told
-//! what was [`Heard`] of it. It answers nothing by itself, so that a test decides on every question.
+//! what was [`Received`] of it. It answers nothing by itself, so that a test decides on every question.
 
+mod change_notifications;
 mod exchange;
 mod inbox;
-mod news;
 mod stream;
 
 use std::process::Command;
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use crate::stateless_client::STATELESS;
 use crate::{HttpClient, StdioClient};
-pub use exchange::{Exchange, Heard, Question};
+pub use change_notifications::ChangeNotifications;
+pub use exchange::{ClientRequest, Exchange, Received};
 use inbox::Inbox;
-pub use news::News;
 use stream::EventStream;
 
 /// The last revision with sessions.
@@ -129,7 +129,7 @@ impl Conversation {
         &self,
         tool: &str,
         arguments: &Value,
-        question: &Question,
+        question: &ClientRequest,
         answer: &Value,
     ) -> Exchange<'_> {
         let params = self.calling(tool, arguments);

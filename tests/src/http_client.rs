@@ -25,7 +25,7 @@ pub struct HttpClient {
 
 /// An answer of the HTTP layer.
 #[derive(Debug)]
-pub struct HttpAnswer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -76,19 +76,24 @@ impl HttpClient {
     }
 
     /// Posts a message; the headers given here replace the usual ones, empty values remove them.
-    pub async fn post(&self, headers: &[(&str, &str)], body: String) -> HttpAnswer {
+    pub async fn post(&self, headers: &[(&str, &str)], body: String) -> HttpResponse {
         self.send(Method::POST, headers, body).await
     }
 
     /// Sends any request to the endpoint.
-    pub async fn send(&self, method: Method, headers: &[(&str, &str)], body: String) -> HttpAnswer {
+    pub async fn send(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> HttpResponse {
         let what = format!("{method} {} is answered", self.endpoint);
         within(&what, async {
             let response = self.open(method, headers, body).await;
             let (status, headers) = (response.status(), response.headers().clone());
             let body = response.into_body().collect().await;
             let body = body.expect("the answer arrives whole").to_bytes();
-            HttpAnswer {
+            HttpResponse {
                 status,
                 headers,
                 body: String::from_utf8(body.to_vec()).expect("the answer is UTF-8"),
@@ -135,7 +140,7 @@ impl Client for HttpClient {
     }
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// The JSON of the body.
     #[track_caller]
     pub fn json(&self) -> Value {
@@ -145,7 +150,7 @@ impl HttpAnswer {
 
 /// What came back for raw bytes.
 #[derive(Debug)]
-pub struct RawAnswer {
+pub struct RawResponse {
     /// Whether everything was taken.
     pub sent_all: bool,
     /// The head and body of the answer; empty if the connection was closed without one.
@@ -166,7 +171,7 @@ pub async fn raw_exchange(
     address: SocketAddr,
     pieces: &[&[u8]],
     afterwards: Afterwards,
-) -> RawAnswer {
+) -> RawResponse {
     within("the raw request is answered or closed", async {
         let stream = TcpStream::connect(address)
             .await
@@ -193,7 +198,7 @@ pub async fn raw_exchange(
             String::from_utf8_lossy(&answer).into_owned()
         };
         let (sent_all, text) = tokio::join!(write, read);
-        RawAnswer { sent_all, text }
+        RawResponse { sent_all, text }
     })
     .await
 }
@@ -211,7 +216,7 @@ fn is_complete(answer: &[u8]) -> bool {
     length.is_some_and(|length: usize| body.len() >= length)
 }
 
-impl RawAnswer {
+impl RawResponse {
     /// The status; 0 if there is none.
     pub fn status(&self) -> u16 {
         let code = self

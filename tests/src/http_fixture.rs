@@ -29,7 +29,7 @@ struct Server {
     headers: BTreeMap<String, String>,
 }
 
-type Answer = Response<Full<Bytes>>;
+type FixtureResponse = Response<Full<Bytes>>;
 
 impl HttpFixture {
     /// Starts a server with these tools, each the text of a definition. The named tools answer with the value of a
@@ -71,7 +71,7 @@ impl Drop for HttpFixture {
 }
 
 impl Server {
-    async fn handle(&self, request: Request<Incoming>) -> Result<Answer, hyper::Error> {
+    async fn handle(&self, request: Request<Incoming>) -> Result<FixtureResponse, hyper::Error> {
         let (parts, body) = request.into_parts();
         match parts.method {
             Method::POST => {}
@@ -143,7 +143,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>) {
     }
 }
 
-fn empty(status: StatusCode) -> Answer {
+fn empty(status: StatusCode) -> FixtureResponse {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = status;
     answer

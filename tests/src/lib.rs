@@ -33,7 +33,7 @@ pub use client::{Client, decode, field, fields};
 pub use disk::{SlowDisk, SmallDisk};
 pub use fixture::{APPEND, Fixture};
 pub use home::{Home, Ran};
-pub use http_client::{Afterwards, HttpAnswer, HttpClient, RawAnswer, raw_exchange};
+pub use http_client::{Afterwards, HttpClient, HttpResponse, RawResponse, raw_exchange};
 pub use http_fixture::HttpFixture;
 pub use postgres::{Database, Postgres};
 pub use product::Product;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use crate::{Home, HttpAnswer, HttpClient, Programs, Ran, StdioClient, eventually, within};
+use crate::{Home, HttpClient, HttpResponse, Programs, Ran, StdioClient, eventually, within};
 
 /// A gateway that serves a data directory of its own; killed when dropped.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Product {
     }
 
     /// What the REST interface answers at a path to who has the key.
-    pub async fn ask(&self, method: Method, path: &str, body: String) -> HttpAnswer {
+    pub async fn ask(&self, method: Method, path: &str, body: String) -> HttpResponse {
         let client = HttpClient::without_session(&self.rest(path));
         let key = self.key();
         client.send(method, &[("x-api-key", &key)], body).await

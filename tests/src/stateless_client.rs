@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Client, HttpAnswer, HttpClient};
+use crate::{Client, HttpClient, HttpResponse};
 
 /// The revision.
 pub const STATELESS: &str = "2026-07-28";
@@ -34,7 +34,7 @@ impl StatelessClient {
     }
 
     /// Sends a request with its introduction and the headers that repeat it.
-    pub async fn ask(&self, method: &str, params: &Value) -> HttpAnswer {
+    pub async fn ask(&self, method: &str, params: &Value) -> HttpResponse {
         self.ask_with(&[], method, &introduced(params)).await
     }
 
@@ -45,7 +45,7 @@ impl StatelessClient {
         headers: &[(&str, &str)],
         method: &str,
         params: &Value,
-    ) -> HttpAnswer {
+    ) -> HttpResponse {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
         let name = params["name"].as_str().unwrap_or_default();
         let usual = [

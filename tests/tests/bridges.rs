@@ -16,7 +16,7 @@ use mcpproxy_tests::conversation::Speaks::{self, Session, Stateless};
 use tokio::task::LocalSet;
 
 use cases::Case;
-use scene::{Bridge, Patience, SERVERS, Scene, WAYS};
+use scene::{Bridge, ClientDeadline, SERVERS, Scene, WAYS};
 
 #[tokio::test]
 async fn a_client_with_a_session_reaches_a_server_with_sessions() {
@@ -49,14 +49,14 @@ async fn check_all(client: Speaks, server: Speaks) {
                 server,
                 server_way,
             };
-            wrong.extend(check(bridge, Patience::Long, &Case::ALL).await);
-            wrong.extend(check(bridge, Patience::Short, &[Case::ElicitationExpired]).await);
+            wrong.extend(check(bridge, ClientDeadline::Long, &Case::ALL).await);
+            wrong.extend(check(bridge, ClientDeadline::Short, &[Case::ElicitationExpired]).await);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-async fn check(bridge: Bridge, patience: Patience, cases: &[Case]) -> Vec<String> {
+async fn check(bridge: Bridge, patience: ClientDeadline, cases: &[Case]) -> Vec<String> {
     let scene = Scene::start(bridge, patience).await;
     let mut wrong = Vec::new();
     let mut client = Arc::new(scene.client("tester").await);

@@ -24,7 +24,7 @@ const ROUNDS_PER_LOG: u32 = 20;
 
 /// What the clients know of the calls they made.
 #[derive(Default)]
-struct Told {
+struct Acknowledged {
     /// Calls that were answered with a result.
     acknowledged: BTreeSet<String>,
     /// Calls that were refused.
@@ -38,7 +38,7 @@ async fn no_call_is_missing_after_200_kills_at_random_moments() {
     for _ in 0..ROUNDS / ROUNDS_PER_LOG {
         let fixture = Fixture::new(PROGRAMS).tools(&[APPEND]);
         let mut home = Home::new(PROGRAMS, &config(&fixture));
-        let told = Arc::new(Mutex::new(Told::default()));
+        let told = Arc::new(Mutex::new(Acknowledged::default()));
         for _ in 0..ROUNDS_PER_LOG {
             let mut product = Product::start_in(home, &[]).await;
             check(&product, &fixture, &told).await;
@@ -62,7 +62,7 @@ async fn no_call_is_missing_after_200_kills_with_the_disk_full() {
         };
         let fixture = Fixture::new(PROGRAMS).tools(&[APPEND]);
         let mut home = Home::new_on(disk.path(), PROGRAMS, &config(&fixture));
-        let told = Arc::new(Mutex::new(Told::default()));
+        let told = Arc::new(Mutex::new(Acknowledged::default()));
         for round in 0..ROUNDS_PER_LOG {
             let mut product = Product::start_in(home, &[]).await;
             check(&product, &fixture, &told).await;
@@ -92,7 +92,11 @@ async fn no_call_is_missing_after_200_kills_with_the_disk_full() {
 }
 
 /// A gateway that starts on the full disk knows all that was on record, and refuses to write.
-async fn check_on_full_disk(home: Home, fixture: &Fixture, told: &Arc<Mutex<Told>>) -> Home {
+async fn check_on_full_disk(
+    home: Home,
+    fixture: &Fixture,
+    told: &Arc<Mutex<Acknowledged>>,
+) -> Home {
     let mut product = Product::start_in(home, &[]).await;
     check(&product, fixture, told).await;
     product.kill().await;
@@ -104,7 +108,7 @@ fn config(fixture: &Fixture) -> Value {
 }
 
 /// Lets all clients write, and kills the gateway at a moment that nobody chose.
-async fn work_until_killed(product: &mut Product, told: &Arc<Mutex<Told>>) {
+async fn work_until_killed(product: &mut Product, told: &Arc<Mutex<Acknowledged>>) {
     let address = product.address();
     let key = std::fs::read_to_string(product.home.data_dir().join("api_key")).unwrap();
     let key: Arc<str> = key.trim().into();
@@ -125,7 +129,7 @@ async fn pause(below: u64) {
     tokio::time::sleep(Duration::from_micros(random % (below * 1_000))).await;
 }
 
-async fn write_until_cut_off(address: SocketAddr, key: Arc<str>, told: Arc<Mutex<Told>>) {
+async fn write_until_cut_off(address: SocketAddr, key: Arc<str>, told: Arc<Mutex<Acknowledged>>) {
     let Ok(stream) = TcpStream::connect(address).await else {
         return;
     };
@@ -175,7 +179,7 @@ async fn write(stream: &mut BufReader<TcpStream>, key: &str, entry: &str) -> Opt
 }
 
 /// The log against the server's own ledger and what the clients were told.
-async fn check(product: &Product, fixture: &Fixture, told: &Mutex<Told>) {
+async fn check(product: &Product, fixture: &Fixture, told: &Mutex<Acknowledged>) {
     let verdict = product.get("/activity/verify").await;
     assert_eq!(verdict["ok"], json!(true), "{verdict}");
     let recorded = recorded(product).await;

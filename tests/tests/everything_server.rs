@@ -1,7 +1,7 @@
 //! The official reference server with everything, behind the gateway: it tells its progress, asks the user and asks the
 //! model of clients of both protocols.
 
-use mcpproxy_tests::conversation::{Conversation, Door, Heard, Question, Speaks};
+use mcpproxy_tests::conversation::{ClientRequest, Conversation, Door, Received, Speaks};
 use mcpproxy_tests::peers::Peers;
 use mcpproxy_tests::{Product, Programs, eventually, programs};
 use serde_json::{Value, json};
@@ -43,11 +43,11 @@ async fn check_progress(client: &Conversation) {
     let mut seen = Vec::new();
     let answer = loop {
         match exchange.next().await {
-            Heard::Progress(told) => {
+            Received::Progress(told) => {
                 assert_eq!(told["progressToken"], "how-far", "{told}");
                 seen.push((told["progress"].as_f64(), told["total"].as_f64()));
             }
-            Heard::Answer(answer) => break answer,
+            Received::Response(answer) => break answer,
             other => panic!("{other:?}"),
         }
     };
@@ -94,7 +94,7 @@ async fn asked(
     tool: &str,
     arguments: &Value,
     answer: &Value,
-) -> (Question, Value) {
+) -> (ClientRequest, Value) {
     // The server has these tools a moment after it was greeted only.
     eventually("the tool is there", async || {
         let listed = client.result("tools/list", &json!({})).await;

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use mcpproxy_tests::conformance::Server;
 use mcpproxy_tests::stateless_client::{STATELESS, introduced};
 use mcpproxy_tests::{
-    HttpAnswer, HttpClient, StatelessClient, StdioClient, decode, eventually, within,
+    HttpClient, HttpResponse, StatelessClient, StdioClient, decode, eventually, within,
 };
 use serde_json::{Value, json};
 
@@ -269,7 +269,7 @@ fn text(answer: &Value) -> &str {
 }
 
 /// The answer itself, whether it came as an event or alone.
-fn last_event(answer: &HttpAnswer) -> Value {
+fn last_event(answer: &HttpResponse) -> Value {
     let mut data = answer
         .body
         .lines()

@@ -11,7 +11,7 @@ mod everything;
 mod streams;
 
 use mcpproxy_tests::{
-    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, StatelessClient, eventually,
+    Client, Fixture, HttpClient, HttpResponse, Product, Programs, StatelessClient, eventually,
     programs,
 };
 use serde_json::{Value, json};
@@ -315,7 +315,7 @@ impl Either {
                 let named = params["name"].as_str().or_else(|| params["uri"].as_str());
                 let headers = [("mcp-name", named.unwrap_or_default())];
                 let params = mcpproxy_tests::stateless_client::introduced(params);
-                let answer: HttpAnswer = client.ask_with(&headers, method, &params).await;
+                let answer: HttpResponse = client.ask_with(&headers, method, &params).await;
                 answer.json()
             }
         }

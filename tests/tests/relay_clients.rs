@@ -2,7 +2,7 @@
 //! has to say for that.
 
 use http::StatusCode;
-use mcpproxy_tests::{HttpAnswer, HttpClient, Product, Programs, decode, programs};
+use mcpproxy_tests::{HttpClient, HttpResponse, Product, Programs, decode, programs};
 use serde_json::{Value, json};
 
 const PROGRAMS: Programs = programs!();
@@ -123,14 +123,14 @@ fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-fn kind(answer: &HttpAnswer) -> &str {
+fn kind(answer: &HttpResponse) -> &str {
     answer.headers["content-type"]
         .to_str()
         .expect("the type is text")
 }
 
 /// The messages of a stream.
-fn messages(answer: &HttpAnswer) -> Vec<Value> {
+fn messages(answer: &HttpResponse) -> Vec<Value> {
     let data = answer
         .body
         .lines()

@@ -2,7 +2,7 @@
 //! all that happens during a call reaches clients of both protocols.
 
 use mcpproxy_tests::conformance::Server;
-use mcpproxy_tests::conversation::{Conversation, Door, Heard, Speaks, text};
+use mcpproxy_tests::conversation::{Conversation, Door, Received, Speaks, text};
 use mcpproxy_tests::peers::{BuiltWith, Peers};
 use mcpproxy_tests::{Product, Programs, eventually, programs};
 use serde_json::{Value, json};
@@ -154,11 +154,11 @@ async fn check_offer(client: &Conversation, offer: &Offer) {
     let mut seen = Vec::new();
     loop {
         match exchange.next().await {
-            Heard::Progress(told) => {
+            Received::Progress(told) => {
                 assert_eq!(told["progressToken"], "how-far", "{told}");
                 seen.push((told["progress"].clone(), told["total"].clone()));
             }
-            Heard::Answer(answer) => break assert!(answer["result"].is_object(), "{answer}"),
+            Received::Response(answer) => break assert!(answer["result"].is_object(), "{answer}"),
             other => panic!("{other:?}"),
         }
     }

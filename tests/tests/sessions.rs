@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpproxy_tests::{
-    Client, Fixture, Home, HttpAnswer, HttpClient, Product, Programs, StdioClient, decode,
+    Client, Fixture, Home, HttpClient, HttpResponse, Product, Programs, StdioClient, decode,
     eventually, programs, within,
 };
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ fn check_answer(answer: &str, text: &str) {
 }
 
 #[track_caller]
-fn check_rpc_error(answer: &HttpAnswer, status: StatusCode) {
+fn check_rpc_error(answer: &HttpResponse, status: StatusCode) {
     assert_eq!(answer.status, status, "{answer:?}");
     let error = &answer.json()["error"];
     assert!(

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpproxy_tests::stateless_client::{STATELESS, introduced, introduction};
 use mcpproxy_tests::{
-    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, StatelessClient, decode,
+    Client, Fixture, HttpClient, HttpResponse, Product, Programs, StatelessClient, decode,
     eventually, programs, within,
 };
 use serde_json::{Value, json};
@@ -324,7 +324,7 @@ fn event(bytes: &[u8]) -> Value {
 }
 
 #[track_caller]
-fn check_error(answer: &HttpAnswer, status: StatusCode, code: i64) -> Value {
+fn check_error(answer: &HttpResponse, status: StatusCode, code: i64) -> Value {
     assert_eq!(answer.status, status, "{answer:?}");
     let error = answer.json()["error"].clone();
     assert_eq!(error["code"], code, "{answer:?}");

@@ -19,7 +19,7 @@ struct Client {
     session: Option<String>,
 }
 
-struct Answer {
+struct EchoResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -44,11 +44,11 @@ impl Client {
         client
     }
 
-    fn post(&mut self, message: &Value) -> Answer {
+    fn post(&mut self, message: &Value) -> EchoResponse {
         self.send("POST", &[], message.to_string().as_bytes())
     }
 
-    fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> EchoResponse {
         self.write(method, headers, body);
         self.read_answer()
     }
@@ -67,7 +67,7 @@ impl Client {
         self.stream.get_mut().write_all(&request).unwrap();
     }
 
-    fn read_head(&mut self) -> Answer {
+    fn read_head(&mut self) -> EchoResponse {
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
@@ -83,14 +83,14 @@ impl Client {
             let (name, value) = line.split_once(": ").unwrap();
             (name.to_ascii_lowercase(), value.to_owned())
         });
-        Answer {
+        EchoResponse {
             status,
             headers: headers.collect(),
             body: Vec::new(),
         }
     }
 
-    fn read_answer(&mut self) -> Answer {
+    fn read_answer(&mut self) -> EchoResponse {
         let mut answer = self.read_head();
         let length = answer.find("content-length").unwrap_or("0");
         answer.body = vec![0; length.parse().unwrap()];
@@ -109,7 +109,7 @@ impl Client {
     }
 }
 
-impl Answer {
+impl EchoResponse {
     fn find(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(found, _)| found == name)?;
         Some(&header.1)

@@ -48,7 +48,7 @@ pub(crate) struct Reading {
 }
 
 /// What is asked, given a number that differs from time to time.
-struct Question {
+struct PageQuery {
     name: &'static str,
     ask: fn(&Extent, &mut Random) -> (Filter, Option<Uuid>),
 }
@@ -93,7 +93,7 @@ pub(crate) async fn read(
 async fn ask_for_pages(
     archive: &Archive,
     extent: &Extent,
-    question: &Question,
+    question: &PageQuery,
     asked: u64,
 ) -> anyhow::Result<Answers> {
     let mut random = Random::new(1);
@@ -157,52 +157,52 @@ async fn look_up(archive: &Archive, extent: &Extent, asked: u64) -> anyhow::Resu
     })
 }
 
-const QUESTIONS: &[Question] = &[
-    Question {
+const QUESTIONS: &[PageQuery] = &[
+    PageQuery {
         name: "no filter",
         ask: |_, _| (Filter::default(), None),
     },
-    Question {
+    PageQuery {
         name: "intent: read (76 % of all)",
         ask: |_, _| (intent(Operation::Read), None),
     },
-    Question {
+    PageQuery {
         name: "intent: destructive (3 %)",
         ask: |_, _| (intent(Operation::Destructive), None),
     },
-    Question {
+    PageQuery {
         name: "server",
         ask: |_, random| (server(random), None),
     },
-    Question {
+    PageQuery {
         name: "status: success (97 %)",
         ask: |_, _| (status(Status::Success), None),
     },
-    Question {
+    PageQuery {
         name: "status: error (1 %)",
         ask: |_, _| (status(Status::Error), None),
     },
-    Question {
+    PageQuery {
         name: "status: in_doubt (20 records)",
         ask: |_, _| (status(Status::InDoubt), None),
     },
-    Question {
+    PageQuery {
         name: "tool",
         ask: |_, random| (tool(random), None),
     },
-    Question {
+    PageQuery {
         name: "agent",
         ask: |_, random| (agent(random), None),
     },
-    Question {
+    PageQuery {
         name: "session",
         ask: |_, random| (session(random), None),
     },
-    Question {
+    PageQuery {
         name: "time: an hour of long ago",
         ask: |extent, random| (hour(extent, random), None),
     },
-    Question {
+    PageQuery {
         name: "server and status: error",
         ask: |_, random| {
             let status = Some(Status::Error);
@@ -215,7 +215,7 @@ const QUESTIONS: &[Question] = &[
             )
         },
     },
-    Question {
+    PageQuery {
         name: "intent: write, and status: in_doubt",
         ask: |_, _| {
             let status = Some(Status::InDoubt);
@@ -228,7 +228,7 @@ const QUESTIONS: &[Question] = &[
             )
         },
     },
-    Question {
+    PageQuery {
         name: "agent, in a day of long ago",
         ask: |extent, random| {
             let Filter { agent, .. } = agent(random);
@@ -241,15 +241,15 @@ const QUESTIONS: &[Question] = &[
             )
         },
     },
-    Question {
+    PageQuery {
         name: "text: a rare word (20 records)",
         ask: |_, _| (text(RARE_WORD), None),
     },
-    Question {
+    PageQuery {
         name: "text: a common word (a third)",
         ask: |_, _| (text(COMMON_WORD), None),
     },
-    Question {
+    PageQuery {
         name: "text: a common word, and server",
         ask: |_, random| {
             let Filter { server, .. } = server(random);
@@ -262,11 +262,11 @@ const QUESTIONS: &[Question] = &[
             )
         },
     },
-    Question {
+    PageQuery {
         name: "no filter, after a cursor deep in",
         ask: |extent, random| (Filter::default(), Some(deep(extent, random))),
     },
-    Question {
+    PageQuery {
         name: "server, after a cursor deep in",
         ask: |extent, random| (server(random), Some(deep(extent, random))),
     },

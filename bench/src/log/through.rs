@@ -15,7 +15,7 @@ use super::place::Place;
 use crate::call::{CallTemplate, Operation};
 use crate::client::Target;
 use crate::gateway::{EchoProcess, GatewayProcess};
-use crate::load::{Generator, Side, Tally, Window};
+use crate::load::{Generator, Route, Tally, Window};
 use crate::measure::{CLIENTS, Measured, SETTLE, SLICE};
 use crate::protocol::Protocol;
 use crate::section::Section;
@@ -117,9 +117,9 @@ impl Cast {
         for round in 0..=rounds {
             for turn in 0..TURNS {
                 let tally = match (round + turn) % TURNS {
-                    0 => (0, slice(&strict, Side::Direct).await?),
-                    1 => (1, slice(&strict, Side::Gateway).await?),
-                    2 => (2, slice(&balanced, Side::Gateway).await?),
+                    0 => (0, slice(&strict, Route::Direct).await?),
+                    1 => (1, slice(&strict, Route::Gateway).await?),
+                    2 => (2, slice(&balanced, Route::Gateway).await?),
                     _ => {
                         disk.slice(SLICE)?;
                         continue;

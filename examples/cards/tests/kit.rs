@@ -29,7 +29,7 @@ async fn every_example_holds() {
 
 #[tokio::test]
 async fn tools_that_read_change_nothing() {
-    let kept = Kept::new();
+    let kept = StoredSnapshot::new();
     testing::queries_are_pure(&kept.service(), async || kept.state())
         .await
         .unwrap();
@@ -38,7 +38,7 @@ async fn tools_that_read_change_nothing() {
 /// Without this, the test before it might look where nothing ever changes.
 #[tokio::test]
 async fn a_write_is_seen_whoever_makes_it() {
-    let kept = Kept::new();
+    let kept = StoredSnapshot::new();
     let service = kept.service();
     let agent = ToolContext::new("tests", "1.0.0", Grants::Everything);
     let card = json!({ "cardId": "card_4" });
@@ -63,7 +63,7 @@ async fn a_write_is_seen_whoever_makes_it() {
 
 #[tokio::test]
 async fn a_tool_that_reads_and_writes_in_secret_is_found() {
-    let kept = Kept::new();
+    let kept = StoredSnapshot::new();
     let sly = Service::of(PeekCard(kept.file())).unwrap();
     let found = testing::queries_are_pure(&sly, async || kept.state()).await;
     let told = found.unwrap_err().to_string();
@@ -75,7 +75,7 @@ async fn a_tool_that_reads_and_writes_in_secret_is_found() {
 
 #[tokio::test]
 async fn an_example_that_fails_does_not_count_as_one_that_changes_nothing() {
-    let kept = Kept::new();
+    let kept = StoredSnapshot::new();
     let elsewhere = kept.folder.path().join("empty.db");
     let blind = Service::of(PeekCard(elsewhere)).unwrap();
     let found = testing::queries_are_pure(&blind, async || kept.state()).await;
@@ -159,13 +159,13 @@ fn a_changed_schema_is_told() {
 }
 
 /// A service that keeps its cards in a file, and a second look at that file.
-struct Kept {
+struct StoredSnapshot {
     folder: TempDir,
     store: Store,
     witness: Connection,
 }
 
-impl Kept {
+impl StoredSnapshot {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let file = folder.path().join("cards.db");

@@ -21,30 +21,30 @@ pub struct Exchange<'a> {
 
 /// What comes back for a request.
 #[derive(Debug)]
-pub enum Heard {
+pub enum Received {
     /// How far it is: the parameters of the notification.
     Progress(Value),
     /// What the server logs: the parameters of the notification.
     Log(Value),
     /// The client is asked something first.
-    Asked(Question),
+    Request(ClientRequest),
     /// What it was asked does not need an answer any more.
     Withdrawn,
     /// The whole answer.
-    Answer(Value),
+    Response(Value),
 }
 
-/// Something that the client is asked.
+/// Request of a server to the client, made during a call.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct ClientRequest {
     /// The request: its method and parameters.
     pub request: Value,
-    place: Place,
+    place: AnswerPath,
 }
 
-/// How a question is answered.
+/// Where the answer to a client request goes.
 #[derive(Debug, Clone)]
-enum Place {
+enum AnswerPath {
     /// By a message with this id.
     Message(Value),
     /// By the same request with the answer under a key, and a state if there was one.
@@ -67,20 +67,20 @@ impl<'a> Exchange<'a> {
     }
 
     /// Waits for what comes next.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> Received {
         loop {
             let message = self.message().await;
             let message = message.expect("a stream ends after its answer");
             match message["method"].as_str() {
                 Some("notifications/progress") => {
-                    return Heard::Progress(message["params"].clone());
+                    return Received::Progress(message["params"].clone());
                 }
-                Some("notifications/message") => return Heard::Log(message["params"].clone()),
-                Some("notifications/cancelled") => return Heard::Withdrawn,
+                Some("notifications/message") => return Received::Log(message["params"].clone()),
+                Some("notifications/cancelled") => return Received::Withdrawn,
                 Some(_) if message.get("id").is_some() => {
-                    let place = Place::Message(message["id"].clone());
+                    let place = AnswerPath::Message(message["id"].clone());
                     let request = message;
-                    return Heard::Asked(Question { request, place });
+                    return Received::Request(ClientRequest { request, place });
                 }
                 Some(_) => {}
                 None => return self.answered(message),
@@ -89,9 +89,9 @@ impl<'a> Exchange<'a> {
     }
 
     /// Waits for a question.
-    pub async fn question(&mut self) -> Question {
+    pub async fn question(&mut self) -> ClientRequest {
         match self.next().await {
-            Heard::Asked(question) => question,
+            Received::Request(question) => question,
             other => panic!("not asked, but {other:?}"),
         }
     }
@@ -99,19 +99,19 @@ impl<'a> Exchange<'a> {
     /// Waits for the answer, before which nothing may come.
     pub async fn answer(&mut self) -> Value {
         match self.next().await {
-            Heard::Answer(answer) => answer,
+            Received::Response(answer) => answer,
             other => panic!("not answered, but {other:?}"),
         }
     }
 
     /// Answers a question.
-    pub async fn reply(&mut self, question: &Question, answer: &Value) {
+    pub async fn reply(&mut self, question: &ClientRequest, answer: &Value) {
         match &question.place {
-            Place::Message(id) => {
+            AnswerPath::Message(id) => {
                 let message = json!({ "jsonrpc": "2.0", "id": id, "result": answer });
                 self.with.tell(&message).await;
             }
-            Place::Repeated { .. } => {
+            AnswerPath::Repeated { .. } => {
                 let params = question.repeated(&self.params, Some(answer));
                 self.send(&params).await;
             }
@@ -119,7 +119,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Repeats the request of a question with everything but the answer.
-    pub async fn repeat_without(&mut self, question: &Question) {
+    pub async fn repeat_without(&mut self, question: &ClientRequest) {
         let params = question.repeated(&self.params, None);
         self.send(&params).await;
     }
@@ -182,7 +182,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn answered(&self, answer: Value) -> Heard {
+    fn answered(&self, answer: Value) -> Received {
         assert_eq!(answer["id"], self.id, "{answer}");
         let result = &answer["result"];
         let is_complete = result["resultType"] == "complete" || answer.get("error").is_some();
@@ -192,22 +192,22 @@ impl<'a> Exchange<'a> {
                 assert_eq!(kind, None, "sessions know no types of results");
             }
             Speaks::Stateless if result["resultType"] == "input_required" => {
-                return Heard::Asked(Question::in_result(result));
+                return Received::Request(ClientRequest::in_result(result));
             }
             Speaks::Stateless => assert!(is_complete, "{answer}"),
         }
-        Heard::Answer(answer)
+        Received::Response(answer)
     }
 }
 
-impl Question {
+impl ClientRequest {
     fn in_result(result: &Value) -> Self {
         let asked = result["inputRequests"].as_object();
         let mut asked = asked.into_iter().flatten();
         let (Some((key, request)), None) = (asked.next(), asked.next()) else {
             panic!("not one question: {result}");
         };
-        let place = Place::Repeated {
+        let place = AnswerPath::Repeated {
             key: key.clone(),
             state: result.get("requestState").cloned(),
         };
@@ -219,7 +219,7 @@ impl Question {
 
     /// The parameters of a request that repeats the one of this question.
     pub(super) fn repeated(&self, params: &Value, answer: Option<&Value>) -> Value {
-        let Place::Repeated { key, state } = &self.place else {
+        let AnswerPath::Repeated { key, state } = &self.place else {
             panic!("this question is answered by a message of its own: {self:?}");
         };
         let mut params = params.clone();
@@ -234,8 +234,8 @@ impl Question {
     /// The state that goes with it, where there is one.
     pub fn state(&self) -> Option<&Value> {
         match &self.place {
-            Place::Message(_) => None,
-            Place::Repeated { state, .. } => state.as_ref(),
+            AnswerPath::Message(_) => None,
+            AnswerPath::Repeated { state, .. } => state.as_ref(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use http::Method;
 use mcpproxy_tests::{
-    Client, Fixture, HttpAnswer, HttpClient, Product, Programs, eventually, programs,
+    Client, Fixture, HttpClient, HttpResponse, Product, Programs, eventually, programs,
 };
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ pub(crate) fn ids(list: &Value) -> Vec<&str> {
 }
 
 /// What the REST interface answers to who has the key.
-pub(crate) async fn get(product: &Product, path: &str, headers: &[(&str, &str)]) -> HttpAnswer {
+pub(crate) async fn get(product: &Product, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
     let key = key(product);
     let client = HttpClient::without_session(&product.rest(path));
     let headers = [headers, &[("x-api-key", key.as_str())]].concat();

@@ -1,6 +1,6 @@
 //! What is tried in every combination.
 
-use mcpproxy_tests::conversation::{Conversation, Heard, Question, Speaks, text};
+use mcpproxy_tests::conversation::{ClientRequest, Conversation, Received, Speaks, text};
 use mcpproxy_tests::eventually;
 use serde_json::{Value, json};
 
@@ -91,11 +91,11 @@ async fn progress(client: &Conversation) {
     let mut seen = Vec::new();
     let answer = loop {
         match exchange.next().await {
-            Heard::Progress(notice) => {
+            Received::Progress(notice) => {
                 assert_eq!(notice["progressToken"], "how-far", "{notice}");
                 seen.push((notice["progress"].as_f64(), notice["total"].as_f64()));
             }
-            Heard::Answer(answer) => break answer,
+            Received::Response(answer) => break answer,
             other => panic!("{other:?}"),
         }
     };
@@ -108,7 +108,7 @@ async fn cancellation(client: &Conversation) {
     let before = cancellations(client).await;
     let mut exchange = client.call_with_progress("wait", "begun").await;
     match exchange.next().await {
-        Heard::Progress(notice) => assert_eq!(notice["progressToken"], "begun", "{notice}"),
+        Received::Progress(notice) => assert_eq!(notice["progressToken"], "begun", "{notice}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(cancellations(client).await, before);
@@ -131,7 +131,7 @@ async fn elicitation(client: &Conversation, answer: &Value, outcome: &str) {
 }
 
 /// Whether a question is the one that `ask_name` asks.
-pub(crate) fn check_question(question: &Question) {
+pub(crate) fn check_question(question: &ClientRequest) {
     let request = &question.request;
     assert_eq!(request["method"], "elicitation/create", "{request}");
     let params = &request["params"];
@@ -161,17 +161,17 @@ async fn progress_and_question(client: &Conversation) {
     let (mut asked, mut progress) = (0, Value::Null);
     let answer = loop {
         match exchange.next().await {
-            Heard::Progress(notice) => {
+            Received::Progress(notice) => {
                 assert_eq!(notice["progressToken"], "how-far", "{notice}");
                 progress = notice["progress"].clone();
             }
-            Heard::Asked(question) => {
+            Received::Request(question) => {
                 assert_eq!(progress.as_f64(), Some(1.0));
                 asked += 1;
                 let answer = json!({ "action": "accept", "content": { "go": true } });
                 exchange.reply(&question, &answer).await;
             }
-            Heard::Answer(answer) => break answer,
+            Received::Response(answer) => break answer,
             other => panic!("{other:?}"),
         }
     };
@@ -213,7 +213,7 @@ async fn logging(client: &Conversation) {
     let before = cancellations(client).await;
     let mut exchange = client.call_with_log("wait", &json!({ "log": true })).await;
     match exchange.next().await {
-        Heard::Log(message) => {
+        Received::Log(message) => {
             assert_eq!(message["level"], "info", "{message}");
             assert_eq!(message["data"], "The call has begun", "{message}");
         }
@@ -239,7 +239,7 @@ async fn expired(client: &Conversation, server: Speaks) {
     match (client.speaks(), server) {
         (Speaks::Session, _) => {
             let next = exchange.next().await;
-            assert!(matches!(next, Heard::Withdrawn), "{next:?}");
+            assert!(matches!(next, Received::Withdrawn), "{next:?}");
             assert_eq!(text(&exchange.answer().await), "cancelled");
         }
         (Speaks::Stateless, Speaks::Session) => {

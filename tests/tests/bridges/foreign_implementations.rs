@@ -1,12 +1,12 @@
 //! Several clients of one server, and clients that go away.
 
 use mcpproxy_tests::conversation::Speaks::{self, Session, Stateless};
-use mcpproxy_tests::conversation::{Heard, text};
+use mcpproxy_tests::conversation::{Received, text};
 use mcpproxy_tests::eventually;
 use serde_json::json;
 
 use crate::cases::{WATCHED, cancellations, check_question, says};
-use crate::scene::{Bridge, Patience, SERVERS, Scene, ServerWay, Way};
+use crate::scene::{Bridge, ClientDeadline, SERVERS, Scene, ServerWay, Way};
 
 const BOTH: [Speaks; 2] = [Session, Stateless];
 
@@ -20,11 +20,14 @@ async fn a_question_that_could_be_for_either_of_two_clients_is_refused() {
             server_way: ServerWay::Stdio,
         };
         let case = format!("{bridge}, beside a {second:?} client");
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let busy = scene.client("busy").await;
         let asked = scene.client_by(Way::Http, second, "asked").await;
         let mut waiting = busy.call_with_progress("wait", "begun").await;
-        assert!(matches!(waiting.next().await, Heard::Progress(_)), "{case}");
+        assert!(
+            matches!(waiting.next().await, Received::Progress(_)),
+            "{case}"
+        );
 
         let refused = asked.call("ask_name", &json!({})).await.answer().await;
         assert!(says(&refused, "elicitation/create"), "{case}: {refused}");
@@ -61,11 +64,14 @@ async fn a_question_on_the_stream_of_a_call_goes_to_the_client_of_that_call() {
                 server_way,
             };
             let case = format!("{bridge}, beside a {second:?} client");
-            let scene = Scene::start(bridge, Patience::Long).await;
+            let scene = Scene::start(bridge, ClientDeadline::Long).await;
             let busy = scene.client("busy").await;
             let asked = scene.client_by(Way::Http, second, "asked").await;
             let mut waiting = busy.call_with_progress("wait", "begun").await;
-            assert!(matches!(waiting.next().await, Heard::Progress(_)), "{case}");
+            assert!(
+                matches!(waiting.next().await, Received::Progress(_)),
+                "{case}"
+            );
 
             let mut exchange = asked.call("ask_name", &json!({})).await;
             let question = exchange.question().await;
@@ -98,12 +104,15 @@ async fn a_client_that_goes_away_in_the_middle_of_a_call_cancels_it() {
 }
 
 async fn check_gone(bridge: Bridge) {
-    let scene = Scene::start(bridge, Patience::Long).await;
+    let scene = Scene::start(bridge, ClientDeadline::Long).await;
     let stays = scene.client_by(Way::Http, Session, "stays").await;
     let goes = scene.client("goes").await;
     let mut exchange = goes.call_with_progress("wait", "begun").await;
     let begun = exchange.next().await;
-    assert!(matches!(begun, Heard::Progress(_)), "{bridge}: {begun:?}");
+    assert!(
+        matches!(begun, Received::Progress(_)),
+        "{bridge}: {begun:?}"
+    );
     assert_eq!(cancellations(&stays).await, 0, "{bridge}");
     drop(exchange);
     drop(goes);
@@ -123,7 +132,7 @@ async fn a_client_that_goes_away_before_it_hears_anything_cancels_its_call() {
             server,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let stays = scene.client_by(Way::Http, Session, "stays").await;
         let goes = scene.client("goes").await;
         let what = format!("{bridge}: the call has begun");
@@ -152,7 +161,7 @@ async fn a_client_that_goes_away_instead_of_answering_is_not_waited_for() {
                     server: Session,
                     server_way,
                 };
-                let scene = Scene::start(bridge, Patience::Long).await;
+                let scene = Scene::start(bridge, ClientDeadline::Long).await;
                 let stays = scene.client_by(Way::Http, Session, "stays").await;
                 let goes = scene.client("goes").await;
                 let mut exchange = goes.call("ask_name", &json!({})).await;
@@ -182,7 +191,7 @@ async fn a_client_that_cannot_be_asked_gets_an_error_and_no_question() {
             server,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let mute = scene.mute_client().await;
         let refused = mute.call("ask_name", &json!({})).await.answer().await;
         assert!(refused["error"].is_object(), "{bridge}: {refused}");
@@ -200,12 +209,15 @@ async fn a_gateway_of_one_client_that_is_told_to_end_cancels_its_calls() {
             server,
             server_way: ServerWay::Http,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let observer = scene.observer().await;
         let goes = scene.client("goes").await;
         let mut exchange = goes.call_with_progress("wait", "begun").await;
         let begun = exchange.next().await;
-        assert!(matches!(begun, Heard::Progress(_)), "{bridge}: {begun:?}");
+        assert!(
+            matches!(begun, Received::Progress(_)),
+            "{bridge}: {begun:?}"
+        );
         drop(exchange);
         goes.terminate().await;
         let what = format!("{bridge}: the server hears of the cancellation");
@@ -228,7 +240,7 @@ async fn changes_reach_all_who_listen_until_they_leave() {
             server,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let clients = [
             scene.client_by(Way::Http, Session, "one").await,
             scene.client_by(Way::Http, Stateless, "two").await,

@@ -36,7 +36,7 @@ pub(crate) enum ServerWay {
 
 /// How long a client may take to answer a question.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Patience {
+pub(crate) enum ClientDeadline {
     /// Longer than any test lasts.
     Long,
     /// Nobody answers in time.
@@ -85,7 +85,7 @@ enum Gateway {
 }
 
 impl Scene {
-    pub(crate) async fn start(bridge: Bridge, patience: Patience) -> Self {
+    pub(crate) async fn start(bridge: Bridge, patience: ClientDeadline) -> Self {
         let era = match bridge.server {
             Speaks::Session => "session",
             Speaks::Stateless => "stateless",
@@ -101,8 +101,8 @@ impl Scene {
         entry["trust"] = json!("auto");
         entry["timeout"] = json!("2m");
         let input_timeout = match patience {
-            Patience::Long => "10m",
-            Patience::Short => "300ms",
+            ClientDeadline::Long => "10m",
+            ClientDeadline::Short => "300ms",
         };
         let config = json!({ "input_timeout": input_timeout, "mcpServers": { NAME: entry } });
         let gateway = if bridge.way == Way::Stdio {

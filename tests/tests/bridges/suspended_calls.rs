@@ -1,12 +1,12 @@
 //! Calls that are parked until their clients come back with answers.
 
 use mcpproxy_tests::conversation::Speaks::{Session, Stateless};
-use mcpproxy_tests::conversation::{Conversation, Question, text};
+use mcpproxy_tests::conversation::{ClientRequest, Conversation, text};
 use mcpproxy_tests::eventually;
 use serde_json::{Value, json};
 
 use crate::cases::{check_question, says};
-use crate::scene::{Bridge, Patience, SERVERS, Scene, ServerWay, Way};
+use crate::scene::{Bridge, ClientDeadline, SERVERS, Scene, ServerWay, Way};
 
 #[tokio::test]
 async fn a_parked_call_goes_on_only_for_the_request_it_was_given_to() {
@@ -17,7 +17,7 @@ async fn a_parked_call_goes_on_only_for_the_request_it_was_given_to() {
             server: Session,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let client = scene.client("asked").await;
         let mut exchange = client.call("ask_name", &json!({})).await;
         let question = exchange.question().await;
@@ -57,7 +57,7 @@ async fn a_call_that_is_repeated_without_the_answer_is_asked_again() {
                 server: Session,
                 server_way,
             };
-            let scene = Scene::start(bridge, Patience::Long).await;
+            let scene = Scene::start(bridge, ClientDeadline::Long).await;
             let client = scene.client("asked").await;
             let mut exchange = client.call("ask_name", &json!({})).await;
             let first = exchange.question().await;
@@ -83,7 +83,7 @@ async fn a_client_is_asked_for_two_calls_at_a_time_where_it_is_known_to_be_the_s
             server: Session,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Long).await;
+        let scene = Scene::start(bridge, ClientDeadline::Long).await;
         let client = scene.client("asked").await;
         let mut first = client.call("ask_name", &json!({})).await;
         let question = first.question().await;
@@ -114,7 +114,7 @@ async fn a_parked_call_that_nobody_comes_back_for_ends_and_is_on_record() {
             server: Session,
             server_way,
         };
-        let scene = Scene::start(bridge, Patience::Short).await;
+        let scene = Scene::start(bridge, ClientDeadline::Short).await;
         let client = scene.client("asked").await;
         let question = client.call("ask_name", &json!({})).await.question().await;
         check_question(&question);
@@ -139,7 +139,7 @@ async fn a_parked_call_ends_with_its_gateway_and_is_unknown_to_any_other() {
         server: Session,
         server_way: ServerWay::Http,
     };
-    let mut scene = Scene::start(bridge, Patience::Long).await;
+    let mut scene = Scene::start(bridge, ClientDeadline::Long).await;
     let observer = scene.observer().await;
     let client = scene.client("asked").await;
     let question = client.call("ask_name", &json!({})).await.question().await;
@@ -150,7 +150,7 @@ async fn a_parked_call_ends_with_its_gateway_and_is_unknown_to_any_other() {
     })
     .await;
 
-    let other = Scene::start(bridge, Patience::Long).await;
+    let other = Scene::start(bridge, ClientDeadline::Long).await;
     let client = other.client("asked").await;
     let refused = repeat(&client, &question, "ask_name", &json!({})).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -166,13 +166,13 @@ async fn nothing_is_kept_between_a_client_and_a_server_without_sessions() {
             server: Stateless,
             server_way,
         };
-        let first = Scene::start(bridge, Patience::Long).await;
+        let first = Scene::start(bridge, ClientDeadline::Long).await;
         let asked = first.client("asked").await;
         let question = asked.call("ask_name", &json!({})).await.question().await;
         drop(asked);
         drop(first);
 
-        let second = Scene::start(bridge, Patience::Long).await;
+        let second = Scene::start(bridge, ClientDeadline::Long).await;
         let client = second.client("asked").await;
         let answer = repeat(&client, &question, "ask_name", &json!({})).await;
         assert_eq!(text(&answer), "hello Ada", "{bridge}");
@@ -182,7 +182,7 @@ async fn nothing_is_kept_between_a_client_and_a_server_without_sessions() {
 /// Answers a question with a request that may be another one than that which it was asked for.
 async fn repeat(
     client: &Conversation,
-    question: &Question,
+    question: &ClientRequest,
     tool: &str,
     arguments: &Value,
 ) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, server_of};
+use super::{Client, EchoResponse, server_of};
 use crate::protocol::Protocol;
 
 const REVISION: &str = "2026-07-28";
@@ -23,7 +23,7 @@ fn request(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
 }
 
-fn ask(client: &mut Client, method: &str, params: Value) -> Answer {
+fn ask(client: &mut Client, method: &str, params: Value) -> EchoResponse {
     let params = introduced(params);
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     let headers = [

@@ -31,7 +31,7 @@ pub(crate) enum Stop {
 
 /// A question, and the capability that a client needs for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct ClientRequest {
     key: &'static str,
     method: &'static str,
     capability: &'static str,
@@ -68,7 +68,7 @@ pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 
 impl Dialogue<'_> {
     /// The answers to all the questions.
-    pub(crate) async fn ask(&self, questions: &[Question]) -> Result<Answers, Stop> {
+    pub(crate) async fn ask(&self, questions: &[ClientRequest]) -> Result<Answers, Stop> {
         self.require(questions)?;
         if is_stateless(self.context) {
             return match self.answered(questions)? {
@@ -82,7 +82,7 @@ impl Dialogue<'_> {
     /// The same; without a session, answers count only together with the sealed state that went out with the questions.
     pub(crate) async fn ask_with_state(
         &self,
-        questions: &[Question],
+        questions: &[ClientRequest],
         earlier: Answers,
     ) -> Result<Answers, Stop> {
         self.require(questions)?;
@@ -121,14 +121,14 @@ impl Dialogue<'_> {
     }
 
     /// Whether the client can be asked this.
-    pub(crate) fn can(&self, question: &Question) -> bool {
+    pub(crate) fn can(&self, question: &ClientRequest) -> bool {
         let capabilities = self.context.client_capabilities();
         let capabilities = capabilities.and_then(|said| serde_json::to_value(said).ok());
         capabilities.is_some_and(|said| said.get(question.capability).is_some())
     }
 
     /// Refuses on behalf of a client that cannot be asked.
-    pub(crate) fn require(&self, questions: &[Question]) -> Result<(), Stop> {
+    pub(crate) fn require(&self, questions: &[ClientRequest]) -> Result<(), Stop> {
         let Some(missing) = questions.iter().find(|question| !self.can(question)) else {
             return Ok(());
         };
@@ -138,7 +138,7 @@ impl Dialogue<'_> {
     }
 
     /// The answers that came with the request, if none is missing.
-    fn answered(&self, questions: &[Question]) -> Result<Option<Answers>, Stop> {
+    fn answered(&self, questions: &[ClientRequest]) -> Result<Option<Answers>, Stop> {
         let mut answers = Answers::new();
         for question in questions {
             let given = self
@@ -160,7 +160,7 @@ impl Dialogue<'_> {
         Ok(Some(answers))
     }
 
-    fn needed(&self, questions: &[Question], rounds: Option<Rounds>) -> Result<Stop, Stop> {
+    fn needed(&self, questions: &[ClientRequest], rounds: Option<Rounds>) -> Result<Stop, Stop> {
         let state = match rounds {
             Some(rounds) => {
                 let sealed = self.shared.seal.seal_json(&rounds);
@@ -176,7 +176,7 @@ impl Dialogue<'_> {
         Ok(Stop::Needed(Box::new(result)))
     }
 
-    async fn request(&self, questions: &[Question]) -> Result<Answers, Stop> {
+    async fn request(&self, questions: &[ClientRequest]) -> Result<Answers, Stop> {
         let mut answers = Answers::new();
         for question in questions {
             let request = match question.request()? {
@@ -212,9 +212,9 @@ impl Dialogue<'_> {
     }
 }
 
-// === impl Question ===
+// === impl ClientRequest ===
 
-impl Question {
+impl ClientRequest {
     /// Asks the user to fill in a form.
     pub(crate) fn form(key: &'static str, message: &str, schema: &Value) -> Self {
         let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });

@@ -23,7 +23,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::ask::{Dialogue, Stop, is_stateless};
 use crate::state::{Change, Session, Shared};
-use crate::{Era, prompts, resources, tools};
+use crate::{Protocol, prompts, resources, tools};
 
 /// One session, or one request without a session.
 #[derive(Clone)]
@@ -61,15 +61,15 @@ impl ServerHandler for Fixture {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.shared.era {
-            Era::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-            Era::Session => {
+            Protocol::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+            Protocol::Session => {
                 let known = ProtocolVersion::KNOWN_VERSIONS.iter();
                 known
                     .filter(|version| version.has_initialize())
                     .cloned()
                     .collect()
             }
-            Era::Stateless => Cow::Borrowed(&[ProtocolVersion::V_2026_07_28]),
+            Protocol::Stateless => Cow::Borrowed(&[ProtocolVersion::V_2026_07_28]),
         }
     }
 

@@ -20,7 +20,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::Era;
+use crate::Protocol;
 use crate::handler::Fixture;
 use crate::state::Shared;
 
@@ -45,7 +45,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Pages of this machine.
 const OWN_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type ServerResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// Serves until the process ends, after a line on standard output that says where.
 pub(crate) async fn serve(address: SocketAddr, shared: Arc<Shared>) -> anyhow::Result<()> {
@@ -84,7 +84,7 @@ async fn converse(stream: TcpStream, door: Arc<Door>) {
 }
 
 struct Door {
-    era: Era,
+    era: Protocol,
     rmcp: StreamableHttpService<Fixture, LocalSessionManager>,
 }
 
@@ -93,7 +93,7 @@ impl Door {
         let era = shared.era;
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(OWN_ORIGINS)
-            .with_legacy_session_mode(era != Era::Stateless);
+            .with_legacy_session_mode(era != Protocol::Stateless);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.sse_retry = Some(RETRY);
         let sessions = Arc::new(sessions);
@@ -101,7 +101,7 @@ impl Door {
         Self { era, rmcp }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>) -> ServerResponse {
         if request.uri().path() != PATH {
             return refuse(
                 StatusCode::NOT_FOUND,
@@ -122,10 +122,10 @@ impl Door {
         let is_newer = version.is_some_and(|said| {
             said.as_bytes() >= ProtocolVersion::NO_INITIALIZE.as_str().as_bytes()
         });
-        if self.era == Era::Session && (is_newer || message["method"] == "server/discover") {
+        if self.era == Protocol::Session && (is_newer || message["method"] == "server/discover") {
             return too_new(&message);
         }
-        if self.era == Era::Stateless && !is_newer && is_old_request(&message) {
+        if self.era == Protocol::Stateless && !is_newer && is_old_request(&message) {
             return too_old(&message);
         }
         let answer = self
@@ -141,7 +141,7 @@ impl Door {
 
 /// What a server says that has never heard of revisions without sessions. The code must be none of those that came with
 /// them, by which a client would take it for a newer one.
-fn too_new(message: &Value) -> Answer {
+fn too_new(message: &Value) -> ServerResponse {
     let id = &message["id"];
     if message["method"] == "server/discover" {
         let text = "Method not found: server/discover";
@@ -157,7 +157,7 @@ fn is_old_request(message: &Value) -> bool {
 }
 
 /// What a server says that has left sessions behind.
-fn too_old(message: &Value) -> Answer {
+fn too_old(message: &Value) -> ServerResponse {
     let requested = message["params"]["protocolVersion"].as_str();
     let data = json!({
         "requested": requested.unwrap_or(ProtocolVersion::V_2025_03_26.as_str()),
@@ -167,11 +167,11 @@ fn too_old(message: &Value) -> Answer {
     failed(StatusCode::BAD_REQUEST, &message["id"], &error)
 }
 
-fn refuse(status: StatusCode, id: &Value, code: i32, message: &str) -> Answer {
+fn refuse(status: StatusCode, id: &Value, code: i32, message: &str) -> ServerResponse {
     failed(status, id, &json!({ "code": code, "message": message }))
 }
 
-fn failed(status: StatusCode, id: &Value, error: &Value) -> Answer {
+fn failed(status: StatusCode, id: &Value, error: &Value) -> ServerResponse {
     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
     let mut response = Response::new(Full::new(Bytes::from(answer.to_string())).boxed());
     *response.status_mut() = status;
@@ -186,7 +186,7 @@ fn is_reconnection(message: &Value) -> bool {
 
 /// Ends a stream after its first event, which says how to come back for the rest. Without a session there is no way
 /// back, so this is for sessions alone.
-async fn cut(answer: Answer) -> Answer {
+async fn cut(answer: ServerResponse) -> ServerResponse {
     let (parts, mut body) = answer.into_parts();
     let first = match body.frame().await {
         Some(Ok(frame)) => frame.into_data().unwrap_or_default(),

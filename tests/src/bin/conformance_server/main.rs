@@ -30,13 +30,13 @@ struct Arguments {
     #[arg(long)]
     stdio: bool,
     /// Which protocols to speak.
-    #[arg(long, value_enum, default_value_t = Era::Both)]
-    era: Era,
+    #[arg(long, value_enum, default_value_t = Protocol::Both)]
+    era: Protocol,
 }
 
 /// Which protocols the server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Era {
+enum Protocol {
     /// All revisions.
     Both,
     /// Revisions with `initialize` and sessions, up to 2025-11-25.

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::ask::{Dialogue, Question, Stop};
+use crate::ask::{ClientRequest, Dialogue, Stop};
 use crate::state::Shared;
 use crate::tools::content::RED_PIXEL;
 
@@ -109,7 +109,7 @@ async fn with_context(dialogue: &Dialogue<'_>) -> Result<String, Stop> {
         "required": ["context"],
     });
     let message = "What context should the prompt use?";
-    let question = Question::form("user_context", message, &schema);
+    let question = ClientRequest::form("user_context", message, &schema);
     let answers = dialogue.ask(&[question]).await?;
     let answer = &answers["user_context"];
     Ok(match answer["content"]["context"].as_str() {

@@ -8,7 +8,7 @@ use rmcp::model::RequestStateCodec;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use crate::Era;
+use crate::Protocol;
 use crate::log::Level;
 
 /// How many changes may wait for a client that reads slowly; it misses what is beyond that.
@@ -28,7 +28,7 @@ pub(crate) enum Change {
 
 /// What all clients share.
 pub(crate) struct Shared {
-    pub(crate) era: Era,
+    pub(crate) era: Protocol,
     pub(crate) changes: broadcast::Sender<Change>,
     /// Whether the tool `added` is there.
     pub(crate) has_added: AtomicBool,
@@ -54,7 +54,7 @@ pub(crate) struct Session {
 }
 
 impl Shared {
-    pub(crate) fn new(era: Era) -> Self {
+    pub(crate) fn new(era: Protocol) -> Self {
         let (changes, _) = broadcast::channel(WAITING_CHANGES);
         let key = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
         Self {

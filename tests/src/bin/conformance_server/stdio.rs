@@ -11,14 +11,14 @@ use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, 
 use rmcp::transport::stdio_pipes;
 use rmcp::{RoleServer, ServiceExt};
 
-use crate::Era;
+use crate::Protocol;
 use crate::handler::Fixture;
 use crate::state::Shared;
 
 /// Serves until the client closes its end.
 pub(crate) async fn serve(shared: Arc<Shared>) -> anyhow::Result<()> {
     let fixture = Fixture::new(&shared);
-    if shared.era == Era::Session {
+    if shared.era == Protocol::Session {
         converse(Old(fixture)).await
     } else {
         converse(fixture).await

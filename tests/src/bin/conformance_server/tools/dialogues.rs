@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use super::{Call, Outcome, text};
-use crate::ask::{Answers, Question};
+use crate::ask::{Answers, ClientRequest};
 
 const KEY: &str = "answer";
 
 /// Needs a model behind the client, without asking it.
 pub(super) fn missing_capability(call: &Call<'_>) -> Outcome {
-    call.dialogue.require(&[Question::model(KEY, "", 1)])?;
+    call.dialogue.require(&[ClientRequest::model(KEY, "", 1)])?;
     Ok(text("The client can be asked for a message of its model."))
 }
 
 pub(super) async fn sampling(call: &Call<'_>) -> Outcome {
-    let question = Question::model(KEY, call.text("prompt")?, 100);
+    let question = ClientRequest::model(KEY, call.text("prompt")?, 100);
     let answers = call.dialogue.ask(&[question]).await?;
     Ok(text(format!("LLM response: {}", said(&answers[KEY]))))
 }
@@ -28,7 +28,7 @@ pub(super) async fn elicitation(call: &Call<'_>) -> Outcome {
         },
         "required": ["username", "email"],
     });
-    let question = Question::form(KEY, call.text("message")?, &schema);
+    let question = ClientRequest::form(KEY, call.text("message")?, &schema);
     let answers = call.dialogue.ask(&[question]).await?;
     Ok(text(format!("User response: {}", filled_in(&answers))))
 }
@@ -48,7 +48,7 @@ pub(super) async fn defaults(call: &Call<'_>) -> Outcome {
             "verified": { "type": "boolean", "default": true },
         },
     });
-    let question = Question::form(KEY, "Check what is filled in already", &schema);
+    let question = ClientRequest::form(KEY, "Check what is filled in already", &schema);
     let answers = call.dialogue.ask(&[question]).await?;
     Ok(text(format!(
         "Elicitation completed: {}",
@@ -72,7 +72,7 @@ pub(super) async fn enums(call: &Call<'_>) -> Outcome {
             "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
         },
     });
-    let question = Question::form(KEY, "Choose from each list", &schema);
+    let question = ClientRequest::form(KEY, "Choose from each list", &schema);
     let answers = call.dialogue.ask(&[question]).await?;
     Ok(text(format!(
         "Elicitation completed: {}",
@@ -88,7 +88,7 @@ pub(super) async fn streaming(call: &Call<'_>) -> Outcome {
         "properties": { "go": { "type": "boolean" } },
         "required": ["go"],
     });
-    let question = Question::form(KEY, "Shall it go on?", &schema);
+    let question = ClientRequest::form(KEY, "Shall it go on?", &schema);
     let answers = call.dialogue.ask(&[question]).await?;
     call.progress(2.0, 2.0).await;
     Ok(text(format!(

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::dialogues::said;
 use super::{Call, Outcome, text};
-use crate::ask::{Answers, Question};
+use crate::ask::{Answers, ClientRequest};
 
 pub(super) async fn elicitation(call: &Call<'_>) -> Outcome {
     let answers = call.dialogue.ask(&[name("user_name")]).await?;
@@ -15,7 +15,7 @@ pub(super) async fn elicitation(call: &Call<'_>) -> Outcome {
 }
 
 pub(super) async fn sampling(call: &Call<'_>) -> Outcome {
-    let question = Question::model("capital_question", "What is the capital of France?", 100);
+    let question = ClientRequest::model("capital_question", "What is the capital of France?", 100);
     let answers = call.dialogue.ask(&[question]).await?;
     Ok(text(said(&answers["capital_question"])))
 }
@@ -23,7 +23,7 @@ pub(super) async fn sampling(call: &Call<'_>) -> Outcome {
 pub(super) async fn list_roots(call: &Call<'_>) -> Outcome {
     let answers = call
         .dialogue
-        .ask(&[Question::roots("client_roots")])
+        .ask(&[ClientRequest::roots("client_roots")])
         .await?;
     Ok(text(format!(
         "The roots of the client: {}",
@@ -37,7 +37,7 @@ pub(super) async fn request_state(call: &Call<'_>) -> Outcome {
         "properties": { "ok": { "type": "boolean" } },
         "required": ["ok"],
     });
-    let question = Question::form("confirm", "Please confirm", &schema);
+    let question = ClientRequest::form("confirm", "Please confirm", &schema);
     let answers = call
         .dialogue
         .ask_with_state(&[question], Answers::new())
@@ -49,8 +49,8 @@ pub(super) async fn request_state(call: &Call<'_>) -> Outcome {
 pub(super) async fn multiple_inputs(call: &Call<'_>) -> Outcome {
     let questions = [
         name("user_name"),
-        Question::model("greeting", "Generate a greeting", 50),
-        Question::roots("client_roots"),
+        ClientRequest::model("greeting", "Generate a greeting", 50),
+        ClientRequest::roots("client_roots"),
     ];
     let answers = call
         .dialogue
@@ -85,8 +85,8 @@ pub(super) async fn multi_round(call: &Call<'_>) -> Outcome {
 pub(super) async fn capabilities(call: &Call<'_>) -> Outcome {
     let mut questions = vec![
         name("user_name"),
-        Question::model("greeting", "Generate a greeting", 50),
-        Question::roots("client_roots"),
+        ClientRequest::model("greeting", "Generate a greeting", 50),
+        ClientRequest::roots("client_roots"),
     ];
     questions.retain(|question| call.dialogue.can(question));
     if questions.is_empty() {
@@ -97,18 +97,18 @@ pub(super) async fn capabilities(call: &Call<'_>) -> Outcome {
     Ok(text(format!("The client answered: {}", keys.join(", "))))
 }
 
-fn name(key: &'static str) -> Question {
+fn name(key: &'static str) -> ClientRequest {
     form(key, "What is your name?", "name")
 }
 
 /// A form with one text.
-pub(super) fn form(key: &'static str, message: &str, field: &str) -> Question {
+pub(super) fn form(key: &'static str, message: &str, field: &str) -> ClientRequest {
     let schema = json!({
         "type": "object",
         "properties": { field: { "type": "string" } },
         "required": [field],
     });
-    Question::form(key, message, &schema)
+    ClientRequest::form(key, message, &schema)
 }
 
 /// What a user wrote into a field; one who did not want to write gets a name all the same.

@@ -10,7 +10,7 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A client that listens.
 #[derive(Debug)]
-pub struct News<'a> {
+pub struct ChangeNotifications<'a> {
     with: &'a Conversation,
     source: Source<'a>,
 }
@@ -27,7 +27,7 @@ enum Source<'a> {
 
 impl Conversation {
     /// Listens for other tools, and for changes of these resources.
-    pub async fn listen(&self, uris: &[&str]) -> News<'_> {
+    pub async fn listen(&self, uris: &[&str]) -> ChangeNotifications<'_> {
         let source = match (self.speaks, &self.way) {
             (Speaks::Stateless, _) => {
                 let wanted = json!({ "toolsListChanged": true, "resourceSubscriptions": uris });
@@ -54,11 +54,11 @@ impl Conversation {
                     .await;
             }
         }
-        News { with: self, source }
+        ChangeNotifications { with: self, source }
     }
 }
 
-impl News<'_> {
+impl ChangeNotifications<'_> {
     /// Waits for a notification of this method; its parameters.
     pub async fn next(&mut self, method: &str) -> Value {
         loop {
