@@ -9,8 +9,7 @@ use std::sync::Arc;
 use mcpproxy_contract::{Grants, Service, ToolContext, wire};
 use mcpproxy_policy::Caller;
 use mcpproxy_upstream::BuiltIn;
-use mcpproxy_wire::Json;
-use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
+use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -48,12 +47,11 @@ impl ContractServer {
     async fn answer(
         &self,
         tool: &str,
-        arguments: &str,
+        arguments: &JsonObject,
         caller: &Caller,
         request_id: Uuid,
     ) -> Result<Json, RpcError> {
-        let arguments = serde_json::from_str(arguments)
-            .map_err(|error| RpcError::new(INVALID_PARAMS, error.to_string()))?;
+        let arguments = arguments.value().clone();
         let context = context(caller, request_id, (self.grants)(caller));
         let result = self.service.call(tool, arguments, &context).await;
         let mut answer = wire::call_result(&result);
@@ -76,7 +74,7 @@ impl BuiltIn for ContractServer {
     fn call<'a>(
         &'a self,
         tool: &'a str,
-        arguments: &'a str,
+        arguments: &'a JsonObject,
         caller: &'a Arc<Caller>,
         request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {

@@ -8,7 +8,7 @@ use mcpproxy_gateway::settings::{Environment, Sources, load};
 use mcpproxy_gateway::{CallRequest, Code, Gateway, GatewayOptions};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_upstream::BuiltIn;
-use mcpproxy_wire::{Json, RpcError};
+use mcpproxy_wire::{Json, JsonObject, RpcError};
 use uuid::Uuid;
 
 struct Fragile;
@@ -29,7 +29,7 @@ impl BuiltIn for Fragile {
     fn call<'a>(
         &'a self,
         tool: &'a str,
-        _arguments: &'a str,
+        _arguments: &'a JsonObject,
         _caller: &'a Arc<Caller>,
         _request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {

@@ -14,13 +14,13 @@ pub(crate) type UpstreamResponse = Result<RpcResult, CallError>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server is not there, or refuses us; nothing was executed.
+    /// Server not there, or refusing us; nothing was executed.
     #[error("{reason}")]
     Unavailable {
         /// Defect, for people.
         reason: Arc<str>,
     },
-    /// The deadline passed.
+    /// Deadline passed.
     #[error("no answer within {after:?}")]
     Timeout {
         /// How long was waited.
@@ -28,7 +28,7 @@ pub enum CallError {
         /// Whether the call may have taken effect.
         sent: bool,
     },
-    /// The connection was lost before the answer came.
+    /// Connection lost before the response came.
     #[error("{reason}")]
     Disconnected {
         /// Whether the call may have taken effect.
@@ -36,10 +36,10 @@ pub enum CallError {
         /// Loss, as far as it is known.
         reason: Arc<str>,
     },
-    /// The server answered with an error of the protocol.
+    /// Error of the protocol in place of a result.
     #[error("{0}")]
     Rpc(RpcError),
-    /// The server answered with something that is no answer; the call may have taken effect.
+    /// Response that is none; the call may have taken effect.
     #[error("{reason}")]
     Malformed {
         /// Defect, for people.

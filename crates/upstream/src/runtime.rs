@@ -25,12 +25,12 @@ pub trait Observer: Send + Sync {
     /// Takes the tools of a server, listed and different from those before.
     fn listed(&self, server: &str, tools: Vec<ToolDefinition>);
 
-    /// A server has other prompts or resources than before.
+    /// Takes note that a server has other prompts or resources than before.
     fn offerings_changed(&self, server: &str) {
         let _ = server;
     }
 
-    /// A server entered a state.
+    /// Takes note that a server entered a state.
     fn state_changed(&self, server: &str, state: &UpstreamState);
 }
 

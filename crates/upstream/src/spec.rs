@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcpproxy_policy::Caller;
 use mcpproxy_redact::Mask;
-use mcpproxy_wire::{Json, RpcError};
+use mcpproxy_wire::{Json, JsonObject, RpcError};
 use uuid::Uuid;
 
 /// Upstream as the operator configured it, references resolved.
@@ -79,12 +79,11 @@ pub trait BuiltIn: Send + Sync {
     /// The definitions, each as `tools/list` would give it.
     fn tools(&self) -> Vec<Json>;
 
-    /// Calls one tool. `arguments` is JSON text, the answer a `CallToolResult`; `request_id` links all
-    /// that is done for the request.
+    /// Calls one tool; gives its `CallToolResult`. `request_id` links all that is done for the request.
     fn call<'a>(
         &'a self,
         tool: &'a str,
-        arguments: &'a str,
+        arguments: &'a JsonObject,
         caller: &'a Arc<Caller>,
         request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;

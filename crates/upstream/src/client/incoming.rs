@@ -32,19 +32,19 @@ pub(crate) enum IncomingAction {
 
 /// Place where the announcements of a server take effect.
 pub(crate) trait Announcements: Send + Sync + fmt::Debug {
-    /// The server's tools have changed.
+    /// Takes a change of the server's tools.
     fn tools_changed(&self);
 
-    /// Changes of the server's tools are announced from now on, or no longer.
+    /// Sets whether changes of the server's tools are announced from now on.
     fn set_tools_announced(&self, is_announced: bool);
 
-    /// Lists of these kinds have changed.
+    /// Takes changes of the lists of these kinds.
     fn lists_changed(&self, kinds: &[ListedKind]);
 
-    /// A resource has changed.
+    /// Takes a change of a resource.
     fn resource_updated(&self, uri: &str);
 
-    /// Changes of these resources are announced from now on.
+    /// Takes the promise to announce changes of these resources.
     fn subscriptions_acknowledged(&self, uris: &[String]);
 }
 

@@ -82,8 +82,8 @@ impl<'a> CallSlot<'a> {
         self.may_change = permit.operation() != Operation::Read;
         let attempt = async |connection: &UpstreamConnection| {
             if let Some(built_in) = connection.built_in() {
-                let answer = built_in.call(name, arguments.text(), caller, request_id);
-                return builtin::before_deadline(answer, deadline).await;
+                let answer = built_in.call(name, arguments, caller, request_id);
+                return builtin::wait_for(answer, deadline).await;
             }
             let params = RequestParams::CallTool { name, arguments };
             connection.call(params, client, deadline).await

@@ -56,7 +56,7 @@ struct SubscriptionFacts {
 enum Grant {
     /// Still to be asked of the server.
     Wanted,
-    /// The server will tell.
+    /// Promised by the server.
     Active,
     /// Refused by the server.
     Refused(CallError),
@@ -166,7 +166,7 @@ impl ResourceSubscriptions {
         !self.lock().is_empty()
     }
 
-    /// The addresses that the server has to tell of.
+    /// Addresses whose changes the server has to announce.
     pub(crate) fn wanted(&self) -> HashSet<Arc<str>> {
         let table = self.lock();
         let wanted = table.iter().filter(|(_, entry)| {
@@ -194,7 +194,7 @@ impl ResourceSubscriptions {
         });
     }
 
-    /// The server says which addresses it will tell of.
+    /// Takes the server's promise for these addresses.
     pub(crate) fn acknowledge(&self, uris: &[String]) {
         for uri in uris {
             self.grant(uri);
@@ -205,7 +205,7 @@ impl ResourceSubscriptions {
         }
     }
 
-    /// The server will not tell of an address, if it has not said that it will.
+    /// Takes the server's refusal of an address, unless it has promised it.
     pub(crate) fn refuse(&self, uri: &str, error: CallError) {
         self.settle(uri, |facts| {
             if matches!(facts.grant, Grant::Wanted) {
@@ -243,7 +243,7 @@ impl ResourceSubscriptions {
         self.lapse();
     }
 
-    /// The server is gone for good.
+    /// Ends all subscriptions, as the server is gone for good.
     pub(crate) fn end(&self) {
         for entry in self.lock().values() {
             entry.facts.send_modify(|facts| facts.grant = Grant::Ended);

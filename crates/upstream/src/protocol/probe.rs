@@ -18,13 +18,13 @@ use crate::CallError;
 /// Outcome of a probe.
 #[derive(Debug)]
 pub(crate) enum ProbeOutcome {
-    /// The server has no sessions. The connection goes on.
+    /// No sessions. The connection goes on.
     Stateless(Greeting),
-    /// The server has sessions, and one was opened on this connection.
+    /// Sessions, of which one was opened on this connection.
     Session(Greeting),
-    /// The server speaks this, on another connection: this one is of no more use.
+    /// Protocol to speak on another connection: this one is of no more use.
     Elsewhere(Protocol),
-    /// The server was not there to be asked.
+    /// Server not there to be probed.
     Unreachable(CallError),
 }
 
@@ -107,8 +107,8 @@ fn is_refusal(response: &Result<Json, CallError>) -> bool {
     matches!(response, Ok(_) | Err(CallError::Rpc(_)))
 }
 
-/// A greeting that fails on a connection on which something else was said first may work on a
-/// new one.
+/// Outcome of a greeting after a probe: one that fails on a connection on which something else was
+/// said first may work on a new one.
 fn settled(greeted: Result<Greeting, CallError>) -> ProbeOutcome {
     match greeted {
         Ok(greeting) => ProbeOutcome::Session(greeting),

@@ -53,7 +53,7 @@ impl RememberedProtocols {
         self.lock().get(key).copied()
     }
 
-    /// The server is to be asked again. The file keeps what it says until the answer is there.
+    /// Forgets a server, which is to be probed again. The file keeps what it says until then.
     pub(crate) fn forget(&self, key: &ServerKey) {
         self.lock().remove(key);
     }

@@ -32,7 +32,7 @@ pub(crate) fn list(built_in: &dyn BuiltIn) -> ToolPage {
 }
 
 /// Waits for the answer of a built-in tool until the deadline.
-pub(crate) async fn before_deadline(
+pub(crate) async fn wait_for(
     answer: impl Future<Output = Result<Json, RpcError>>,
     deadline: Instant,
 ) -> UpstreamResponse {

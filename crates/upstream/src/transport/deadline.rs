@@ -11,7 +11,7 @@ use crate::client::ClientLink;
 /// How often a deadline that was put off is checked again.
 const CHECK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The deadline passed.
+/// Error of work that the deadline passed before.
 #[derive(Debug)]
 pub(super) struct DeadlinePassed;
 

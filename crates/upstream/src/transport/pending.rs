@@ -101,12 +101,12 @@ impl Drop for PendingRequest {
 // === impl SendState ===
 
 impl SendState {
-    /// The writer begins to send; false if the message was withdrawn before.
+    /// Begins to send, for the writer; false if the message was withdrawn before.
     pub(crate) fn begin(&self) -> bool {
         self.settle(BEGUN)
     }
 
-    /// The caller gives up; true if no byte was or will be sent.
+    /// Gives up, for the caller; true if no byte was or will be sent.
     pub(crate) fn withdraw(&self) -> bool {
         self.settle(WITHDRAWN) || self.0.load(Ordering::Acquire) == WITHDRAWN
     }

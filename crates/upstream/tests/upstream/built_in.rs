@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_upstream::{BuiltIn, CallError, Spec, TransportSpec, Upstream, UpstreamState};
-use mcpproxy_wire::{Json, RpcError};
+use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ impl BuiltIn for Own {
     fn call<'a>(
         &'a self,
         tool: &'a str,
-        arguments: &'a str,
+        arguments: &'a JsonObject,
         _caller: &'a Arc<Caller>,
         _request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
@@ -41,7 +41,7 @@ impl BuiltIn for Own {
                 "refuse" => return Err(RpcError::new(-1, "no")),
                 _ => {}
             }
-            let content = json!([{ "type": "text", "text": arguments }]);
+            let content = json!([{ "type": "text", "text": arguments.text() }]);
             Ok(Json::of(&json!({ "content": content })))
         })
     }

@@ -23,7 +23,7 @@ fn live(number: u64) -> LiveConnection {
         fn call<'a>(
             &'a self,
             _tool: &'a str,
-            _arguments: &'a str,
+            _arguments: &'a mcpproxy_wire::JsonObject,
             _caller: &'a Arc<mcpproxy_policy::Caller>,
             _request_id: uuid::Uuid,
         ) -> std::pin::Pin<

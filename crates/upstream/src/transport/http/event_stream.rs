@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::deadline::before_deadline;
 use super::super::pending::{PendingRequest, PendingRequests};
-use super::super::request::OutgoingRequest;
+use super::super::request::{OutgoingRequest, cancellation};
 use super::pool::Lease;
 use super::response::read_body;
 use super::{HttpEndpoint, address};
@@ -111,7 +111,7 @@ async fn follow(
                 IncomingAction::Response(id, response) => {
                     pending.respond(id, response);
                 }
-                IncomingAction::Reply(message) => endpoint.send_aside(message.into_bytes()),
+                IncomingAction::Reply(message) => endpoint.send_unawaited(message.into_bytes()),
                 IncomingAction::Relay(request) => endpoint.relay(request),
                 IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
             }
@@ -199,6 +199,6 @@ impl Drop for StreamedRequest<'_> {
         if self.is_answered || !self.is_sent.load(Ordering::Acquire) {
             return;
         }
-        self.endpoint.cancel(self.pending.id);
+        self.endpoint.send_unawaited(cancellation(self.pending.id));
     }
 }

@@ -24,7 +24,7 @@ const WELL_AFTER: Duration = Duration::from_secs(10);
 
 /// Reason why a stream of events could not be opened.
 pub(super) enum NoEvents {
-    /// The server answered with this status.
+    /// Response with this status.
     Status(StatusCode),
     /// There was no answer.
     Broken,

@@ -40,10 +40,10 @@ use crate::client::call_routes::RelayedRequest;
 use crate::client::incoming::{Announcements, IncomingMessages};
 use crate::spec::HttpSpec;
 
-/// The longest a message that nobody waits for may take.
-const ASIDE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most messages on their way that nobody waits for; further ones are dropped.
-const ASIDE_LIMIT: usize = 16;
+/// Longest that a message may take which nobody waits for.
+const UNAWAITED_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most messages on their way that nobody waits for; further ones are dropped.
+const UNAWAITED_LIMIT: usize = 16;
 
 const SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
@@ -66,12 +66,13 @@ struct HttpEndpoint {
     headers: HeaderMap,
     protocol: Protocol,
     session: OnceLock<HttpSession>,
-    /// Stream with all responses of a server that posts none.
+    /// Separate event stream, for a server that responds on one.
     event_stream: OnceLock<ResponseStream>,
     incoming: IncomingMessages,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
-    aside: Arc<Semaphore>,
+    /// Permits for messages that nobody waits for.
+    unawaited: Arc<Semaphore>,
 }
 
 /// Session, as every request of it names it.
@@ -116,7 +117,7 @@ impl HttpConnection {
                 incoming: IncomingMessages::new(announcements),
                 lost: watch::Sender::new(None),
                 next_id: AtomicU64::new(1),
-                aside: Arc::new(Semaphore::new(ASIDE_LIMIT)),
+                unawaited: Arc::new(Semaphore::new(UNAWAITED_LIMIT)),
             }),
             events: Mutex::default(),
         })
@@ -187,7 +188,11 @@ impl HttpConnection {
         *request.uri_mut() = self.endpoint.uri.clone();
         *request.headers_mut() = session.headers.clone();
         // A server may refuse this, and then ends the session when it wants.
-        let _ = timeout(grace.min(ASIDE_TIMEOUT), self.endpoint.pool.send(request)).await;
+        let _ = timeout(
+            grace.min(UNAWAITED_TIMEOUT),
+            self.endpoint.pool.send(request),
+        )
+        .await;
     }
 
     fn stop_listening(&self) {
@@ -224,7 +229,7 @@ impl Drop for PostedRequest<'_> {
         if self.endpoint.protocol == Protocol::Stateless {
             return;
         }
-        self.endpoint.cancel(self.id);
+        self.endpoint.send_unawaited(cancellation(self.id));
     }
 }
 
@@ -262,23 +267,18 @@ impl HttpEndpoint {
         Err(self.refused(response).await)
     }
 
-    /// Tells a server with sessions that nobody waits for an answer any more.
-    fn cancel(self: &Arc<Self>, id: u64) {
-        self.send_aside(cancellation(id));
-    }
-
     /// Sends a message nobody waits for, unless too many are on their way.
-    fn send_aside(self: &Arc<Self>, message: Vec<u8>) {
+    fn send_unawaited(self: &Arc<Self>, message: Vec<u8>) {
         let (Ok(runtime), Ok(slot)) = (
             tokio::runtime::Handle::try_current(),
-            Arc::clone(&self.aside).try_acquire_owned(),
+            Arc::clone(&self.unawaited).try_acquire_owned(),
         ) else {
             return;
         };
         let endpoint = Arc::clone(self);
         runtime.spawn(async move {
             let posted = timeout(
-                ASIDE_TIMEOUT,
+                UNAWAITED_TIMEOUT,
                 endpoint.post(message, HeaderMap::new(), Arc::default()),
             )
             .await;
@@ -294,12 +294,12 @@ impl HttpEndpoint {
         let endpoint = Arc::clone(self);
         let reply = async move |message: String| {
             let posted = endpoint.post(message.into_bytes(), HeaderMap::new(), Arc::default());
-            if let Ok(Ok((response, lease))) = timeout(ASIDE_TIMEOUT, posted).await {
+            if let Ok(Ok((response, lease))) = timeout(UNAWAITED_TIMEOUT, posted).await {
                 give_back_if_empty(&response, lease);
             }
         };
         if let Err(refusal) = self.incoming.routes.relay(request, reply) {
-            self.send_aside(refusal.into_bytes());
+            self.send_unawaited(refusal.into_bytes());
         }
     }
 
@@ -323,7 +323,7 @@ impl HttpEndpoint {
     }
 }
 
-/// Keeps a connection whose answer has nothing left to read.
+/// Gives a connection back whose response has nothing left to read.
 fn give_back_if_empty(response: &Response<Incoming>, lease: Lease) {
     if response.body().is_end_stream() {
         lease.give_back();

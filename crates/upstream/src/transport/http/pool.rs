@@ -55,7 +55,7 @@ pub(super) struct Lease {
 pub(super) enum SendError {
     /// There is no connection to the server; for people.
     NotConnected(String),
-    /// The connection broke off.
+    /// Connection that broke off.
     Broken,
 }
 
@@ -131,7 +131,7 @@ impl Pool {
         Ok(sender)
     }
 
-    /// The connection used last, which is the likeliest to be still open.
+    /// Connection used last, which is the likeliest to be still open.
     fn take_idle(&self) -> Option<SendRequest<MessageBody>> {
         let mut waiting = self.idle_list();
         while let Some(idle) = waiting.pop() {
@@ -152,7 +152,7 @@ impl Pool {
 // === impl Lease ===
 
 impl Lease {
-    /// The answer was read to its end, so the connection can take another request.
+    /// Gives the connection back after the response was read to its end, for another request.
     pub(super) fn give_back(self) {
         let Self { pool, sender } = self;
         let mut waiting = pool.idle_list();

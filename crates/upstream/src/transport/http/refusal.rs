@@ -11,11 +11,11 @@ use super::pool::SendError;
 use super::response::read_body;
 use crate::CallError;
 
-/// The most that is read of a refusal.
+/// Most that is read of a refusal.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 
 impl HttpEndpoint {
-    /// The request did not get through.
+    /// Error of a request that did not get through.
     pub(super) fn broken(&self, error: SendError, sent: bool) -> CallError {
         let reason: Arc<str> = match error {
             SendError::NotConnected(cause) => format!("it cannot be reached: {cause}").into(),
@@ -28,7 +28,7 @@ impl HttpEndpoint {
         CallError::Disconnected { sent, reason }
     }
 
-    /// The server answered with a status that is no success.
+    /// Error of a response whose status is no success.
     pub(super) async fn refused(&self, response: Response<Incoming>) -> CallError {
         let status = response.status();
         let error = match read_body(response.into_body(), REFUSAL_LIMIT).await {

@@ -146,7 +146,7 @@ impl HttpEndpoint {
                     }
                     // Without sessions, a server has nothing to ask on its own.
                     IncomingAction::Reply(message) if self.protocol == Protocol::Session => {
-                        self.send_aside(message.into_bytes());
+                        self.send_unawaited(message.into_bytes());
                     }
                     IncomingAction::Relay(request) if self.protocol == Protocol::Session => {
                         self.relay(request);
