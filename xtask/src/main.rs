@@ -39,7 +39,7 @@ Usage: cargo xtask <command>
                         `cargo xtask postgres -- cargo test -p mcpproxy-activity postgres`
   fuzz [--seconds N]    Run every fuzz target for N seconds (60 if not given)
   lines [FOLDER]        Count the product's source lines, tests left out, in this checkout or another
-  structure [FOLDER]    List what breaks the rules for modules and names
+  structure [FOLDER]    List what breaks the rules for modules and names; the tests refuse it
   help                  Print this text
 
 Environment:

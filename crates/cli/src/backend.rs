@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::daemon::{Answer, Daemon};
+use crate::daemon::{Daemon, DaemonResponse};
 use crate::error::CliError;
 use crate::output::{note, printable};
 
@@ -246,7 +246,7 @@ fn local(result: Result<Value, Failure>) -> Result<String, CliError> {
 }
 
 /// The body of an answer, or the error in it.
-pub(crate) fn answered(answer: Result<Answer, String>) -> Result<String, CliError> {
+pub(crate) fn answered(answer: Result<DaemonResponse, String>) -> Result<String, CliError> {
     let answer = answer.map_err(CliError::not_reachable)?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
     if answer.status.is_success() {

@@ -32,9 +32,9 @@ pub(crate) struct Daemon {
     socket: PathBuf,
 }
 
-/// What it answered.
+/// Response of the daemon, read to its end.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct DaemonResponse {
     pub(crate) status: StatusCode,
     pub(crate) session_id: Option<HeaderValue>,
     pub(crate) body: Bytes,
@@ -69,7 +69,7 @@ impl Daemon {
     }
 
     /// Reads something.
-    pub(crate) async fn get(&self, path: &str) -> Result<Answer, String> {
+    pub(crate) async fn get(&self, path: &str) -> Result<DaemonResponse, String> {
         self.send(Method::GET, path, HeaderMap::new(), Bytes::new())
             .await
     }
@@ -101,7 +101,7 @@ impl Daemon {
     }
 
     /// Sends something.
-    pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<Answer, String> {
+    pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<DaemonResponse, String> {
         self.send(Method::POST, path, HeaderMap::new(), body).await
     }
 
@@ -124,7 +124,10 @@ impl Daemon {
     }
 
     /// Ends an MCP session.
-    pub(crate) async fn end_session(&self, session_id: HeaderValue) -> Result<Answer, String> {
+    pub(crate) async fn end_session(
+        &self,
+        session_id: HeaderValue,
+    ) -> Result<DaemonResponse, String> {
         let headers = HeaderMap::from_iter([(SESSION_ID, session_id)]);
         self.send(Method::DELETE, "/mcp", headers, Bytes::new())
             .await
@@ -136,7 +139,7 @@ impl Daemon {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, String> {
+    ) -> Result<DaemonResponse, String> {
         let mut request = request(method, path, body)?;
         request.headers_mut().extend(headers);
         let answered = async {
@@ -148,7 +151,7 @@ impl Daemon {
                 .await?
                 .to_bytes();
             driver.abort();
-            Ok(Answer {
+            Ok(DaemonResponse {
                 status,
                 session_id,
                 body,
@@ -200,7 +203,7 @@ impl Stream {
     }
 
     /// The rest, as a whole.
-    pub(crate) async fn collect(mut self) -> Result<Answer, String> {
+    pub(crate) async fn collect(mut self) -> Result<DaemonResponse, String> {
         let mut body = Vec::new();
         while let Some(bytes) = self.next().await? {
             body.extend_from_slice(&bytes);
@@ -208,7 +211,7 @@ impl Stream {
                 return Err("the gateway's answer is too large".to_owned());
             }
         }
-        Ok(Answer {
+        Ok(DaemonResponse {
             status: self.status,
             session_id: self.headers.get(SESSION_ID).cloned(),
             body: body.into(),

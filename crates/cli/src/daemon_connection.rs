@@ -19,7 +19,7 @@ use mcpproxy_wire::{Message, Protocol, RequestId, header, sse};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::{Answer, Daemon, Stream};
+use crate::daemon::{Daemon, DaemonResponse, Stream};
 
 /// Messages that wait to be written.
 const WAITING_MESSAGES: usize = 64;
@@ -133,7 +133,7 @@ impl ClientConnection for DaemonConnection {
 
 impl DaemonRelay {
     /// Sends a message of the session that has one answer at most.
-    async fn post(&self, line: Bytes) -> Result<Answer, String> {
+    async fn post(&self, line: Bytes) -> Result<DaemonResponse, String> {
         let stream = self.daemon.message(self.session_headers(), line).await?;
         stream.collect().await
     }

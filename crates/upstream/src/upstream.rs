@@ -18,7 +18,7 @@ use crate::offerings::OfferingsSnapshot;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::stderr::StderrTail;
 use crate::protocol::connection::UpstreamConnection;
-use crate::transport::request::RequestParams;
+use crate::transport::request::OutgoingParams;
 use crate::{CallError, ReadRequest, Runtime, Spec, UpstreamState};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
@@ -139,7 +139,7 @@ impl Upstream {
         // A slot is held, so that an idle server is not stopped over it.
         let _slot = self.call_slot(deadline).await?;
         let attempt = async |connection: &UpstreamConnection| {
-            let params = RequestParams::Read(request);
+            let params = OutgoingParams::Read(request);
             match request.name() {
                 Some(_) => {
                     let response = connection.call(params, client, deadline).await;

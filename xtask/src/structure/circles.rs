@@ -124,6 +124,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn modules_do_not_need_each_other_in_a_circle() {
+        super::super::refuse(find);
+    }
+
+    #[test]
     fn circles_are_found_with_all_their_members() {
         let check = |pairs: &[(usize, usize)], expected: &[&[usize]]| {
             let edges = pairs.iter().map(|&pair| (pair, String::new())).collect();

@@ -69,3 +69,10 @@ fn location(file: &Path, line: usize) -> String {
     let start = parts.iter().rposition(|part| part == "crates").unwrap_or(0);
     format!("{}:{line}", parts[start..].join("/"))
 }
+
+#[cfg(test)]
+fn refuse(find: Rule) {
+    let crates = crate::place::root().and_then(|root| load(&root)).unwrap();
+    let findings = find(&crates);
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}

@@ -33,3 +33,13 @@ fn most(package: &str, is_root: bool) -> usize {
         _ => MOST,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_modules_lie_side_by_side() {
+        super::super::refuse(find);
+    }
+}

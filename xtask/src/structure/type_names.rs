@@ -29,3 +29,13 @@ pub(super) fn find(crates: &[CrateUnderCheck]) -> Vec<String> {
 fn is_excepted(name: &str) -> bool {
     EXCEPTIONS.iter().any(|(excepted, _)| *excepted == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_types_have_one_name() {
+        super::super::refuse(find);
+    }
+}

@@ -15,7 +15,7 @@ use crate::CallError;
 use crate::client::ClientLink;
 use crate::protocol::connection::UpstreamConnection;
 use crate::transport::builtin;
-use crate::transport::request::RequestParams;
+use crate::transport::request::OutgoingParams;
 
 /// Slot among the calls that a server gets at the same time.
 ///
@@ -85,7 +85,7 @@ impl<'a> CallSlot<'a> {
                 let answer = built_in.call(name, arguments, caller, request_id);
                 return builtin::wait_for(answer, deadline).await;
             }
-            let params = RequestParams::CallTool { name, arguments };
+            let params = OutgoingParams::CallTool { name, arguments };
             connection.call(params, client, deadline).await
         };
         let live = readiness.wait(Need::ConnectionAfter(0), deadline).await?;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Offerings;
 use super::subscription_streams::keep_streams;
 use crate::protocol::connection::UpstreamConnection;
-use crate::transport::request::RequestParams;
+use crate::transport::request::OutgoingParams;
 use crate::{CallError, Observer};
 
 /// Most items of one list; the rest is left out with a warning.
@@ -111,7 +111,7 @@ impl RefreshedServer {
     async fn refresh_in_session(&self) {
         let subscriptions = &self.offerings.subscriptions;
         let mut subscribed: HashSet<Arc<str>> = HashSet::new();
-        let request = async |params: RequestParams<'_>| {
+        let request = async |params: OutgoingParams<'_>| {
             let deadline = Instant::now() + self.timeout;
             self.connection.request(params, deadline).await
         };
@@ -121,7 +121,7 @@ impl RefreshedServer {
             let gone: Vec<_> = subscribed.difference(&wanted).cloned().collect();
             for uri in gone {
                 // The response changes nothing: nobody hears of this address any more.
-                let _ = request(RequestParams::Unsubscribe { uri: &uri }).await;
+                let _ = request(OutgoingParams::Unsubscribe { uri: &uri }).await;
                 subscribed.remove(&uri);
             }
             for uri in wanted {
@@ -130,7 +130,7 @@ impl RefreshedServer {
                     subscriptions.grant(&uri);
                     continue;
                 }
-                match request(RequestParams::Subscribe { uri: &uri }).await {
+                match request(OutgoingParams::Subscribe { uri: &uri }).await {
                     Ok(_) => {
                         subscriptions.grant(&uri);
                         subscribed.insert(uri);
@@ -160,7 +160,7 @@ async fn list(
     let mut keys = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_LIMIT {
-        let params = RequestParams::List {
+        let params = OutgoingParams::List {
             method: Method::parse(kind.method()),
             cursor: cursor.as_deref(),
         };

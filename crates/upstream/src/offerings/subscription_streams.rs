@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::subscriptions::ResourceSubscriptions;
 use crate::protocol::connection::UpstreamConnection;
-use crate::transport::request::{RequestParams, WantedNotifications};
+use crate::transport::request::{OutgoingParams, WantedNotifications};
 use crate::{CallError, backoff};
 
 /// How long one stream is used; a new one finds out that the old one was dead.
@@ -82,7 +82,7 @@ async fn replace(
     let since = Instant::now();
     let mut task = tokio::spawn(async move {
         let notifications = &notifications;
-        let params = RequestParams::Listen { notifications };
+        let params = OutgoingParams::Listen { notifications };
         let ended = connection.request(params, since + STREAM_LIFETIME).await;
         ended.err()
     });

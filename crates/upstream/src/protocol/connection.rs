@@ -17,7 +17,7 @@ use super::stateless::{
 use crate::call_error::UpstreamResponse;
 use crate::client::ClientLink;
 use crate::client::incoming::Announcements;
-use crate::transport::request::{OutgoingRequest, RequestParams, WantedNotifications};
+use crate::transport::request::{OutgoingParams, OutgoingRequest, WantedNotifications};
 use crate::transport::{LostConnection, TransportLink, builtin};
 use crate::{BuiltIn, CallError};
 
@@ -90,7 +90,7 @@ impl UpstreamConnection {
 
     /// Asks in the protocol without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Result<Json, CallError> {
-        self.request(RequestParams::Discover {}, deadline).await
+        self.request(OutgoingParams::Discover {}, deadline).await
     }
 
     /// Hears of these changes until the connection is stopped, where there are no sessions.
@@ -120,7 +120,7 @@ impl UpstreamConnection {
             });
         }
         let method = Method::ToolsList;
-        let params = RequestParams::List { method, cursor };
+        let params = OutgoingParams::List { method, cursor };
         let response = self.request(params, deadline).await?;
         let mut page = FreshToolPage {
             tools: ToolPage::parse(&response).map_err(CallError::malformed)?,
@@ -138,7 +138,7 @@ impl UpstreamConnection {
     /// Makes a request that a caller waits for, whose client may be asked for input meanwhile.
     pub(crate) async fn call(
         &self,
-        params: RequestParams<'_>,
+        params: OutgoingParams<'_>,
         client: Option<&Arc<ClientLink>>,
         deadline: Instant,
     ) -> UpstreamResponse {
@@ -188,7 +188,7 @@ impl UpstreamConnection {
     /// Makes a request that no caller waits for.
     pub(crate) async fn request(
         &self,
-        params: RequestParams<'_>,
+        params: OutgoingParams<'_>,
         deadline: Instant,
     ) -> Result<Json, CallError> {
         let mut request = OutgoingRequest::new(params, deadline);

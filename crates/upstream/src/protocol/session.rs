@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::greeting::Greeting;
 use crate::CallError;
 use crate::client::{ClientLink, LogLevel};
-use crate::transport::request::{OutgoingRequest, RequestParams};
+use crate::transport::request::{OutgoingParams, OutgoingRequest};
 use crate::transport::{TransportLink, read_hello};
 
 /// Session with a server.
@@ -32,7 +32,7 @@ impl SessionContext {
         let (hello, revision, announces) = match link {
             TransportLink::Stdio(stdio) => {
                 let params = params();
-                let params = RequestParams::Initialize(&params);
+                let params = OutgoingParams::Initialize(&params);
                 let response = stdio
                     .request(OutgoingRequest::new(params, deadline))
                     .await?;
@@ -90,7 +90,7 @@ impl SessionContext {
         };
         if is_lower(&mut log_level.lock().unwrap_or_else(PoisonError::into_inner)) {
             let level = wanted.as_str();
-            let params = RequestParams::SetLogLevel { level };
+            let params = OutgoingParams::SetLogLevel { level };
             // A server that refuses sends what it sends.
             let _ = link.request(OutgoingRequest::new(params, deadline)).await;
         }

@@ -19,7 +19,7 @@ const MESSAGE_OVERHEAD: usize = 768;
 /// Request to a server.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest<'a> {
-    pub(crate) params: RequestParams<'a>,
+    pub(crate) params: OutgoingParams<'a>,
     /// Members of `_meta` in the stateless protocol; nothing with sessions.
     pub(crate) meta: Option<&'a StatelessMeta<'a>>,
     /// Input that the server asked for before, as members beside the parameters.
@@ -36,7 +36,7 @@ pub(crate) struct OutgoingRequest<'a> {
 /// Parameters of a request, as they are written; each kind belongs to one method.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub(crate) enum RequestParams<'a> {
+pub(crate) enum OutgoingParams<'a> {
     Discover {},
     Initialize(&'a Value),
     CallTool {
@@ -123,7 +123,7 @@ struct FullParams<'a> {
     #[serde(flatten)]
     input: Option<&'a ClientInput>,
     #[serde(flatten)]
-    params: RequestParams<'a>,
+    params: OutgoingParams<'a>,
 }
 
 /// Value of `_meta`.
@@ -143,7 +143,7 @@ struct Cancellation {
 
 impl<'a> OutgoingRequest<'a> {
     /// Request that no caller waits for.
-    pub(crate) fn new(params: RequestParams<'a>, deadline: Instant) -> Self {
+    pub(crate) fn new(params: OutgoingParams<'a>, deadline: Instant) -> Self {
         Self {
             params,
             meta: None,
@@ -219,9 +219,9 @@ impl Serialize for RequestMeta<'_> {
     }
 }
 
-// === impl RequestParams ===
+// === impl OutgoingParams ===
 
-impl<'a> RequestParams<'a> {
+impl<'a> OutgoingParams<'a> {
     /// Method that the parameters belong to.
     pub(crate) fn method(&self) -> Method {
         match self {
@@ -294,7 +294,7 @@ mod tests {
             r#""io.modelcontextprotocol/clientInfo":{"name":"mcpproxy","version":"1"},"#,
             r#""io.modelcontextprotocol/clientCapabilities":{}"#,
         );
-        let call = RequestParams::CallTool {
+        let call = OutgoingParams::CallTool {
             name: "odd\"",
             arguments,
         };
@@ -349,25 +349,25 @@ mod tests {
             resource_subscriptions: vec![uri.into()],
             ..WantedNotifications::default()
         };
-        let listen = |notifications| RequestParams::Listen { notifications };
+        let listen = |notifications| OutgoingParams::Listen { notifications };
         for (params, expected) in [
-            (RequestParams::Discover {}, "{}"),
+            (OutgoingParams::Discover {}, "{}"),
             (
-                RequestParams::List {
+                OutgoingParams::List {
                     method,
                     cursor: nothing,
                 },
                 "{}",
             ),
             (
-                RequestParams::List {
+                OutgoingParams::List {
                     method,
                     cursor: Some("\"x"),
                 },
                 r#"{"cursor":"\"x"}"#,
             ),
-            (RequestParams::Subscribe { uri }, r#"{"uri":"test:a"}"#),
-            (RequestParams::SetLogLevel { level }, r#"{"level":"info"}"#),
+            (OutgoingParams::Subscribe { uri }, r#"{"uri":"test:a"}"#),
+            (OutgoingParams::SetLogLevel { level }, r#"{"level":"info"}"#),
             (
                 listen(&lists),
                 r#"{"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}"#,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::StatelessContext;
 use crate::client::incoming::Announcements;
 use crate::transport::TransportLink;
-use crate::transport::request::{OutgoingRequest, RequestParams, WantedNotifications};
+use crate::transport::request::{OutgoingParams, OutgoingRequest, WantedNotifications};
 use crate::{CallError, backoff};
 
 /// How long one stream is used. A new one now and then finds out that the old one was dead without
@@ -28,7 +28,7 @@ pub(in crate::protocol) async fn listen(
     notifications: WantedNotifications,
 ) {
     let notifications = &notifications;
-    let params = RequestParams::Listen { notifications };
+    let params = OutgoingParams::Listen { notifications };
     let meta = context.meta(None);
     let mut failures = 0;
     loop {

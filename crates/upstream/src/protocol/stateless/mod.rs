@@ -24,7 +24,7 @@ pub(super) use self::listen::listen;
 use super::greeting::Greeting;
 use crate::CallError;
 use crate::client::{ClientLink, ClientRequestKind};
-use crate::transport::request::{GatewayInfo, RelayedCapabilities, RequestParams, StatelessMeta};
+use crate::transport::request::{GatewayInfo, OutgoingParams, RelayedCapabilities, StatelessMeta};
 
 /// Revision that is spoken.
 const REVISION: Revision = Revision::V2026_07_28;
@@ -90,7 +90,7 @@ impl StatelessContext {
     }
 
     /// Headers of a request over HTTP: its method, what it names, and arguments.
-    pub(super) fn headers(&self, params: &RequestParams<'_>) -> HeaderMap {
+    pub(super) fn headers(&self, params: &OutgoingParams<'_>) -> HeaderMap {
         let Some((name, arguments)) = params.name().zip(params.arguments()) else {
             return headers::of_request(
                 params.method(),
@@ -250,7 +250,7 @@ mod tests {
         let context = StatelessContext::new("1.2");
         let read = |client: Option<&Arc<ClientLink>>| -> serde_json::Value {
             let meta = context.meta(client);
-            let mut request = OutgoingRequest::new(RequestParams::Discover {}, Instant::now());
+            let mut request = OutgoingRequest::new(OutgoingParams::Discover {}, Instant::now());
             request.meta = Some(&meta);
             let message = request.message(1).expect("it can be written");
             let message: serde_json::Value = serde_json::from_slice(&message).expect("valid JSON");

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::super::read_hello;
-use super::super::request::{OutgoingRequest, RequestParams};
+use super::super::request::{OutgoingParams, OutgoingRequest};
 use super::body::MessageBody;
 use super::event_stream::{self, ResponseStream};
 use super::{
@@ -71,7 +71,7 @@ impl HttpConnection {
                 let Some(event_stream) = self.open_event_stream(deadline).await else {
                     return Err(error);
                 };
-                let greeting = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
+                let greeting = OutgoingRequest::new(OutgoingParams::Initialize(params), deadline);
                 let greeted = event_stream.request(endpoint, greeting).await?;
                 let (hello, revision) = endpoint.begin_session(greeted.json(), None)?;
                 (hello, revision, true)
@@ -118,7 +118,7 @@ impl HttpEndpoint {
         deadline: Instant,
     ) -> Result<(ServerHello, Revision), NoSession> {
         let id = self.next_id();
-        let request = OutgoingRequest::new(RequestParams::Initialize(params), deadline);
+        let request = OutgoingRequest::new(OutgoingParams::Initialize(params), deadline);
         let message = request.message(id).map_err(NoSession::Failed)?;
         let is_sent = Arc::<AtomicBool>::default();
         let mut request =
