@@ -12,17 +12,19 @@ mod proxied;
 mod resources;
 pub(crate) mod vetting;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
-use mcpproxy_contract::agent_hints::AgentHints;
+use mcpproxy_contract::agent_hints::{AgentHints, RelatedResource};
 use mcpproxy_policy::agent_hints::vet;
 use mcpproxy_policy::{Caller, Permit};
 use mcpproxy_wire::meta::AGENT_HINTS;
-use mcpproxy_wire::{CallResult, JsonObject};
+use mcpproxy_wire::{CallResult, Json, JsonObject};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use self::observed::{Observed, ObservedCall};
@@ -73,9 +75,14 @@ struct CachedText {
 /// Hints as JSON, into which resources can be put.
 #[derive(Debug)]
 struct HintText {
-    json: String,
-    /// Where the list of related resources begins.
-    resources_at: usize,
+    members: Vec<(String, Json)>,
+}
+
+/// Hints with the resources that one call has to do with.
+struct HintsWithResources<'a> {
+    hints: &'a HintText,
+    /// Take the place of those of the hints, which know of none by themselves.
+    resources: &'a [RelatedResource],
 }
 
 /// A call that its server answered, as far as hints are concerned.
@@ -103,7 +110,7 @@ impl AnsweredCall {
     pub(crate) fn of(
         tool: &Arc<CatalogTool>,
         arguments: &JsonObject,
-        took: Duration,
+        duration: Duration,
         answer: &Result<CallResult, Failure>,
     ) -> Option<Self> {
         let ending = match answer {
@@ -116,7 +123,7 @@ impl AnsweredCall {
         };
         Some(Self {
             tool: Arc::clone(tool),
-            took,
+            took: duration,
             ending,
             requested_resource: resources::requested(arguments.value()),
         })
@@ -173,13 +180,13 @@ impl ObservedHints {
             return None;
         }
         let text = self.text_after(&call, answered.ending, &catalog.snapshot())?;
-        let json = text.with(&resources::named(
-            result,
-            answered.requested_resource.as_deref(),
-        ));
+        let resources = resources::named(result, answered.requested_resource.as_deref());
+        let hints = text.with(&resources);
         Some(match place {
-            ProxiedHints::Content => PlacedHints::Content(format!(r#"{{"{AGENT_HINTS}":{json}}}"#)),
-            _ => PlacedHints::Meta(json),
+            ProxiedHints::Content => {
+                PlacedHints::Content(to_json(&BTreeMap::from([(AGENT_HINTS, hints)])))
+            }
+            _ => PlacedHints::Meta(to_json(&hints)),
         })
     }
 }
@@ -279,7 +286,7 @@ impl CachedText {
 // === impl HintText ===
 
 impl HintText {
-    /// The JSON of hints, each suggestion with how to call it.
+    /// JSON of hints, each suggestion with how to call it.
     fn of(hints: &AgentHints, catalog: &Snapshot) -> Self {
         let members = match serde_json::to_value(hints) {
             Ok(Value::Object(members)) => members,
@@ -287,33 +294,38 @@ impl HintText {
             _ => serde_json::Map::new(),
         };
         let vetted = vet(members, &|action| vetting::resolve(catalog, "", action));
-        let mut text = Self {
-            json: String::from("{"),
-            resources_at: 0,
-        };
-        for (name, value) in &vetted.hints {
-            if text.json.len() > 1 {
-                text.json.push(',');
-            }
-            text.json.push_str(&Value::from(name.as_str()).to_string());
-            text.json.push(':');
-            if name == "relatedResources" {
-                text.resources_at = text.json.len() + 1;
-            }
-            text.json.push_str(&value.to_string());
+        let members = vetted.hints.into_iter();
+        Self {
+            members: members
+                .map(|(name, value)| (name, Json::of(&value)))
+                .collect(),
         }
-        text.json.push('}');
-        text
     }
 
-    /// The same with these resources, each as JSON. The hints of a tool know of none by themselves.
-    fn with(&self, resources: &[String]) -> String {
-        if resources.is_empty() || self.resources_at == 0 {
-            return self.json.clone();
+    fn with<'a>(&'a self, resources: &'a [RelatedResource]) -> HintsWithResources<'a> {
+        HintsWithResources {
+            hints: self,
+            resources,
         }
-        let (before, after) = self.json.split_at(self.resources_at);
-        [before, &resources.join(","), after].concat()
     }
+}
+
+impl Serialize for HintsWithResources<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.hints.members.len()))?;
+        for (name, value) in &self.hints.members {
+            if name == "relatedResources" && !self.resources.is_empty() {
+                map.serialize_entry(name, self.resources)?;
+            } else {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("hints are plain data with text as keys")
 }
 
 #[cfg(test)]

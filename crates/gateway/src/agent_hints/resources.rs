@@ -24,22 +24,21 @@ pub(super) fn requested(arguments: &Value) -> Option<String> {
     is_address(address).then(|| address.to_owned())
 }
 
-/// The resources a call has to do with, each as JSON; those of its result first.
-pub(super) fn named(result: &CallResult, requested: Option<&str>) -> Vec<String> {
+/// Resources that a call has to do with; those of its result first.
+pub(super) fn named(result: &CallResult, requested: Option<&str>) -> Vec<RelatedResource> {
     let mut found = of_content(result);
     if let Some(address) = requested {
         found.push((address.to_owned(), None));
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
     let mut resources = Vec::new();
     for (address, label) in &found {
-        if told.contains(&address.as_str()) || resources.len() == MOST_RESOURCES {
+        if seen.contains(&address.as_str()) || resources.len() == MOST_RESOURCES {
             continue;
         }
-        told.push(address);
+        seen.push(address);
         let label = label.as_ref().unwrap_or(address);
-        let resource = RelatedResource::new("resource", address, label, Share::ALL);
-        resources.extend(serde_json::to_string(&resource));
+        resources.push(RelatedResource::new("resource", address, label, Share::ALL));
     }
     resources
 }
@@ -103,7 +102,7 @@ mod tests {
         let result = CallResult::parse(Json::of(result)).unwrap();
         let found: Vec<Value> = named(&result, requested)
             .iter()
-            .map(|text| serde_json::from_str(text).unwrap())
+            .map(|resource| json!(resource))
             .collect();
         let expected: Vec<Value> = expected
             .iter()

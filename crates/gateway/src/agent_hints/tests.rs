@@ -2,6 +2,8 @@ use mcpproxy_catalog::{Catalog, Operator, ServerListing};
 use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::json;
 
+use mcpproxy_contract::agent_hints::Share;
+
 use super::*;
 
 fn tools(names: &[&str]) -> ServerListing {
@@ -33,7 +35,7 @@ fn call(tool: &str, second: i64) -> ObservedCall<'_> {
 }
 
 fn decoded(text: &HintText) -> Value {
-    serde_json::from_str(&text.with(&[])).unwrap()
+    json!(text.with(&[]))
 }
 
 #[test]
@@ -50,9 +52,9 @@ fn each_suggestion_says_how_to_call_it() {
     let action = &decoded(&text)["suggestedNextActions"][0];
     assert_eq!(action["tool"], "s:b");
     assert_eq!(action["call_with"], "call_tool_read");
-    let with: Value =
-        serde_json::from_str(&text.with(&["{\"id\":1}".to_owned(), "2".to_owned()])).unwrap();
-    assert_eq!(with["relatedResources"], json!([{ "id": 1 }, 2]));
+    let resources = ["a", "b"].map(|id| RelatedResource::new("file", id, id, Share::ALL));
+    let with = json!(text.with(&resources));
+    assert_eq!(with["relatedResources"], json!(resources));
     assert_eq!(with["confidence"], decoded(&text)["confidence"]);
 }
 

@@ -40,11 +40,8 @@ impl Gateway {
     ) -> CallOutcome {
         let rules = self.settings.load().rules;
         let name = ToolName::parse(&request.name);
-        let known = name
-            .as_ref()
-            .ok()
-            .map(|name| (name, self.servers.listed_tool(name)));
-        let mut record = CallRecord::open(&self.records, &request, known, caller);
+        let known = name.as_ref().ok();
+        let mut record = CallRecord::open(&self.records, &self.servers, &request, known, caller);
         let mut warnings = Vec::new();
         let mut answered = None;
         let steps = async {
@@ -56,13 +53,8 @@ impl Gateway {
             let deadline = Instant::now() + server.settings.timeout;
             let not_answered =
                 |operation, error| self.servers.failure_of(&name.server, operation, error);
-            let expected = record.operation();
-            // What the server says of its tool now counts, not what the agent saw earlier, nor
-            // what held when the call began to wait for its slot.
-            let slot = server.upstream.call_slot(deadline).await;
-            let slot = slot.map_err(|error| not_answered(expected, error))?;
-            let listed = server.upstream.fresh(deadline).await;
-            listed.map_err(|error| not_answered(expected, error))?;
+            let slot = server.call_slot(deadline).await;
+            let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
             let tool = self.servers.tool(&name.server, &name.tool)?;
             record.set_arguments(&tool, &request.arguments);
 
@@ -106,8 +98,8 @@ impl Gateway {
         outcome.hints = answered.and_then(|answered| {
             let place = self.settings.load().hints;
             let catalog = self.servers.catalog();
-            self.hints
-                .after(&answered, caller, &outcome.result, place, catalog)
+            let (hints, result) = (&self.hints, &outcome.result);
+            hints.after(&answered, caller, result, place, catalog)
         });
         outcome
     }

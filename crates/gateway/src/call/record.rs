@@ -14,6 +14,7 @@ use super::CallOutcome;
 use crate::failure::{Code, Failure, TOOL_ERROR};
 use crate::records::Records;
 use crate::request::{CallRequest, ToolName};
+use crate::servers::Servers;
 
 /// How long a call may take before it is put on record although it only reads.
 const LONG_CALL: Duration = Duration::from_millis(100);
@@ -27,16 +28,20 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     /// Begins the record with what is known before anything is checked: refusals have it as well.
-    /// `known` is the name, and the tool as it is listed.
     pub(super) fn open(
         records: &Records,
+        servers: &Servers,
         request: &CallRequest,
-        known: Option<(&ToolName, Option<Arc<CatalogTool>>)>,
+        name: Option<&ToolName>,
         caller: &Arc<Caller>,
     ) -> Self {
-        let listed = known.as_ref().and_then(|(_, tool)| tool.as_deref());
+        let listed = name.and_then(|name| servers.listed_tool(name));
         // A tool that nobody knows may write.
-        let of_tool = || listed.map_or(Operation::Write, CatalogTool::call_with);
+        let of_tool = || {
+            listed
+                .as_ref()
+                .map_or(Operation::Write, |tool| tool.call_with())
+        };
         let operation = request.variant.unwrap_or_else(of_tool);
         let mut this = Self {
             record: records.begin(RecordKind::ToolCall, caller, Some(operation)),
@@ -45,15 +50,16 @@ impl CallRecord {
         if let Some(intent) = request.declared.for_record() {
             this.record.set_declared_intent(intent);
         }
-        match (&known, listed) {
+        match (name, &listed) {
             (None, _) => this.record.set_tool_name(&request.name),
-            (Some((name, _)), listed) => {
+            (Some(name), Some(tool)) => {
                 this.record.set_tool(&name.server, &name.tool);
-                match listed {
-                    Some(tool) => this.set_arguments(tool, &request.arguments),
-                    // Which arguments are secret is known when the server has listed its tools.
-                    None => this.record.set_arguments_size(request.arguments.text()),
-                }
+                this.set_arguments(tool, &request.arguments);
+            }
+            (Some(name), None) => {
+                this.record.set_tool(&name.server, &name.tool);
+                // Which arguments are secret is known when the server has listed its tools.
+                this.record.set_arguments_size(request.arguments.text());
             }
         }
         this

@@ -1,4 +1,4 @@
-//! The tools of an endpoint as text, made once for each state of the catalog; and other lists.
+//! Lists of a direct endpoint, made once for each state of the catalog, and their pages.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -6,6 +6,8 @@ use std::sync::Arc;
 use mcpproxy_catalog::{Availability, CatalogTool};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::result::with_member;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::name::Target;
@@ -16,23 +18,20 @@ const PAGE_TOOLS: usize = 500;
 /// The most bytes on a page, unless a single tool has more.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Definitions of tools, or of other items, one after the other in the order of servers and names.
+/// Definitions of tools, or of other items, in the order of servers and names.
 #[derive(Debug)]
 pub(crate) struct PagedListing {
-    /// The member of a result that has them.
+    /// Member of a result that has them.
     member: &'static str,
-    /// All definitions, separated by commas.
-    text: String,
-    tools: Vec<ItemSpan>,
+    items: Vec<(Target, Json)>,
     digest: u64,
 }
 
-/// Where a tool stands in the text.
-#[derive(Debug)]
-struct ItemSpan {
-    tool: Target,
-    start: usize,
-    end: usize,
+/// Result of a list: one page of it.
+struct ListResult<'a> {
+    member: &'static str,
+    items: &'a [(Target, Json)],
+    next_cursor: Option<String>,
 }
 
 impl PagedListing {
@@ -54,27 +53,15 @@ impl PagedListing {
         member: &'static str,
         items: impl Iterator<Item = (Target, Json)>,
     ) -> Self {
-        let mut text = String::new();
-        let mut tools = Vec::new();
-        for (tool, definition) in items {
-            if !text.is_empty() {
-                text.push(',');
-            }
-            let start = text.len();
-            text.push_str(definition.text());
-            tools.push(ItemSpan {
-                tool,
-                start,
-                end: text.len(),
-            });
-        }
+        let items: Vec<(Target, Json)> = items.collect();
         let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
+        for (_, definition) in &items {
+            definition.text().hash(&mut hasher);
+        }
         Self {
             member,
             digest: hasher.finish(),
-            text,
-            tools,
+            items,
         }
     }
 
@@ -90,29 +77,46 @@ impl PagedListing {
             None => 0,
             Some(cursor) => {
                 let (server, tool) = read_cursor(cursor)?;
-                self.tools.partition_point(|place| {
-                    (&*place.tool.0, &*place.tool.1) <= (server.as_str(), tool.as_str())
+                self.items.partition_point(|((of, name), _)| {
+                    (&**of, &**name) <= (server.as_str(), tool.as_str())
                 })
             }
         };
-        let rest = self.tools.get(first..).unwrap_or_default();
-        let start = rest.first().map_or(0, |place| place.start);
-        let fitting = rest
-            .iter()
+        let rest = self.items.get(first..).unwrap_or_default();
+        let sizes = rest.iter().scan(0, |end, (_, definition)| {
+            *end += definition.text().len() + 1;
+            // The last one has no comma after it.
+            Some(*end - 1)
+        });
+        let fitting = sizes
             .take(PAGE_TOOLS)
-            .take_while(|place| place.end - start <= PAGE_BYTES)
+            .take_while(|size| *size <= PAGE_BYTES)
             .count();
-        let count = fitting.max(1).min(rest.len());
-        let Some(last) = rest[..count].last() else {
-            return Some(["{\"", self.member, "\":[]}"].concat());
+        let (items, later) = rest.split_at(fitting.max(1).min(rest.len()));
+        let last = items.last().filter(|_| !later.is_empty());
+        let result = ListResult {
+            member: self.member,
+            items,
+            next_cursor: last.map(|(item, _)| cursor_after(item)),
         };
-        let tools = &self.text[start..last.end];
-        let page = ["{\"", self.member, "\":[", tools, "]"].concat();
-        if count == rest.len() {
-            return Some(page + "}");
+        // Definitions were JSON when they came, so this cannot fail.
+        serde_json::to_string(&result).ok()
+    }
+}
+
+impl Serialize for ListResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut result = serializer.serialize_map(None)?;
+        let definitions: Vec<&Json> = self
+            .items
+            .iter()
+            .map(|(_, definition)| definition)
+            .collect();
+        result.serialize_entry(self.member, &definitions)?;
+        if let Some(cursor) = &self.next_cursor {
+            result.serialize_entry("nextCursor", cursor)?;
         }
-        let cursor = cursor_after(&last.tool);
-        Some([&page, r#","nextCursor":""#, &cursor, r#""}"#].concat())
+        result.end()
     }
 }
 

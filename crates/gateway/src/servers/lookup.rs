@@ -1,9 +1,10 @@
 //! Names of servers and tools, looked up; what cannot be found is answered with what is near.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool};
-use mcpproxy_upstream::{Upstream, UpstreamState};
+use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 
 use super::status::without_host_files;
 use super::{RunState, Servers};
@@ -15,6 +16,17 @@ use crate::settings::ServerSettings;
 pub(crate) struct ReachableServer {
     pub(crate) upstream: Upstream,
     pub(crate) settings: Arc<ServerSettings>,
+}
+
+impl ReachableServer {
+    /// Waits for a place among the calls that the server gets at the same time, and until its tools
+    /// are known. What the server says of a tool now counts, not what the agent saw earlier, nor what
+    /// held when the call began to wait for its slot.
+    pub(crate) async fn call_slot(&self, deadline: Instant) -> Result<CallSlot<'_>, CallError> {
+        let slot = self.upstream.call_slot(deadline).await?;
+        self.upstream.fresh(deadline).await?;
+        Ok(slot)
+    }
 }
 
 impl Servers {
