@@ -37,7 +37,7 @@ impl ContractServer {
         }
     }
 
-    /// The same, telling whoever lacks a permission how to get it.
+    /// Adds how to get a permission, for whoever lacks it.
     #[must_use]
     pub fn with_remedy(mut self, remedy: &'static str) -> Self {
         self.remedy = Some(remedy);
@@ -114,11 +114,11 @@ fn tell_remedy(answer: &mut Value, remedy: &str) {
     let Some(before) = message.as_str().map(str::to_owned) else {
         return;
     };
-    let told = format!("{before}; {remedy}");
-    *message = Value::from(told.as_str());
+    let with_remedy = format!("{before}; {remedy}");
+    *message = Value::from(with_remedy.as_str());
     let text = &mut answer["content"][0]["text"];
     if let Some(shown) = text.as_str() {
-        *text = Value::from(shown.replacen(&before, &told, 1));
+        *text = Value::from(shown.replacen(&before, &with_remedy, 1));
     }
 }
 

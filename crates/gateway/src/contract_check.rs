@@ -40,8 +40,8 @@ pub(crate) fn check_answer(
     }
     let is_strict = settings.load().rules.strict_server_validation;
     // A failure that its server only tells in words is passed on: the words are what the agent needs.
-    let is_told_in_words = result.is_error() && structured.is_none();
-    if is_strict && !is_told_in_words {
+    let is_only_in_words = result.is_error() && structured.is_none();
+    if is_strict && !is_only_in_words {
         return Err(refusal(entry, variant, result, &found).masked(&settings.mask()));
     }
     warnings.push(Warning {
@@ -160,11 +160,11 @@ fn named(found: &[ContractViolation], limit: usize) -> String {
         "" => shortened(&violation.message),
         tool => shortened(&format!("{tool}: {}", violation.message)),
     };
-    let mut told: Vec<String> = found.iter().take(limit).map(one).collect();
+    let mut named: Vec<String> = found.iter().take(limit).map(one).collect();
     if found.len() > limit {
-        told.push(format!("and {} more", found.len() - limit));
+        named.push(format!("and {} more", found.len() - limit));
     }
-    told.join("; ")
+    named.join("; ")
 }
 
 /// Text that a server has a part in, short and on one line.

@@ -199,14 +199,14 @@ impl Failure {
         }
     }
 
-    /// The same with one more detail.
+    /// Adds one more detail.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same with the schema of the menu's own tool, where that tool's arguments are wrong.
+    /// Adds the schema of the menu's own tool, where that tool's arguments are wrong.
     #[must_use]
     pub(crate) fn with_menu_schema(self, tool: &str, mode: Mode) -> Self {
         if self.code != Code::InvalidArguments || self.details.contains_key("input_schema") {
@@ -215,7 +215,7 @@ impl Failure {
         self.with("input_schema", menu::input_schema(tool, mode))
     }
 
-    /// The same for a call that must not simply be made again.
+    /// Marks a call that must not simply be made again.
     #[must_use]
     pub fn not_retryable(mut self) -> Self {
         self.retryable = false;
@@ -342,7 +342,7 @@ impl Failure {
         }
     }
 
-    /// The same without secrets of the configuration.
+    /// Hides secrets of the configuration.
     pub(crate) fn masked(mut self, mask: &Mask) -> Self {
         self.message = mask.apply(&self.message).into_owned();
         self.details = mask_map(self.details, mask);

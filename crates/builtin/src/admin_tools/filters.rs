@@ -91,7 +91,7 @@ pub(crate) enum RecordedKind {
 }
 
 impl ActivityFilters {
-    /// The same as parameters of the REST interface, whose readers check them.
+    /// Filters as parameters of the REST interface, whose readers check them.
     pub(super) fn to_pairs(&self) -> Vec<Pair> {
         let given = [
             ("server", self.server.clone()),

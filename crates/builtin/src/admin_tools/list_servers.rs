@@ -116,13 +116,13 @@ impl Tool for ListServers {
         servers.truncate(MOST_SERVERS);
 
         // A server that is starting has not said yet what it has.
-        let told = all
+        let shown = all
             .iter()
             .filter(|server| server.state != "starting")
             .count();
         let evidence = Evidence::new(
             SourceQuality::High,
-            completeness(told as u64, all.len() as u64),
+            completeness(shown as u64, all.len() as u64),
         );
         let mut hints = generators::listed(&evidence, servers.len() as u64, found)
             .because("The state of each server was read from the running gateway");

@@ -33,7 +33,7 @@ use crate::failure::{Code, Failure};
 use crate::settings::ProxiedHints;
 
 /// How long a text is good while calls go on, however little they change.
-const KEPT_FOR: Duration = Duration::from_secs(10);
+const CACHED_FOR: Duration = Duration::from_secs(10);
 
 /// A text is made anew when so much of what it rests on is new: one part in eight.
 const NEW_PART: u64 = 8;
@@ -215,26 +215,26 @@ impl ObservedHints {
     ) -> Option<Arc<HintText>> {
         let mut state = self.lock();
         let revision = state.observed.learn(call);
-        let kept = state
+        let cached = state
             .texts
             .get(call.tool)
             .and_then(|texts| texts.cached(ending));
-        if let Some(kept) = kept
-            && kept.is_good(revision, catalog, call.at)
+        if let Some(cached) = cached
+            && cached.is_good(revision, catalog, call.at)
         {
-            return Some(Arc::clone(&kept.text));
+            return Some(Arc::clone(&cached.text));
         }
         let observation = state.observed.of(call.tool)?;
         drop(state);
         let hints = proxied::hints(&observation, catalog, ending, call.at);
         let text = Arc::new(HintText::of(&hints, catalog));
-        let kept = CachedText {
+        let cached = CachedText {
             text: Arc::clone(&text),
             revision,
             made: call.at,
             catalog: Arc::downgrade(catalog),
         };
-        self.lock().keep(call.tool, ending, kept);
+        self.lock().keep(call.tool, ending, cached);
         Some(text)
     }
 
@@ -253,14 +253,14 @@ impl ObservedHints {
 }
 
 impl HintState {
-    fn keep(&mut self, tool: &str, ending: CallEnding, kept: CachedText) {
+    fn keep(&mut self, tool: &str, ending: CallEnding, cached: CachedText) {
         if self.texts.len() >= MOST_TEXTS && !self.texts.contains_key(tool) {
             self.texts.clear();
         }
         let texts = self.texts.entry(tool.into()).or_default();
         match ending {
-            CallEnding::Well => texts.well = Some(kept),
-            CallEnding::Badly => texts.badly = Some(kept),
+            CallEnding::Well => texts.well = Some(cached),
+            CallEnding::Badly => texts.badly = Some(cached),
         }
     }
 }
@@ -278,7 +278,7 @@ impl CachedText {
     fn is_good(&self, revision: u64, catalog: &Arc<Snapshot>, now: Timestamp) -> bool {
         let new = revision.saturating_sub(self.revision);
         new * NEW_PART <= self.revision.min(MOST_NEW)
-            && now.duration_since(self.made).unsigned_abs() < KEPT_FOR
+            && now.duration_since(self.made).unsigned_abs() < CACHED_FOR
             && std::ptr::eq(self.catalog.as_ptr(), Arc::as_ptr(catalog))
     }
 }

@@ -46,7 +46,7 @@ pub enum Scope {
 pub struct DirectPage {
     /// The result of `tools/list`.
     pub text: String,
-    /// Stands for the whole list, as [`DirectEndpoints::digest`] gives it.
+    /// Digest of the whole list, as [`DirectEndpoints::digest`] gives it.
     pub digest: u64,
 }
 
@@ -94,7 +94,7 @@ impl DirectEndpoints {
         })
     }
 
-    /// Stands for everything that is offered now: it changes when the list does.
+    /// Digest of everything that is listed now: it changes when the list does.
     pub async fn digest(&self, scope: &Scope) -> u64 {
         self.listing(scope).await.digest()
     }

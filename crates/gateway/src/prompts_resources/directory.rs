@@ -25,7 +25,7 @@ pub(crate) struct Directory {
     prompts: Names,
     /// Who lists an address first.
     resources: HashMap<Arc<str>, Arc<str>>,
-    /// The same for templates, by their text.
+    /// Who lists a template first, by its text.
     templates: HashMap<Arc<str>, Arc<str>>,
     /// All templates, in the order of servers.
     patterns: Vec<(Arc<str>, Template)>,
@@ -35,45 +35,49 @@ pub(crate) struct Directory {
 /// What one server lists.
 #[derive(Debug)]
 struct ServerOfferings {
-    stock: OfferingsSnapshot,
+    offerings: OfferingsSnapshot,
     own: [OnceLock<Arc<PagedListing>>; 3],
 }
 
 impl Directory {
     /// Puts together what these servers list. One that was started anew and has not said yet what
     /// it has keeps what it had: nothing of it is taken away and given back within a moment.
-    pub(crate) fn after(before: Option<&Self>, stocks: Vec<(Arc<str>, OfferingsSnapshot)>) -> Self {
-        let versions = versions(&stocks);
-        let had = |server: &str| Some(before?.servers.get(server)?.stock.clone());
-        let stocks = stocks.into_iter().map(|(server, stock)| {
-            let had = if stock.is_known { None } else { had(&server) };
-            (server, had.unwrap_or(stock))
+    pub(crate) fn after(before: Option<&Self>, listed: Vec<(Arc<str>, OfferingsSnapshot)>) -> Self {
+        let versions = versions(&listed);
+        let had = |server: &str| Some(before?.servers.get(server)?.offerings.clone());
+        let listed = listed.into_iter().map(|(server, offerings)| {
+            let had = if offerings.is_known {
+                None
+            } else {
+                had(&server)
+            };
+            (server, had.unwrap_or(offerings))
         });
-        let directory = Self::of(stocks);
+        let directory = Self::of(listed);
         Self {
             versions,
             ..directory
         }
     }
 
-    /// Whether it was made of these very stocks.
-    pub(crate) fn is_of(&self, stocks: &[(Arc<str>, OfferingsSnapshot)]) -> bool {
-        self.versions == versions(stocks)
+    /// Whether it was made of these very offerings.
+    pub(crate) fn is_of(&self, listed: &[(Arc<str>, OfferingsSnapshot)]) -> bool {
+        self.versions == versions(listed)
     }
 
     /// Puts together what these servers list.
-    fn of(stocks: impl IntoIterator<Item = (Arc<str>, OfferingsSnapshot)>) -> Self {
-        let servers: BTreeMap<Arc<str>, ServerOfferings> = stocks
+    fn of(listed: impl IntoIterator<Item = (Arc<str>, OfferingsSnapshot)>) -> Self {
+        let servers: BTreeMap<Arc<str>, ServerOfferings> = listed
             .into_iter()
-            .map(|(server, stock)| {
+            .map(|(server, offerings)| {
                 let own = Default::default();
-                (server, ServerOfferings { stock, own })
+                (server, ServerOfferings { offerings, own })
             })
             .collect();
         let every = |kind: ListedKind| {
             let servers = servers.iter();
             servers.flat_map(move |(server, offered)| {
-                let items = offered.stock.items(kind).iter();
+                let items = offered.offerings.items(kind).iter();
                 items.map(move |item| (server, &item.key))
             })
         };
@@ -109,7 +113,7 @@ impl Directory {
             Scope::All => {
                 let servers = self.servers.iter();
                 let items = servers.flat_map(|(server, offered)| {
-                    let items = in_order(&offered.stock, kind);
+                    let items = in_order(&offered.offerings, kind);
                     items.map(move |item| (server, item))
                 });
                 let shown = items.map(|(server, item)| {
@@ -123,7 +127,7 @@ impl Directory {
             }
             Scope::Server(server) => {
                 let listed = self.servers.get(server).into_iter();
-                let items = listed.flat_map(|offered| in_order(&offered.stock, kind));
+                let items = listed.flat_map(|offered| in_order(&offered.offerings, kind));
                 let shown = items.map(|item| {
                     let target = (Arc::clone(server), Arc::clone(&item.key));
                     (target, item.raw.clone())
@@ -147,7 +151,7 @@ impl Directory {
             capabilities,
             is_known,
             ..
-        } = &self.servers.get(&target.0)?.stock;
+        } = &self.servers.get(&target.0)?.offerings;
         // What a server has that has not been there yet, only the server can tell.
         (capabilities.prompts.is_some() || !is_known).then_some(target)
     }
@@ -164,7 +168,7 @@ impl Directory {
         }
     }
 
-    /// The same for what a completion refers to: a template as it is listed, or an address.
+    /// Target of what a completion refers to: a template as it is listed, or an address.
     pub(crate) fn template(&self, scope: &Scope, text: &str) -> Option<Target> {
         match scope {
             Scope::Server(server) => Some(self.own_address(server, text, ListedKind::Template)),
@@ -178,7 +182,7 @@ impl Directory {
     /// The servers that could be meant by an address that none of them lists.
     pub(crate) fn with_resources(&self) -> Vec<&Arc<str>> {
         let offering = |(server, offered): (_, &ServerOfferings)| {
-            let capabilities = offered.stock.capabilities;
+            let capabilities = offered.offerings.capabilities;
             capabilities.resources.is_some().then_some(server)
         };
         self.servers.iter().filter_map(offering).collect()
@@ -186,8 +190,9 @@ impl Directory {
 
     /// The servers that have not said yet what they list.
     pub(crate) fn unknown(&self) -> Vec<&Arc<str>> {
-        let unknown =
-            |(server, offered): (_, &ServerOfferings)| (!offered.stock.is_known).then_some(server);
+        let unknown = |(server, offered): (_, &ServerOfferings)| {
+            (!offered.offerings.is_known).then_some(server)
+        };
         self.servers.iter().filter_map(unknown).collect()
     }
 
@@ -208,7 +213,7 @@ impl Directory {
         let items = self
             .servers
             .get(server)
-            .map(|offered| offered.stock.items(kind));
+            .map(|offered| offered.offerings.items(kind));
         let is_listed = items.is_some_and(|items| items.iter().any(|item| *item.key == *address));
         let own = match split(address) {
             Some((named, original)) if !is_listed && *named == **server => original,
@@ -246,11 +251,11 @@ impl Directory {
     }
 }
 
-/// Which stocks these are, in the order of servers.
-fn versions(stocks: &[(Arc<str>, OfferingsSnapshot)]) -> Vec<(Arc<str>, u64)> {
-    let mut versions: Vec<(Arc<str>, u64)> = stocks
+/// Versions of offerings, in the order of servers.
+fn versions(listed: &[(Arc<str>, OfferingsSnapshot)]) -> Vec<(Arc<str>, u64)> {
+    let mut versions: Vec<(Arc<str>, u64)> = listed
         .iter()
-        .map(|(server, stock)| (Arc::clone(server), stock.version))
+        .map(|(server, offerings)| (Arc::clone(server), offerings.version))
         .collect();
     versions.sort();
     versions
@@ -263,8 +268,8 @@ fn owned(owners: &HashMap<Arc<str>, Arc<str>>, text: &str) -> Option<Target> {
 }
 
 /// The items of a list by their names: cursors need an order that stays.
-fn in_order(stock: &OfferingsSnapshot, kind: ListedKind) -> impl Iterator<Item = &ListedItem> {
-    let mut items: Vec<&ListedItem> = stock.items(kind).iter().collect();
+fn in_order(offerings: &OfferingsSnapshot, kind: ListedKind) -> impl Iterator<Item = &ListedItem> {
+    let mut items: Vec<&ListedItem> = offerings.items(kind).iter().collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     items.into_iter()
 }

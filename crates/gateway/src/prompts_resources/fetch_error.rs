@@ -59,13 +59,13 @@ impl FetchError {
         Self::from(Failure::of_upstream(server, Operation::Read, error, mask))
     }
 
-    /// The same about a resource.
+    /// Names the resource that the error is about.
     pub(crate) fn about(mut self, uri: &str) -> Self {
         self.uri = Some(uri.to_owned());
         self
     }
 
-    /// The same where what is not found is only part of what was asked.
+    /// Drops the resource, where what is not found is only part of the request.
     pub(crate) fn of_parameters(mut self) -> Self {
         self.uri = None;
         self

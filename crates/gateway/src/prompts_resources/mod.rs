@@ -57,7 +57,7 @@ pub struct PromptsResources {
     directory: ArcSwapOption<Directory>,
 }
 
-/// Stands for what is listed: a part changes when that list does.
+/// Digests of what is listed: each changes when its list does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Digest {
     /// The prompts.
@@ -100,7 +100,7 @@ impl PromptsResources {
         cursor: Option<&str>,
     ) -> Result<String, Failure> {
         if let Scope::Server(server) = scope {
-            self.wait_for_stock(server).await?;
+            self.wait_for_offerings(server).await?;
         }
         let listing = self.listing(scope, kind).await;
         listing.page(cursor).ok_or_else(|| {
@@ -112,7 +112,7 @@ impl PromptsResources {
         })
     }
 
-    /// Stands for everything that is listed now.
+    /// Digests of everything that is listed now.
     pub async fn digest(&self, scope: &Scope) -> Digest {
         let digest = async |kind| self.listing(scope, kind).await.digest();
         Digest {
@@ -142,17 +142,17 @@ impl PromptsResources {
     /// What is known now, put together. Lists that have become old are renewed meanwhile.
     async fn directory(&self) -> Arc<Directory> {
         let running = self.servers.running().into_iter();
-        let stocks: Vec<_> = running
+        let listed: Vec<_> = running
             .map(|(name, upstream)| (name, upstream.offerings()))
             .collect();
         let before = self.directory.load_full();
         if let Some(directory) = &before
-            && directory.is_of(&stocks)
+            && directory.is_of(&listed)
         {
             return Arc::clone(directory);
         }
         // Thousands of items take a while, which others on this thread need not wait for.
-        let make = move || Arc::new(Directory::after(before.as_deref(), stocks));
+        let make = move || Arc::new(Directory::after(before.as_deref(), listed));
         let Some(directory) = self.background.compute(make).await else {
             return Arc::new(Directory::after(None, Vec::new()));
         };
@@ -161,7 +161,7 @@ impl PromptsResources {
     }
 
     /// Waits until a server that can be called has said what it lists, within its deadline.
-    async fn wait_for_stock(&self, server: &str) -> Result<(), Failure> {
+    async fn wait_for_offerings(&self, server: &str) -> Result<(), Failure> {
         let ReachableServer { upstream, settings } = match self.servers.reachable(server) {
             Ok(reachable) => reachable,
             // Nothing of it may be used, so nothing of it is listed.
@@ -172,10 +172,10 @@ impl PromptsResources {
             }
             Err(failure) => return Err(failure),
         };
-        let stocked = upstream
+        let listed = upstream
             .fresh_offerings(Instant::now() + settings.timeout)
             .await;
-        stocked
+        listed
             .map(drop)
             .map_err(|error| self.servers.failure_of(server, Operation::Read, error))
     }
@@ -288,8 +288,8 @@ impl PromptsResources {
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let asked = pin!(upstream.read(&request, client, deadline));
-        let answer = record_if_slow(record, asked).await;
+        let answer = pin!(upstream.read(&request, client, deadline));
+        let answer = record_if_slow(record, answer).await;
         answer.map_err(|error| {
             let fetch_error = FetchError::of_upstream(&server, error, &self.settings.mask());
             match fetch {

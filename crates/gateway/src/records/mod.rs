@@ -37,7 +37,7 @@ pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> 
     }))
 }
 
-/// The same before it becomes text, with what was asked for.
+/// Page of records before it becomes text, with the query that it answers.
 pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(RecordQuery, RecordPage), Failure> {
     let query = RecordQuery::parse(pairs)?;
     let page = archive

@@ -31,7 +31,7 @@ pub(super) enum ValueKind {
     Leaf {
         /// What is allowed, in words that follow "allowed: ".
         allowed: String,
-        /// The same as JSON Schema.
+        /// JSON Schema of the value.
         schema: serde_json::Value,
     },
     /// An array.
@@ -241,7 +241,7 @@ fn place(path: &str) -> String {
 // === impl Preset ===
 
 impl<T: Shape> Preset<T> {
-    /// The same for documents.
+    /// Description of the default for documents.
     pub(super) fn described(&self) -> Default {
         match self {
             Self::Value(value) => value.written().map_or(Default::Nothing, Default::Value),

@@ -12,7 +12,7 @@ fn items(kind: ListedKind, keys: &[&str]) -> Vec<ListedItem> {
     keys.iter().map(item).collect()
 }
 
-fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsSnapshot {
+fn offerings(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsSnapshot {
     let capabilities = Capabilities {
         prompts: (!prompts.is_empty()).then_some(ListChanges::Silent),
         resources: (!resources.is_empty() || !templates.is_empty()).then_some(ListChanges::Silent),
@@ -27,17 +27,17 @@ fn stock(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsS
 }
 
 fn directory(servers: &[(&str, OfferingsSnapshot)]) -> Directory {
-    let stocks = servers
+    let listed = servers
         .iter()
-        .map(|(name, stock)| (Arc::from(*name), stock.clone()));
-    Directory::after(None, stocks.collect())
+        .map(|(name, offerings)| (Arc::from(*name), offerings.clone()));
+    Directory::after(None, listed.collect())
 }
 
 fn two() -> Directory {
     directory(&[
         (
             "beta",
-            stock(
+            offerings(
                 &["greet", "größe"],
                 &["test:shared", "test:b"],
                 &["item:{id}", "b:{+x}"],
@@ -45,13 +45,13 @@ fn two() -> Directory {
         ),
         (
             "alpha",
-            stock(
+            offerings(
                 &["greet"],
                 &["test:shared", "mcpproxy:beta/x"],
                 &["item:{id}"],
             ),
         ),
-        ("none", stock(&[], &[], &[])),
+        ("none", offerings(&[], &[], &[])),
     ])
 }
 
@@ -167,12 +167,12 @@ fn addresses_are_resolved_in_one_way() {
 #[test]
 fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
     let one = directory(&[
-        ("files", stock(&[], &["file:///a"], &[])),
-        ("none", stock(&["p"], &[], &[])),
+        ("files", offerings(&[], &["file:///a"], &[])),
+        ("none", offerings(&["p"], &[], &[])),
     ]);
     let target = shown(one.resource(&Scope::All, "file:///b"));
     assert_eq!(target.as_deref(), Some("files file:///b"));
-    let nobody = directory(&[("none", stock(&["p"], &[], &[]))]);
+    let nobody = directory(&[("none", offerings(&["p"], &[], &[]))]);
     assert_eq!(nobody.resource(&Scope::All, "file:///b"), None);
 }
 
@@ -187,7 +187,7 @@ fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
     assert!(meanwhile.unknown().is_empty());
     let unknown = Directory::after(None, servers());
     assert_eq!(unknown.unknown().len(), 1);
-    let empty = vec![(Arc::from("beta"), stock(&[], &[], &[]))];
+    let empty = vec![(Arc::from("beta"), offerings(&[], &[], &[]))];
     assert!(!meanwhile.is_of(&empty));
     let after = Directory::after(Some(&meanwhile), empty);
     assert!(listed(&after, &Scope::All, ListedKind::Resource).is_empty());

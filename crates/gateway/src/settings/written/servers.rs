@@ -19,7 +19,7 @@ const NAME_LIMIT: usize = 64;
 const NAME_ALLOWED: &str =
     "1 to 64 of the characters A-Z, a-z, 0-9, '_', '.' and '-', without '__', not 'mcpproxy'";
 
-/// The same as a pattern, for the JSON Schema.
+/// Pattern of allowed names, for the JSON Schema.
 pub(in crate::settings) const NAME_PATTERN: &str = "^(?!.*__)(?!mcpproxy$)[A-Za-z0-9_.-]{1,64}$";
 
 /// The servers in the order written, with checked names.
