@@ -165,6 +165,7 @@ impl OpenRecord {
     /// Marks the moment before the call goes out: from here on it may have an effect. A call that
     /// writes is on disk when this returns; any other has room for its record.
     pub async fn begin_sending(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        tracing::trace!(target: "mcpproxy::call_path", "the record is opened");
         let queue = self.log.queue();
         self.room = Some(queue.room(self.draft.weight(), deadline).await?);
         let is_reading = matches!(self.draft.operation, None | Some(Operation::Read));
@@ -200,6 +201,7 @@ impl OpenRecord {
 
     /// Closes the record. The outcome of a call that writes is on disk when this returns.
     pub async fn close(mut self, end: RecordOutcome<'_>) -> Result<(), StoreError> {
+        tracing::trace!(target: "mcpproxy::call_path", "the record is closed");
         let was_sent = self.stage == Stage::Sent;
         let is_durable = was_sent && self.is_on_record && self.is_writing();
         let is_durable = is_durable && self.log.policy().is_strict;

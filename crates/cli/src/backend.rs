@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{CallRequest, Failure, Gateway, GatewayOptions, LogRole, ServersToStart};
-use mcpproxy_policy::Operation;
-use mcpproxy_policy::{Caller, Rights};
+use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_wire::Json;
 use mcpproxy_wire::json::decode_for_display;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ impl Backend {
                     // The person at the terminal owns this gateway.
                     rights: Rights::Administer,
                 });
-                let request = CallRequest::parse(variant, &json!(request).to_string());
+                let request = CallRequest::parse(variant, &Json::of(&json!(request)));
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
                     Err(failure) => gateway.refuse_call(variant, failure, &caller).await,

@@ -2,8 +2,8 @@
 
 use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{DeclaredIntent, Operation};
-use mcpproxy_wire::JsonObject;
 use mcpproxy_wire::json::{Fields, ObjectError, parse_strict};
+use mcpproxy_wire::{Json, JsonObject};
 use serde_json::value::RawValue;
 
 use crate::failure::{Code, Failure};
@@ -49,18 +49,18 @@ pub struct ToolName {
 // === impl CallRequest ===
 
 impl CallRequest {
-    /// Reads the arguments of a `call_tool_*` variant, given as the text of a JSON object.
-    pub fn parse(variant: Operation, text: &str) -> Result<Self, Failure> {
+    /// Reads the arguments of a `call_tool_*` variant. Those of the tool share their bytes.
+    pub fn parse(variant: Operation, given: &Json) -> Result<Self, Failure> {
         let refuse = |violations: &[Violation]| {
             Failure::invalid_arguments(variant.variant(), violations)
                 .with("variant", variant.variant())
         };
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else {
+        let Some(fields) = given.fields() else {
             return Err(refuse(&[violation("", "must be an object")]));
         };
         let mut violations = unknown_parameters(&fields, PARAMETERS);
         let name = read_name(&fields, &mut violations);
-        let arguments = read_arguments(&fields, &mut violations);
+        let arguments = read_arguments(given, &fields, &mut violations);
         let declared = read_declared(&fields, &mut violations);
         match (name, arguments) {
             (Some(name), Some(arguments)) if violations.is_empty() => Ok(Self {
@@ -115,7 +115,11 @@ pub(crate) fn is_bounded(name: &str) -> bool {
     name.chars().nth(NAME_LIMIT).is_none()
 }
 
-fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Option<JsonObject> {
+fn read_arguments(
+    given: &Json,
+    fields: &Fields<'_>,
+    violations: &mut Vec<Violation>,
+) -> Option<JsonObject> {
     let (path, read) = match (fields.given("args"), fields.given("args_json")) {
         (Some(_), Some(_)) => (
             "/args",
@@ -123,7 +127,7 @@ fn read_arguments(fields: &Fields<'_>, violations: &mut Vec<Violation>) -> Optio
         ),
         (Some(object), None) => (
             "/args",
-            JsonObject::parse(object.get()).map_err(|error| match error {
+            JsonObject::of(&given.part(object)).map_err(|error| match error {
                 ObjectError::NotAnObject => {
                     format!("{error}; JSON text goes into args_json")
                 }

@@ -58,7 +58,7 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
     let call = async |tool: &str| {
         let arguments =
             format!(r#"{{"name":"fragile:{tool}","intent":{{"operation_type":"read"}}}}"#);
-        let request = CallRequest::parse(Operation::Read, &arguments);
+        let request = CallRequest::parse(Operation::Read, &Json::parse(arguments).unwrap());
         gateway.call(request.unwrap(), &caller, None).await
     };
     let failure = call("break").await.result.unwrap_err();

@@ -12,6 +12,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A JSON answer.
 pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
+    tracing::trace!(target: "mcpproxy::call_path", "the client is answered");
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);

@@ -53,7 +53,7 @@ pub(crate) async fn call(
         }
         Endpoint::Menu => match (Operation::of_variant(&name), &*name) {
             (Some(variant), _) => {
-                let outcome = match CallRequest::parse(variant, arguments.text()) {
+                let outcome = match CallRequest::parse(variant, arguments) {
                     Ok(call) => gateway.call(call, caller, client).await,
                     Err(failure) => gateway.refuse_call(variant, failure, caller).await,
                 };

@@ -8,7 +8,8 @@ use axum::response::Response;
 use http::StatusCode;
 use mcpproxy_gateway::{CallRequest, Code, Failure};
 use mcpproxy_policy::Operation;
-use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::Json;
+use mcpproxy_wire::json::{Fields, JsonError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -113,7 +114,7 @@ pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> 
 }
 
 /// Splits `{ variant, name, args, intent }` into the variant and what the variant takes.
-fn read_call(bytes: &[u8]) -> Result<(Operation, String), Failure> {
+fn read_call(bytes: &[u8]) -> Result<(Operation, Json), Failure> {
     let fields: Fields<'_> = serde_json::from_slice(bytes)
         .map_err(|error| invalid(&format!("The request is not a JSON object: {error}")))?;
     let variant = fields
@@ -123,12 +124,10 @@ fn read_call(bytes: &[u8]) -> Result<(Operation, String), Failure> {
         .ok_or_else(|| {
             invalid("variant must be call_tool_read, call_tool_write or call_tool_destructive")
         })?;
-    let rest: Vec<String> = fields
-        .iter()
-        .filter(|(name, _)| *name != "variant")
-        .map(|(name, value)| format!("{}:{}", Value::from(name), value.get()))
-        .collect();
-    Ok((variant, format!("{{{}}}", rest.join(","))))
+    let arguments = serde_json::to_string(&fields.without("variant")).map_err(JsonError::from);
+    let arguments = arguments.and_then(Json::parse);
+    let arguments = arguments.map_err(|error| invalid(&error.to_string()))?;
+    Ok((variant, arguments))
 }
 
 fn invalid(message: &str) -> Failure {

@@ -68,6 +68,7 @@ impl IncomingMessages {
     /// An announced change of tools makes the listing stale here, at the moment it is read, so
     /// that no later decision rests on what was listed before.
     pub(crate) fn receive(&self, bytes: &Bytes, stream: Option<u64>) -> IncomingAction {
+        tracing::trace!(target: "mcpproxy::call_path", "a message of the server is read");
         let text = match MessageText::new(bytes) {
             Ok(text) => text,
             Err(error) => return refuse_message(bytes, error),

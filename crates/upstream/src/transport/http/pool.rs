@@ -91,6 +91,7 @@ impl Pool {
         self: &Arc<Self>,
         mut request: Request<MessageBody>,
     ) -> Result<(Response<Incoming>, Lease), SendError> {
+        tracing::trace!(target: "mcpproxy::call_path", "the message is sent to the server");
         loop {
             let (mut sender, is_new) = match self.take_idle() {
                 Some(sender) => (sender, false),
