@@ -156,12 +156,12 @@ impl Ttl {
         Self(MINUTES.saturating_mul(60))
     }
 
-    /// The same in seconds.
+    /// Time in seconds.
     pub fn as_seconds(self) -> u32 {
         self.0
     }
 
-    /// The same as a duration.
+    /// Time as a duration.
     pub fn as_duration(self) -> Duration {
         Duration::from_secs(u64::from(self.0))
     }

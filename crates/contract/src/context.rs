@@ -60,21 +60,21 @@ impl ToolContext {
         }
     }
 
-    /// The same call on behalf of a user.
+    /// Context of the call on behalf of a user.
     #[must_use]
     pub fn for_user(mut self, user_id: impl Into<String>) -> Self {
         self.user_id = Some(user_id.into());
         self
     }
 
-    /// The same call within a session.
+    /// Context of the call within a session.
     #[must_use]
     pub fn in_session(mut self, session_id: impl Into<String>) -> Self {
         self.session_id = Some(session_id.into());
         self
     }
 
-    /// The same call as part of a trace, if `traceparent` is one of W3C Trace Context.
+    /// Context of the call as part of a trace, if `traceparent` is one of W3C Trace Context.
     #[must_use]
     pub fn traced(mut self, traceparent: &str) -> Self {
         if let Some(trace_id) = trace_id_of(traceparent) {
@@ -83,7 +83,7 @@ impl ToolContext {
         self
     }
 
-    /// The same call, linked to others, if the text is a UUID.
+    /// Context of the call, linked to others, if the text is a UUID.
     #[must_use]
     pub fn correlated(mut self, correlation_id: &str) -> Self {
         if let Ok(id) = Uuid::parse_str(correlation_id) {

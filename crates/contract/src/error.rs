@@ -224,14 +224,14 @@ impl ToolError {
         error
     }
 
-    /// The same with one more detail for programs.
+    /// Tool error with one more detail for programs.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same with a tool that helps out of it.
+    /// Tool error with a tool that helps out of it.
     #[must_use]
     pub fn suggest(mut self, suggestion: Suggestion) -> Self {
         self.0.suggestions.push(suggestion);

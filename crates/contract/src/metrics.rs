@@ -159,7 +159,7 @@ impl Metrics {
         self.tools.iter().map(Counters::snapshot).collect()
     }
 
-    /// The same as text in the exposition format of Prometheus, version 0.0.4.
+    /// Metrics as text in the exposition format of Prometheus, version 0.0.4.
     pub fn to_prometheus(&self) -> String {
         prometheus::render(&self.snapshot())
     }

@@ -34,7 +34,7 @@ impl Registry {
         }
     }
 
-    /// The same with a tool. What is wrong with it is told by [`Registry::into_service`], together
+    /// Registry with a tool. What is wrong with it is told by [`Registry::into_service`], together
     /// with what is wrong with the others.
     #[must_use]
     pub fn with<T: Tool>(mut self, tool: T) -> Self {

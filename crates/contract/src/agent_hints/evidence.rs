@@ -97,7 +97,7 @@ pub fn freshness(age: Duration, good_for: Duration) -> Factor {
 // === impl Factor ===
 
 impl Factor {
-    /// The same with another weight. A factor that weighs nothing is no evidence, so zero counts
+    /// Factor with another weight. A factor that weighs nothing is no evidence, so zero counts
     /// as one.
     #[must_use]
     pub fn weighing(mut self, weight: u32) -> Self {
@@ -142,7 +142,7 @@ impl Evidence {
         }
     }
 
-    /// The same with one more factor.
+    /// Evidence with one more factor.
     #[must_use]
     pub fn and(mut self, factor: Factor) -> Self {
         self.factors.push(factor);

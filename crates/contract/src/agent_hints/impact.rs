@@ -50,7 +50,7 @@ impl Impact {
         }
     }
 
-    /// The same with the names of metrics that would change.
+    /// Impact with the names of metrics that would change.
     #[must_use]
     pub fn affecting<I>(mut self, metrics: I) -> Self
     where

@@ -104,49 +104,49 @@ impl AgentHints {
         }
     }
 
-    /// The same with something to do next.
+    /// Agent hints with something to do next.
     #[must_use]
     pub fn suggest(mut self, suggestion: Suggestion) -> Self {
         self.suggestions.push(suggestion);
         self
     }
 
-    /// The same with something the result has to do with.
+    /// Agent hints with something the result has to do with.
     #[must_use]
     pub fn relate(mut self, resource: RelatedResource) -> Self {
         self.resources.push(resource);
         self
     }
 
-    /// The same with something that would make the hints better if it were known.
+    /// Agent hints with something that would make the hints better if it were known.
     #[must_use]
     pub fn needs(mut self, context: impl Into<String>) -> Self {
         self.context_needed.push(context.into());
         self
     }
 
-    /// The same with something that was taken for granted.
+    /// Agent hints with something that was taken for granted.
     #[must_use]
     pub fn assumes(mut self, assumption: impl Into<String>) -> Self {
         self.assumptions.push(assumption.into());
         self
     }
 
-    /// The same with something that may go wrong.
+    /// Agent hints with something that may go wrong.
     #[must_use]
     pub fn risk(mut self, risk: RiskFactor) -> Self {
         self.risks.push(risk);
         self
     }
 
-    /// The same with an action that should wait for others.
+    /// Agent hints with an action that should wait for others.
     #[must_use]
     pub fn depends(mut self, dependency: Dependency) -> Self {
         self.dependencies.push(dependency);
         self
     }
 
-    /// The same with what following the suggestions would bring and take, where the author knows
+    /// Agent hints with what following the suggestions would bring and take, where the author knows
     /// better than the rule of [`AgentHints::estimated_impact`].
     #[must_use]
     pub fn impact(mut self, impact: Impact) -> Self {
@@ -154,42 +154,42 @@ impl AgentHints {
         self
     }
 
-    /// The same with how an action fits what the user prefers.
+    /// Agent hints with how an action fits what the user prefers.
     #[must_use]
     pub fn aligns(mut self, alignment: Alignment) -> Self {
         self.alignments.push(alignment);
         self
     }
 
-    /// The same with a reason. Several reasons are told one after the other.
+    /// Agent hints with a reason. Several reasons are told one after the other.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         self.reasons.push(reason.into());
         self
     }
 
-    /// The same with something the agent should know before it goes on.
+    /// Agent hints with something the agent should know before it goes on.
     #[must_use]
     pub fn warn(mut self, warning: HintWarning) -> Self {
         self.warnings.push(warning);
         self
     }
 
-    /// The same with another way that was considered.
+    /// Agent hints with another way that was considered.
     #[must_use]
     pub fn alternative(mut self, alternative: Alternative) -> Self {
         self.alternatives.push(alternative);
         self
     }
 
-    /// The same with something the suggestions have to keep to.
+    /// Agent hints with something the suggestions have to keep to.
     #[must_use]
     pub fn constrained(mut self, constraint: impl Into<String>) -> Self {
         self.constraints.push(constraint.into());
         self
     }
 
-    /// The same with the version of the model that made them. It is sent with the metadata that
+    /// Agent hints with the version of the model that made them. It is sent with the metadata that
     /// the pipeline adds.
     #[must_use]
     pub fn modeled(mut self, version: impl Into<String>) -> Self {

@@ -94,7 +94,7 @@ impl Alignment {
         }
     }
 
-    /// The same with the reason.
+    /// Alignment with the reason.
     #[must_use]
     pub fn because(mut self, explanation: impl Into<String>) -> Self {
         self.explanation = Some(explanation.into());
@@ -133,7 +133,7 @@ impl HintWarning {
         }
     }
 
-    /// The same with the ids of what it concerns.
+    /// Hint warning with the ids of what it concerns.
     #[must_use]
     pub fn about<I>(mut self, ids: I) -> Self
     where
@@ -145,14 +145,14 @@ impl HintWarning {
         self
     }
 
-    /// The same with what would put it right.
+    /// Hint warning with what would put it right.
     #[must_use]
     pub fn fixed_by(mut self, fix: impl Into<String>) -> Self {
         self.suggested_fix = Some(fix.into());
         self
     }
 
-    /// The same with whether that can be done without asking anybody.
+    /// Hint warning with whether that can be done without asking anybody.
     #[must_use]
     pub fn auto_fixable(mut self, auto_fixable: bool) -> Self {
         self.auto_fixable = Some(auto_fixable);
@@ -194,21 +194,21 @@ impl Alternative {
         }
     }
 
-    /// The same with something that speaks for it.
+    /// Alternative with something that speaks for it.
     #[must_use]
     pub fn pro(mut self, text: impl Into<String>) -> Self {
         self.pros.get_or_insert_default().push(text.into());
         self
     }
 
-    /// The same with something that speaks against it.
+    /// Alternative with something that speaks against it.
     #[must_use]
     pub fn con(mut self, text: impl Into<String>) -> Self {
         self.cons.get_or_insert_default().push(text.into());
         self
     }
 
-    /// The same with how much it would help.
+    /// Alternative with how much it would help.
     #[must_use]
     pub fn impact(mut self, impact: Share) -> Self {
         self.estimated_impact = Some(impact);

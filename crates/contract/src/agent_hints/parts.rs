@@ -122,35 +122,35 @@ impl RelatedResource {
         }
     }
 
-    /// The same with the group it belongs to.
+    /// Related resource with the group it belongs to.
     #[must_use]
     pub fn category(mut self, category: impl Into<String>) -> Self {
         self.metadata().category = Some(category.into());
         self
     }
 
-    /// The same with when it was last used.
+    /// Related resource with when it was last used.
     #[must_use]
     pub fn last_accessed(mut self, at: Timestamp) -> Self {
         self.metadata().last_accessed = Some(at);
         self
     }
 
-    /// The same with how often it was used.
+    /// Related resource with how often it was used.
     #[must_use]
     pub fn access_count(mut self, count: u64) -> Self {
         self.metadata().access_count = Some(count);
         self
     }
 
-    /// The same with how reliable it is.
+    /// Related resource with how reliable it is.
     #[must_use]
     pub fn quality(mut self, quality: SourceQuality) -> Self {
         self.metadata().quality = Some(quality);
         self
     }
 
-    /// The same with how new it is, in words: "current".
+    /// Related resource with how new it is, in words: "current".
     #[must_use]
     pub fn freshness(mut self, freshness: impl Into<String>) -> Self {
         self.metadata().freshness = Some(freshness.into());
@@ -205,7 +205,7 @@ impl RiskFactor {
         }
     }
 
-    /// The same with what helps against it.
+    /// Risk factor with what helps against it.
     #[must_use]
     pub fn mitigated_by(mut self, text: impl Into<String>) -> Self {
         self.mitigation = Some(text.into());
@@ -224,7 +224,7 @@ impl Dependency {
         }
     }
 
-    /// The same, waiting for one more tool.
+    /// Dependency, waiting for one more tool.
     #[must_use]
     pub fn on<B: Tool>(mut self) -> Self {
         if !self.depends_on.contains(&B::NAME) {
@@ -233,7 +233,7 @@ impl Dependency {
         self
     }
 
-    /// The same with the reason.
+    /// Dependency with the reason.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());

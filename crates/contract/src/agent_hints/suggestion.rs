@@ -90,14 +90,14 @@ impl Suggestion {
         &self.action
     }
 
-    /// The same with another priority.
+    /// Suggestion with another priority.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The same with what to call it with. Where the tool is known as a type, use
+    /// Suggestion with what to call it with. Where the tool is known as a type, use
     /// [`Suggestion::with`], which cannot be given parameters of another tool.
     #[must_use]
     pub fn data(mut self, data: Map<String, Value>) -> Self {
@@ -105,21 +105,21 @@ impl Suggestion {
         self
     }
 
-    /// The same in plain words.
+    /// Suggestion in plain words.
     #[must_use]
     pub fn described(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// The same with how long it may take.
+    /// Suggestion with how long it may take.
     #[must_use]
     pub fn takes(mut self, time: Duration) -> Self {
         self.estimated_time = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// The same with what it may cost. What is not a number or below zero counts as zero.
+    /// Suggestion with what it may cost. What is not a number or below zero counts as zero.
     #[must_use]
     pub fn costs(mut self, cost: f64) -> Self {
         let cost = if cost > 0.0 { cost.min(f64::MAX) } else { 0.0 };
@@ -127,14 +127,14 @@ impl Suggestion {
         self
     }
 
-    /// The same with what it is good for.
+    /// Suggestion with what it is good for.
     #[must_use]
     pub fn category(mut self, category: ActionCategory) -> Self {
         self.category = Some(category);
         self
     }
 
-    /// The same, but only after this tool was called.
+    /// Suggestion, but only after this tool was called.
     #[must_use]
     pub fn after<T: Tool>(mut self) -> Self {
         let prerequisites = self.prerequisites.get_or_insert_default();
@@ -144,21 +144,21 @@ impl Suggestion {
         self
     }
 
-    /// The same with what will have happened afterwards.
+    /// Suggestion with what will have happened afterwards.
     #[must_use]
     pub fn expecting(mut self, outcome: impl Into<String>) -> Self {
         self.expected_outcome = Some(outcome.into());
         self
     }
 
-    /// The same with whether it can be undone.
+    /// Suggestion with whether it can be undone.
     #[must_use]
     pub fn reversible(mut self, reversible: bool) -> Self {
         self.reversible = Some(reversible);
         self
     }
 
-    /// The same with how sure it is.
+    /// Suggestion with how sure it is.
     #[must_use]
     pub fn confident(mut self, confidence: Confidence) -> Self {
         self.confidence = Some(confidence);

@@ -62,7 +62,7 @@ impl Handler {
         })
     }
 
-    /// The same for a client that is not the owner of the process.
+    /// Handler for a client that is not the owner of the process.
     #[must_use]
     pub fn acting_for(self, client: ServiceCaller) -> Self {
         let parts = Arc::unwrap_or_clone(self.parts);

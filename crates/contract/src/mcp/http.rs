@@ -135,7 +135,7 @@ impl Http {
         }
     }
 
-    /// The same with these options.
+    /// Http with these options.
     #[must_use]
     pub fn with(mut self, options: HttpOptions) -> Self {
         self.options = options;

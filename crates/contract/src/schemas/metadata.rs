@@ -40,7 +40,7 @@ impl CommonMetadata {
         }
     }
 
-    /// The same after a change.
+    /// Common metadata after a change.
     #[must_use]
     pub fn changed(mut self, at: Timestamp, by: Option<UserId>) -> Self {
         self.updated_at = at;

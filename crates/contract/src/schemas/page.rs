@@ -61,7 +61,7 @@ impl<T> Page<T> {
         Ok(page.out_of(total))
     }
 
-    /// The same with the number of items of the whole list.
+    /// Page with the number of items of the whole list.
     #[must_use]
     pub fn out_of(mut self, total: u64) -> Self {
         self.total = Some(total);
