@@ -9,9 +9,9 @@ const LIMIT: usize = 4096;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (step, bytes) = input;
-    let mut whole = Reader::new(LIMIT);
+    let mut whole = SseReader::new(LIMIT);
     let at_once = whole.feed(bytes);
-    let mut pieces = Reader::new(LIMIT);
+    let mut pieces = SseReader::new(LIMIT);
     let mut one_by_one = Vec::new();
     for piece in bytes.chunks(usize::from(step).max(1)) {
         match pieces.feed(piece) {

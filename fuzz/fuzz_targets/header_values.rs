@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 
 use libfuzzer_sys::fuzz_target;
+use mcpproxy_wire::Protocol;
 use mcpproxy_wire::Revision;
 use mcpproxy_wire::header::{decode_value, encode_value};
-use mcpproxy_wire::Protocol;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else {

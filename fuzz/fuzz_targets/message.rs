@@ -1,17 +1,28 @@
-//! Any bytes as a JSON-RPC message: an answer or an error, and what we answer is valid.
+//! Any bytes as a JSON-RPC message: an answer or an error, what we answer is valid, and a response reads the same in
+//! one pass as in two.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcpproxy_wire::rpc::{Message, error_response, response};
-use mcpproxy_wire::{Json, initialize::ClientHello};
+use mcpproxy_wire::rpc::{Message, MessageText, error_response, response};
+use mcpproxy_wire::{Json, RpcResult, initialize::ClientHello};
 
 fuzz_target!(|bytes: &[u8]| {
+    check_one_pass(bytes);
     match Message::parse(bytes) {
         Ok(Message::Request { id, params, .. }) => {
             Json::parse(response(id, "{}")).expect("an answer is JSON");
             if let Some(params) = params {
-                let _ = ClientHello::parse(params.get());
+                let params_json = Json::copy_of(params);
+                let fields = params_json.fields().unwrap_or_default();
+                let members: Vec<(&str, Json)> = fields
+                    .iter()
+                    .map(|(name, raw)| (name, params_json.part(raw)))
+                    .collect();
+                let _ = ClientHello::read(|name| {
+                    let found = members.iter().find(|(own, _)| *own == name);
+                    found.map(|(_, json)| json)
+                });
                 let _ = mcpproxy_wire::json::parse_strict(params.get());
             }
         }
@@ -22,3 +33,21 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+fn check_one_pass(bytes: &[u8]) {
+    let Ok(text) = MessageText::new(&bytes.to_vec().into()) else {
+        return;
+    };
+    let Some((id, result)) = mcpproxy_wire::response::read(&text) else {
+        return;
+    };
+    let Ok(Message::Response {
+        id: Some(expected_id),
+        outcome: Ok(raw),
+    }) = text.message()
+    else {
+        panic!("{text:?} is no response");
+    };
+    assert_eq!(id, expected_id);
+    assert_eq!(result, RpcResult::unread(Json::copy_of(raw)));
+}

@@ -6,11 +6,10 @@
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_wire::initialize::Announces;
-use mcpproxy_wire::json::{Fields, on_one_line};
-use mcpproxy_wire::Protocol;
+use mcpproxy_wire::json::{Fields, on_one_line, text_of};
 use mcpproxy_wire::rpc::{Id, error_response, response};
-use mcpproxy_wire::stateless::{self, CacheScope, Freshness, Introduction, Params};
-use mcpproxy_wire::{Json, Message, Revision, RpcError, batch};
+use mcpproxy_wire::stateless::{self, CacheScope, Freshness};
+use mcpproxy_wire::{Json, Message, RpcError, batch};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -49,9 +48,6 @@ const WORDS: [&str; 9] = [
     r#""resultType":"#,
     r#""result\u0054ype":"#,
 ];
-
-/// The most characters kept of what a client says of itself.
-const LONGEST_NAME: usize = 100;
 
 const FRESHNESS: Freshness = Freshness {
     ttl_ms: u64::MAX,
@@ -95,14 +91,10 @@ fn answer_one(bytes: &[u8]) -> Vec<String> {
             if std::str::from_utf8(bytes).is_ok() {
                 assert_eq!(Message::salvage_id(bytes), Some(id));
             }
-            let read = Params::read(params);
-            check_texts(&read);
-            answer_request(id, &read)
+            answer_request(id, &check_texts(params))
         }
         Ok(Message::Notification { params, .. }) => {
-            let read = Params::read(params);
-            check_texts(&read);
-            let _ = read.introduce();
+            check_texts(params);
             Vec::new()
         }
         Ok(Message::Response { outcome, .. }) => {
@@ -120,68 +112,47 @@ fn answer_one(bytes: &[u8]) -> Vec<String> {
     }
 }
 
-fn answer_request(id: Id<'_>, params: &Params<'_>) -> Vec<String> {
-    let answers = match params.introduce() {
-        Ok(introduction) => {
-            check_introduction(params, &introduction);
-            let name = introduction.name.unwrap_or_default();
-            let discovery = stateless::discovery(&name, &name, Announces::Lists, FRESHNESS);
-            for notification in [
-                stateless::subscription_opened(id, &json!({ "toolsListChanged": true })),
-                stateless::told_on_stream(id, "notifications/resources/updated", Some(&name)),
-            ] {
-                let read = Message::parse(notification.as_bytes());
-                assert!(
-                    matches!(read, Ok(Message::Notification { .. })),
-                    "{notification}"
-                );
-            }
-            let ended = stateless::subscription_ended(id, &name);
-            vec![
-                response(id, &ended),
-                response(id, &stateless::cacheable(&discovery, FRESHNESS)),
-                response(id, &stateless::complete(&discovery)),
-            ]
-        }
-        Err(error) => vec![error_response(Some(id), &error)],
-    };
+fn answer_request(id: Id<'_>, name: &str) -> Vec<String> {
+    let discovery = stateless::discovery(name, name, Announces::Lists, FRESHNESS);
+    for notification in [
+        stateless::subscription_opened(id, &json!({ "toolsListChanged": true })),
+        stateless::stream_notification(id, "notifications/resources/updated", Some(name)),
+    ] {
+        let read = Message::parse(notification.as_bytes());
+        assert!(
+            matches!(read, Ok(Message::Notification { .. })),
+            "{notification}"
+        );
+    }
+    let answers = vec![
+        response(id, &stateless::subscription_ended(id, name)),
+        response(id, &stateless::cacheable(&discovery, FRESHNESS)),
+        response(id, &stateless::complete(discovery)),
+        error_response(Some(id), &stateless::unsupported_version(name)),
+    ];
     for answer in &answers {
         check_answer(answer, Some(id));
     }
     answers
 }
 
-fn check_introduction(params: &Params<'_>, introduction: &Introduction) {
-    assert!(params.names_revision());
-    let revision = params.revision().expect("the revision is a text");
-    assert_eq!(
-        Revision::parse(&revision).map(Revision::protocol),
-        Some(Protocol::Stateless)
-    );
-    let Introduction {
-        name,
-        version,
-        traceparent,
-    } = introduction;
-    for part in [name, version, traceparent].into_iter().flatten() {
-        assert!(part.chars().count() <= LONGEST_NAME);
+/// A text of ours is the text that any other reader takes it for. Gives the last one.
+fn check_texts(params: Option<&RawValue>) -> String {
+    let fields: Fields<'_> = params
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let mut last = String::new();
+    for (_, raw) in fields.iter() {
+        let expected: Option<String> = serde_json::from_str(raw.get()).ok();
+        assert_eq!(text_of(raw.get()).as_deref(), expected.as_deref());
+        last = expected.unwrap_or(last);
     }
-}
-
-/// A text of ours is the text that any other reader takes it for.
-fn check_texts(params: &Params<'_>) {
-    for (name, _) in params.fields.iter() {
-        let expected: Option<String> = params
-            .fields
-            .given(name)
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        assert_eq!(params.text(name).as_deref(), expected.as_deref());
-    }
+    last
 }
 
 /// A foreign result keeps what it says, but for its type, which it says once.
 fn check_result(result: &str) {
-    let complete = stateless::complete(result);
+    let complete = stateless::complete(result.to_owned());
     Json::parse(complete.clone()).expect("a result with its type is JSON");
     Json::parse(stateless::cacheable(result, FRESHNESS)).expect("a result to keep is JSON");
     let Ok(sent) = serde_json::from_str::<Fields<'_>>(result) else {

@@ -1,4 +1,4 @@
-//! TriggerPlace in a text where something looks like the beginning of a credential.
+//! Place in a text where something looks like the beginning of a credential.
 
 /// A trigger that was found, and the text around it.
 #[derive(Clone, Copy)]

@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 /// Session that a message belongs to.
 pub const SESSION_ID: &str = "mcp-session-id";
 /// Revision that a message is written in.
@@ -31,7 +34,12 @@ pub fn decode_value(value: &str) -> Option<Cow<'_, str>> {
         .and_then(|rest| rest.strip_suffix(CLOSING));
     match wrapped {
         None => Some(Cow::Borrowed(value)),
-        Some(text) => String::from_utf8(decode_base64(text)?).ok().map(Cow::Owned),
+        Some(text) => {
+            // Strict: padded, and without bits that say nothing. There is one spelling of every
+            // value, so two readers cannot understand two things.
+            let bytes = STANDARD.decode(text).ok()?;
+            String::from_utf8(bytes).ok().map(Cow::Owned)
+        }
     }
 }
 
@@ -43,50 +51,7 @@ pub fn encode_value(text: &str) -> Cow<'_, str> {
     if is_plain {
         return Cow::Borrowed(text);
     }
-    Cow::Owned([OPENING, &encode_base64(text.as_bytes()), CLOSING].concat())
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Strict: padded, and without bits that say nothing. There is one spelling of every value, so two
-/// readers cannot understand two things.
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let padding = text.len() - digits.len();
-    if !text.len().is_multiple_of(4) || padding > 2 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in digits.bytes() {
-        let value = ALPHABET.iter().position(|known| *known == digit)?;
-        bits = (bits << 6) | u32::try_from(value).ok()?;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from((bits >> count) & 0xff).ok()?);
-        }
-    }
-    let rest = bits & ((1 << count) - 1);
-    (rest == 0).then_some(bytes)
-}
-
-fn encode_base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
-        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
-        for place in 0..4 {
-            let value = (bits >> (18 - 6 * place)) & 0x3f;
-            let digit = usize::try_from(value).map_or(b'=', |value| ALPHABET[value]);
-            text.push(if place <= group.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
-    text
+    Cow::Owned([OPENING, &STANDARD.encode(text), CLOSING].concat())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::stateless;
 /// Result of a response: its text, and where its members stand if it is an object.
 ///
 /// The members are found while the response is read, so that nobody has to read a result again.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcResult {
     json: Json,
     layout: Option<Layout>,
@@ -29,7 +29,7 @@ pub struct CallResult {
 }
 
 /// Where the members of a result stand that are read or changed here; the last one of each name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layout {
     meta: Option<Range<usize>>,
     content: Option<Range<usize>>,
