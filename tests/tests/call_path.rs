@@ -1,5 +1,6 @@
 //! ARCHITECTURE.md tells how one call walks through the code. Here one really does, in this process, and the
 //! functions on the stack at the marked places have to be the ones that the document lists, in its order.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;

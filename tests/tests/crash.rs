@@ -26,7 +26,7 @@ const ROUNDS_PER_LOG: u32 = 20;
 #[derive(Default)]
 struct Acknowledged {
     /// Calls that were answered with a result.
-    acknowledged: BTreeSet<String>,
+    answered: BTreeSet<String>,
     /// Calls that were refused.
     refused: BTreeSet<String>,
     /// How many calls were in doubt when it was last looked.
@@ -48,7 +48,7 @@ async fn no_call_is_missing_after_200_kills_at_random_moments() {
         let product = Product::start_in(home, &[]).await;
         check(&product, &fixture, &told).await;
         let told = told.lock().unwrap();
-        assert!(!told.acknowledged.is_empty(), "nothing was ever done");
+        assert!(!told.answered.is_empty(), "nothing was ever done");
         assert!(told.in_doubt > 0, "no kill came in the middle of a call");
         assert!(told.refused.is_empty(), "{:?}", told.refused);
     }
@@ -86,7 +86,7 @@ async fn no_call_is_missing_after_200_kills_with_the_disk_full() {
         let product = Product::start_in(home, &[]).await;
         check(&product, &fixture, &told).await;
         let told = told.lock().unwrap();
-        assert!(!told.acknowledged.is_empty(), "nothing was ever done");
+        assert!(!told.answered.is_empty(), "nothing was ever done");
         assert!(!told.refused.is_empty(), "the disk was never full");
     }
 }
@@ -137,7 +137,7 @@ async fn write_until_cut_off(address: SocketAddr, key: Arc<str>, told: Arc<Mutex
     loop {
         let entry = Uuid::new_v4().to_string();
         match write(&mut stream, &key, &entry).await {
-            Some(200) => told.lock().unwrap().acknowledged.insert(entry),
+            Some(200) => told.lock().unwrap().answered.insert(entry),
             Some(503) => told.lock().unwrap().refused.insert(entry),
             Some(status) => panic!("status {status}"),
             None => return,
@@ -192,7 +192,7 @@ async fn check(product: &Product, fixture: &Fixture, told: &Mutex<Acknowledged>)
             "{entry} was made, and the log says {status:?}"
         );
     }
-    for entry in &told.acknowledged {
+    for entry in &told.answered {
         let status = recorded.get(entry).map(String::as_str);
         assert_eq!(status, Some("success"), "{entry} was acknowledged");
     }

@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// A result larger than this would push out too many others.
 const LARGEST_RESULT: usize = 1024 * 1024;
 
-/// CachedResults results.
+/// Cached results.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     kept: Mutex<CachedResults>,

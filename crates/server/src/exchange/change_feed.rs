@@ -217,7 +217,7 @@ impl ChangeFeed {
         }
     }
 
-    /// OfferingsChange of prompts or resources that the client does not know yet; from now on it does.
+    /// Change of prompts or resources that the client does not know yet; from now on it does.
     fn update(&self, now: Digest) -> Option<OfferingsChange> {
         let mut known = self.known();
         if self.lists.prompts && known.others.prompts != now.prompts {

@@ -19,7 +19,7 @@ pub struct RequestParams {
     meta: Vec<(Box<str>, Json)>,
 }
 
-/// ParamMembers of the parameters as views into the bytes of a message; none if they are no object.
+/// Members of the parameters as views into the bytes of a message; none if they are no object.
 #[derive(Debug, Default)]
 pub(crate) struct ParamMembers<'a>(Fields<'a>);
 

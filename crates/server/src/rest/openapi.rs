@@ -1,4 +1,4 @@
-//! OpenApiDocument of the REST interface, made from its handlers.
+//! Description of the REST interface, made from its handlers.
 //!
 //! Every handler says beside its code what it takes and answers. What it answers is described in
 //! `schemas`, what it takes in `parameters`, how it refuses in `refusals`.
@@ -15,7 +15,7 @@ use super::refusals::AccessRefusals;
 use super::{activity, events, schemas, status, tools};
 use crate::respond::json_response;
 
-/// OpenApiDocument of the REST interface.
+/// Description of the REST interface.
 #[derive(OpenApi)]
 #[openapi(
     info(
