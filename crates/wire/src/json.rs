@@ -126,6 +126,11 @@ impl Json {
         Self::part_of(&self.0, &self.0[span.clone()])
     }
 
+    /// Piece of the text, sharing its bytes.
+    pub(crate) fn slice(&self, range: Range<usize>) -> ByteString {
+        self.0.slice_ref(&self.0[range])
+    }
+
     /// Where a part of this value stands in its text.
     pub(crate) fn span_of(&self, part: &RawValue) -> Range<usize> {
         let start = part.get().as_ptr() as usize - self.0.as_ptr() as usize;

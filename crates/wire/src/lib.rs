@@ -33,7 +33,7 @@ pub use annotations::ToolAnnotations;
 pub use capabilities::{Capabilities, ListChanges};
 pub use json::{Json, JsonObject};
 pub use method::Method;
-pub use result::{CallResult, RpcResult};
+pub use result::{CallResult, ResultText, RpcResult};
 pub use revision::{Protocol, Revision};
 pub use rpc::{Message, RequestId, RpcError};
 pub use tool::ToolDefinition;

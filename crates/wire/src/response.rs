@@ -1,4 +1,4 @@
-//! Responses of upstreams, read in one pass.
+//! Responses: those of upstreams read in one pass, ours written in one.
 //!
 //! [`Message`](crate::Message) finds out what kind of message some bytes are, and keeps a result as
 //! it is; whoever wants a member of the result has to read all of it again. Results are the largest
@@ -9,8 +9,16 @@ use serde::de::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::{Fields, text_of};
-use crate::result::RpcResult;
-use crate::rpc::{Id, MessageText};
+use crate::result::{ResultText, RpcResult};
+use crate::rpc::{self, Id, MessageText};
+
+/// Writes the response to a request; the pieces of its result are joined here and nowhere before.
+pub fn write(id: Id<'_>, result: &ResultText) -> String {
+    let frame = rpc::response(id, "0");
+    let frame = frame.strip_suffix("0}").unwrap_or_default();
+    let [front, before, inserted, behind] = result.pieces();
+    [frame, front, before, inserted, behind, "}"].concat()
+}
 
 /// Reads a response whose result is an object. Nothing if the message is anything else, is
 /// malformed, or is unusual in any way: it is to be read as a [`Message`](crate::Message) then.

@@ -1,10 +1,13 @@
 //! Results, passed on as they came.
 
+mod text;
+
 use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+pub use self::text::ResultText;
 use crate::downgrade;
 use crate::json::splice::{Members, append_item, append_members, members_behind};
 use crate::json::{Fields, Json, JsonText, to_text};
@@ -151,22 +154,25 @@ impl CallResult {
     /// Text for a client of a protocol, with keys of ours added to `_meta`: its type is said where
     /// the protocol has types of results, and what the protocol cannot read is left out. All else
     /// keeps its bytes.
-    pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> String {
+    pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> ResultText {
         let is_typed = self.layout.result_type.is_some();
-        match protocol {
+        let (front, start) = match protocol {
             Protocol::Session if is_typed || self.has_foreign_structured() => {
-                downgrade::result(self.with_meta(additions))
+                return downgrade::result(self.with_meta(additions)).into();
             }
-            Protocol::Session => self.with_meta(additions),
-            Protocol::Stateless if is_typed => stateless::complete(self.with_meta(additions)),
+            Protocol::Session => (String::new(), 0),
+            Protocol::Stateless if is_typed => {
+                return stateless::complete(self.with_meta(additions)).into();
+            }
             Protocol::Stateless => {
-                let (span, meta) = self.extended_meta(additions);
-                let kind = to_text(&stateless::COMPLETE);
-                let kind = kind.strip_suffix('}').unwrap_or_default();
-                let text = self.json.text();
-                [kind, ",", &text[1..span.start], &meta, &text[span.end..]].concat()
+                let mut kind = to_text(&stateless::COMPLETE);
+                kind.truncate(kind.len() - 1);
+                kind.push(',');
+                (kind, 1)
             }
-        }
+        };
+        let (span, meta) = self.extended_meta(additions);
+        ResultText::spliced(front, &self.json, start, &span, meta)
     }
 
     /// Text with keys of ours added to `_meta`; all else keeps its bytes.
@@ -363,8 +369,14 @@ mod tests {
             let result = result(sent);
             let text = result.with_meta(&additions);
             let to_text = |protocol| result.to_text(protocol, &additions);
-            assert_eq!(to_text(Protocol::Session), downgrade::result(text.clone()));
-            assert_eq!(to_text(Protocol::Stateless), stateless::complete(text));
+            assert_eq!(
+                to_text(Protocol::Session).into_string(),
+                downgrade::result(text.clone())
+            );
+            assert_eq!(
+                to_text(Protocol::Stateless).into_string(),
+                stateless::complete(text)
+            );
         }
     }
 

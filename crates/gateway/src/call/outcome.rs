@@ -1,7 +1,7 @@
 //! What came of a call, and how it answers an MCP client.
 
 use mcpproxy_policy::Warning;
-use mcpproxy_wire::{CallResult, Protocol, meta, stateless};
+use mcpproxy_wire::{CallResult, Protocol, ResultText, meta, stateless};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -33,22 +33,27 @@ impl CallOutcome {
     }
 
     /// Text of the `CallToolResult` that answers an MCP client of a protocol.
-    pub fn to_client_result(&self, protocol: Protocol) -> String {
+    pub fn to_client_result(&self, protocol: Protocol) -> ResultText {
         match (&self.result, protocol) {
             (Ok(result), _) => self.extended(result, |result, additions| {
                 result.to_text(protocol, additions)
             }),
-            (Err(_), Protocol::Session) => self.to_call_tool_result(),
-            (Err(_), Protocol::Stateless) => stateless::complete(self.to_call_tool_result()),
+            (Err(_), Protocol::Session) => self.to_call_tool_result().into(),
+            (Err(_), Protocol::Stateless) => stateless::complete(self.to_call_tool_result()).into(),
         }
     }
 
+    /// Whether the upstream asks for input in place of a result.
+    pub fn asks_for_input(&self) -> bool {
+        self.result.as_ref().is_ok_and(CallResult::asks_for_input)
+    }
+
     /// Writes a result with what the gateway adds to it.
-    fn extended(
+    fn extended<T>(
         &self,
         result: &CallResult,
-        write: impl FnOnce(&CallResult, &[(&str, &str)]) -> String,
-    ) -> String {
+        write: impl FnOnce(&CallResult, &[(&str, &str)]) -> T,
+    ) -> T {
         let activity_id = quoted(self.activity_id);
         let request_id = quoted(self.request_id);
         let mut additions = vec![

@@ -18,7 +18,7 @@ use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::ObjectError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
-use mcpproxy_wire::{JsonObject, Protocol, RpcError};
+use mcpproxy_wire::{Json, JsonObject, Protocol, ResultText, RpcError};
 
 use self::listing::PagedListing;
 use self::name::{Names, Target, may_be_of};
@@ -240,7 +240,7 @@ impl Gateway {
         &self,
         scope: &Scope,
         name: &str,
-        arguments: &str,
+        arguments: &Json,
         caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
     ) -> CallOutcome {
@@ -255,7 +255,7 @@ impl Gateway {
             let failure = self.direct.not_found(scope, name, Code::UnknownTool);
             return refuse(None, &cut(name, 300), failure).await;
         };
-        let arguments = match JsonObject::parse(arguments) {
+        let arguments = match JsonObject::of(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
                 let failure = self.direct.bad_arguments(&server, &tool, &error);
@@ -357,7 +357,11 @@ impl CallOutcome {
     /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
     /// error of the protocol if there is no such tool. A server that is offered alone has its own
     /// errors of the protocol passed on as well, because its clients may know what to do about them.
-    pub fn to_direct_result(&self, scope: &Scope, protocol: Protocol) -> Result<String, RpcError> {
+    pub fn to_direct_result(
+        &self,
+        scope: &Scope,
+        protocol: Protocol,
+    ) -> Result<ResultText, RpcError> {
         match &self.result {
             Err(failure)
                 if *scope != Scope::All

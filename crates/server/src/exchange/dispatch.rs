@@ -10,7 +10,7 @@ use mcpproxy_gateway::Gateway;
 use mcpproxy_wire::initialize::{self, ClientHello};
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
-use mcpproxy_wire::{Protocol, RequestId, method, stateless};
+use mcpproxy_wire::{Protocol, RequestId, ResultText, method, stateless};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -40,9 +40,9 @@ pub(crate) struct Exchange {
 }
 
 /// Text of the response to a request.
-pub(crate) fn response(id: &RequestId, result: Result<String, RpcError>) -> String {
+pub(crate) fn response(id: &RequestId, result: Result<ResultText, RpcError>) -> String {
     match result {
-        Ok(result) => rpc::response(id.id(), &result),
+        Ok(result) => mcpproxy_wire::response::write(id.id(), &result),
         Err(error) => rpc::error_response(Some(id.id()), &error),
     }
 }
@@ -108,7 +108,7 @@ impl Exchange {
             }
             _ => Err(unknown_method(&request.method_name)),
         };
-        Reply::Result(result)
+        Reply::Result(result.map(ResultText::from))
     }
 
     /// Runs a call until it is done, or its upstream has something for the client; or resumes one
@@ -131,9 +131,10 @@ impl Exchange {
             Method::ToolsCall => {
                 Box::pin(async move { tools::call(&gateway, &of_call, &client).await })
             }
-            _ => {
-                Box::pin(async move { prompts_resources::fetch(&gateway, &of_call, &client).await })
-            }
+            _ => Box::pin(async move {
+                let fetched = prompts_resources::fetch(&gateway, &of_call, &client).await;
+                fetched.map(ResultText::from)
+            }),
         };
         let has_way_back = delivery == Delivery::Stream || request.session.is_none();
         // Most calls end here, without a message in between.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use mcpproxy_wire::rpc::RpcError;
+use mcpproxy_wire::{ResultText, RpcError};
 use tokio::sync::mpsc;
 
 use super::session::Session;
@@ -23,7 +23,7 @@ pub(crate) enum Delivery {
 /// Answer to a request.
 pub enum Reply {
     /// The result, at once.
-    Result(Result<String, RpcError>),
+    Result(Result<ResultText, RpcError>),
     /// Messages first, at last the result.
     Messages(MessageStream),
     /// The session that `initialize` opened, and the result.
@@ -51,7 +51,7 @@ pub enum Outbound {
     /// A whole message.
     Message(String),
     /// The result, for the response that ends the request.
-    Result(Result<String, RpcError>),
+    Result(Result<ResultText, RpcError>),
 }
 
 impl Reply {

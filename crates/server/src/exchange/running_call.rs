@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use mcpproxy_gateway::client::{ClientMessage, ClientMessages, ClientNotification};
+use mcpproxy_wire::ResultText;
 use mcpproxy_wire::rpc::{self, RpcError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,13 +21,13 @@ use super::reply::Outbound;
 use super::session::Session;
 
 /// Future of a call's result. It borrows nothing, so that it can outlive the message.
-pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<String, RpcError>> + Send>>;
+pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<ResultText, RpcError>> + Send>>;
 
 /// Call under way.
 pub(crate) struct RunningCall {
     future: CallFuture,
     messages: ClientMessages,
-    result: Option<Result<String, RpcError>>,
+    result: Option<Result<ResultText, RpcError>>,
 }
 
 /// Next thing that happens during a call.
@@ -35,7 +36,7 @@ pub(crate) enum CallStep {
     /// Something for the client.
     Message(ClientMessage),
     /// The end.
-    Done(Result<String, RpcError>),
+    Done(Result<ResultText, RpcError>),
 }
 
 /// Call of a session client whose upstream has something for the client.
@@ -58,7 +59,7 @@ impl RunningCall {
     pub(crate) fn new(
         future: CallFuture,
         messages: ClientMessages,
-        result: Option<Result<String, RpcError>>,
+        result: Option<Result<ResultText, RpcError>>,
     ) -> Self {
         Self {
             future,
@@ -90,7 +91,7 @@ impl RunningCall {
     }
 
     /// Puts an end back that was looked at too early.
-    pub(crate) fn put_back(&mut self, result: Result<String, RpcError>) {
+    pub(crate) fn put_back(&mut self, result: Result<ResultText, RpcError>) {
         self.result = Some(result);
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use mcpproxy_gateway::client::{ClientLink, ClientMessages, ClientRequestKind};
 use mcpproxy_wire::rpc::RpcError;
-use mcpproxy_wire::{Json, Protocol};
+use mcpproxy_wire::{Json, Protocol, ResultText};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,7 +25,8 @@ impl TestServer {
         F: Future<Output = Result<String, RpcError>> + Send + 'static,
     {
         let (client, messages) = client();
-        let future: CallFuture = Box::pin(work(Self { client }));
+        let future: CallFuture =
+            Box::pin(work(Self { client }).map(|result| result.map(ResultText::from)));
         RunningCall::new(future, messages, None)
     }
 
@@ -82,7 +84,7 @@ pub(crate) async fn message(messages: &mut mpsc::Receiver<Outbound>) -> Value {
 /// Result of the call.
 pub(crate) async fn result(messages: &mut mpsc::Receiver<Outbound>) -> Result<String, RpcError> {
     match messages.recv().await {
-        Some(Outbound::Result(result)) => result,
+        Some(Outbound::Result(result)) => result.map(ResultText::into_string),
         other => panic!("no result but {other:?}"),
     }
 }

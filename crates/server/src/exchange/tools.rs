@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::search::{SearchRequest, parse_names};
 use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
-use mcpproxy_wire::{Json, Protocol, downgrade, stateless};
+use mcpproxy_wire::{Json, Protocol, ResultText, downgrade, stateless};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ pub(crate) async fn call(
     gateway: &Gateway,
     request: &Request,
     client: &Arc<ClientLink>,
-) -> Result<String, RpcError> {
+) -> Result<ResultText, RpcError> {
     let name = request.params.text("name").ok_or_else(|| {
         let message = "tools/call needs the name of a tool, as a string";
         RpcError::new(INVALID_PARAMS, message)
@@ -44,46 +44,58 @@ pub(crate) async fn call(
     let none = Json::empty_object();
     let arguments = request.params.given("arguments").unwrap_or(&none);
     let (caller, client) = (&request.caller, Some(client));
-    let result = match &request.endpoint {
-        Endpoint::Direct(scope) => {
+    let (outcome, result) = match (&request.endpoint, Operation::of_variant(&name)) {
+        (Endpoint::Direct(scope), _) => {
             let outcome = gateway
-                .call_direct(scope, &name, arguments.text(), caller, client)
+                .call_direct(scope, &name, arguments, caller, client)
                 .await;
-            outcome.to_direct_result(scope, request.protocol)?
+            let result = outcome.to_direct_result(scope, request.protocol)?;
+            (outcome, result)
         }
-        Endpoint::Menu => match (Operation::of_variant(&name), &*name) {
-            (Some(variant), _) => {
-                let outcome = match CallRequest::parse(variant, arguments) {
-                    Ok(call) => gateway.call(call, caller, client).await,
-                    Err(failure) => gateway.refuse_call(variant, failure, caller).await,
-                };
-                outcome.to_client_result(request.protocol)
+        (Endpoint::Menu, Some(variant)) => {
+            let outcome = match CallRequest::parse(variant, arguments) {
+                Ok(call) => gateway.call(call, caller, client).await,
+                Err(failure) => gateway.refuse_call(variant, failure, caller).await,
+            };
+            let result = outcome.to_client_result(request.protocol);
+            (outcome, result)
+        }
+        (Endpoint::Menu, None) => {
+            // Boxed, so that the future of a call stays small.
+            let found = Box::pin(find(gateway, &name, arguments, caller)).await?;
+            return Ok(match request.protocol {
+                Protocol::Session => found,
+                Protocol::Stateless => stateless::complete(found),
             }
-            (None, "retrieve_tools") => {
-                let search = SearchRequest::parse(arguments.text());
-                let found = gateway.search().retrieve_tools(search, caller).await;
-                own_result(found.to_call_tool_result(), request.protocol)
-            }
-            (None, "describe_tool") => {
-                let names = parse_names(arguments.text());
-                let found = gateway.search().describe_tools(names, caller).await;
-                own_result(found.to_call_tool_result(), request.protocol)
-            }
-            _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(&name))),
-        },
+            .into());
+        }
     };
-    Ok(match request.protocol {
-        Protocol::Session => result,
-        Protocol::Stateless => request_state::with_mark(result),
-    })
+    if request.protocol == Protocol::Stateless && outcome.asks_for_input() {
+        return Ok(request_state::with_mark(result.into_string()).into());
+    }
+    Ok(result)
 }
 
-/// Result of the gateway itself, as a protocol has it.
-fn own_result(result: String, protocol: Protocol) -> String {
-    match protocol {
-        Protocol::Session => result,
-        Protocol::Stateless => stateless::complete(result),
-    }
+/// Result of a tool of the menu that finds tools.
+async fn find(
+    gateway: &Gateway,
+    name: &str,
+    arguments: &Json,
+    caller: &Arc<Caller>,
+) -> Result<String, RpcError> {
+    let search = gateway.search();
+    let found = match name {
+        "retrieve_tools" => {
+            let wanted = SearchRequest::parse(arguments.text());
+            search.retrieve_tools(wanted, caller).await
+        }
+        "describe_tool" => {
+            let names = parse_names(arguments.text());
+            search.describe_tools(names, caller).await
+        }
+        _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(name))),
+    };
+    Ok(found.to_call_tool_result())
 }
 
 /// Failure to list something, as an error of the protocol.

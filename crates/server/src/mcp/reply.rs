@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use mcpproxy_wire::rpc::RpcError;
-use mcpproxy_wire::{RequestId, sse};
+use mcpproxy_wire::{RequestId, ResultText, sse};
 use tokio::sync::mpsc;
 
 use crate::exchange::dispatch::response;
@@ -43,7 +43,7 @@ pub(super) async fn respond(
     id: RequestId,
     reply: Reply,
     entry: Option<InFlightEntry>,
-    status_of: impl Fn(&Result<String, RpcError>) -> StatusCode,
+    status_of: impl Fn(&Result<ResultText, RpcError>) -> StatusCode,
 ) -> Response {
     let plain = |id: &RequestId, result| format.answer(status_of(&result), response(id, result));
     let MessageStream {
@@ -51,7 +51,7 @@ pub(super) async fn respond(
         driver,
     } = match reply {
         Reply::Result(result) => return plain(&id, result),
-        Reply::Opened(opened) => return plain(&id, Ok(opened.result)),
+        Reply::Opened(opened) => return plain(&id, Ok(opened.result.into())),
         Reply::Messages(stream) => stream,
     };
     if let Some(driver) = driver {

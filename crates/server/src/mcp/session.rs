@@ -53,7 +53,7 @@ async fn open(head: &HttpHead<'_>, format: AnswerFormat, message: RequestMessage
         Reply::Opened(opened) => {
             let session_id = HeaderValue::from_str(opened.session.id());
             head.app.sessions.add(opened.session);
-            let text = response(&id, Ok(opened.result));
+            let text = response(&id, Ok(opened.result.into()));
             let mut response = format.answer(StatusCode::OK, text);
             if let Ok(session_id) = session_id {
                 response

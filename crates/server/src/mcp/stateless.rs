@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::unsupported_version;
-use mcpproxy_wire::{Protocol, Revision, header};
+use mcpproxy_wire::{Protocol, ResultText, Revision, header};
 
 use super::head::{HttpHead, names_stateless_revision};
 use super::header_mirror::{self, mismatch, single};
@@ -46,12 +46,16 @@ pub(super) async fn answer(
     let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None);
     let delivery = format.delivery();
     let reply = head.app.exchange.dispatch(request, delivery).await;
-    let status = |result: &Result<String, RpcError>| status_of(method, delivery, result);
+    let status = |result: &Result<ResultText, RpcError>| status_of(method, delivery, result);
     respond(format, id.clone(), reply, None, status).await
 }
 
 /// Status that tells whether the request itself was wrong, as only this protocol has it.
-fn status_of(method: Method, delivery: Delivery, result: &Result<String, RpcError>) -> StatusCode {
+fn status_of(
+    method: Method,
+    delivery: Delivery,
+    result: &Result<ResultText, RpcError>,
+) -> StatusCode {
     match result {
         Err(_) if method == Method::SubscriptionsListen && delivery == Delivery::AnswerOnly => {
             StatusCode::NOT_ACCEPTABLE

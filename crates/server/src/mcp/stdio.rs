@@ -166,7 +166,9 @@ async fn write_reply(
             driver,
         } = match reply.await {
             Reply::Result(result) => return send(&lines, response(&id, result)).await,
-            Reply::Opened(opened) => return send(&lines, response(&id, Ok(opened.result))).await,
+            Reply::Opened(opened) => {
+                return send(&lines, response(&id, Ok(opened.result.into()))).await;
+            }
             Reply::Messages(stream) => stream,
         };
         let write = async {

@@ -65,7 +65,7 @@ async fn a_call_without_messages_is_done_at_once() {
     let CallStep::Done(result) = running.next(true).await else {
         panic!("there was a word");
     };
-    assert_eq!(result.unwrap(), "{}");
+    assert_eq!(result.unwrap().into_string(), "{}");
 }
 
 #[tokio::test]

@@ -143,7 +143,7 @@ impl SuspendableCall {
                 requests.map(|(key, request)| (&**key, request.kind.method(), &request.params));
             let result = input_required(requests, &place.state);
             // A client that closed its request in this moment has cancelled the call.
-            out.send(Outbound::Result(Ok(result))).await.ok()?;
+            out.send(Outbound::Result(Ok(result.into()))).await.ok()?;
             drop(out);
             let resume = self.wait_for_client(place, resumed, deadline).await?;
             self.respond(resume.responses);
