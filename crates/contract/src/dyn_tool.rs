@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::pin::Pin;
 
+use mcpproxy_redact::SecretFields;
 use serde_json::Value;
 
 use crate::agent_hints::AgentHints;
@@ -17,6 +18,8 @@ pub struct Registered {
     pub(crate) definition: PublishedDefinition,
     /// The schema of the parameters.
     pub(crate) input_schema: Value,
+    /// Parameters that the schema marks as secret.
+    pub(crate) secret_fields: SecretFields,
     /// The schema of the data.
     pub(crate) data_schema: Value,
     pub(crate) tool: Box<dyn DynTool>,

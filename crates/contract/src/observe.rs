@@ -23,7 +23,7 @@ pub(crate) fn span(tool: &str, context: &ToolContext) -> Span {
 
 pub(crate) fn start(tool: &Registered, arguments: &Value) {
     if tracing::enabled!(tracing::Level::INFO) {
-        let params = redact::redact(arguments, &tool.input_schema);
+        let params = redact::redact(arguments, &tool.secret_fields);
         tracing::info!(%params, "tool call started");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use mcpproxy_redact::SecretFields;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -142,6 +143,7 @@ fn prepare<T: Tool>(tool: T) -> Registered {
     }
     Registered {
         definition: T::definition().publish(),
+        secret_fields: SecretFields::of_schema(&input_schema),
         input_schema,
         data_schema: schema_of::<T::Output>(SchemaSettings::draft2020_12().for_serialize()),
         tool: Box::new(tool),

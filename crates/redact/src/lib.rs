@@ -25,5 +25,6 @@ mod trigger;
 
 pub use fields::SecretFields;
 pub use mask::Mask;
+pub use names::is_secret_name;
 pub use own_secrets::OwnSecrets;
 pub use redactor::Redactor;

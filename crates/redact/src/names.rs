@@ -69,7 +69,7 @@ const HARMLESS_TOKENS: &[&str] = &[
 ];
 
 /// Whether a name says secret. Case, `-`, `_` and spaces do not matter.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let mut buffer = [0; LONGEST_NAME];
     let mut length = 0;
     for byte in &name.as_bytes()[name.len().saturating_sub(LONGEST_NAME)..] {

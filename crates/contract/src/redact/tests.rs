@@ -2,9 +2,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn shown_of(params: &Value, schema: &Value) -> Value {
+    redact(params, &SecretFields::of_schema(schema))
+}
+
 #[track_caller]
 fn check(schema: &Value, params: &Value, expected: &Value) {
-    assert_eq!(&redact(params, schema), expected, "{schema}");
+    assert_eq!(&shown_of(params, schema), expected, "{schema}");
 }
 
 #[test]
@@ -99,9 +103,9 @@ fn a_schema_that_refers_to_itself_is_followed_as_deep_as_the_value_goes() {
 
 #[test]
 fn where_a_schema_says_too_much_to_follow_everything_is_hidden() {
-    let parts: Vec<Value> = (0..MOST_SCHEMAS).map(|_| json!({})).collect();
+    let parts: Vec<Value> = (0..20_000).map(|_| json!({})).collect();
     check(&json!({"anyOf": parts}), &json!("x"), &json!("***"));
-    check(&json!({"anyOf": parts[1..]}), &json!("x"), &json!("x"));
+    check(&json!({"anyOf": parts[..100]}), &json!("x"), &json!("x"));
 }
 
 #[test]
@@ -204,12 +208,12 @@ fn objects_are_cut_with_their_names() {
     let fields: Map<String, Value> = (0..=MOST_FIELDS)
         .map(|n| (format!("f{n}"), json!(n)))
         .collect();
-    let shown = redact(&json!(fields), &json!({}));
+    let shown = shown_of(&json!(fields), &json!({}));
     assert_eq!(shown["…"], json!("1 more fields"));
     assert_eq!(shown.as_object().unwrap().len(), MOST_FIELDS + 1);
 
     let name = "n".repeat(LONGEST_TEXT + 1);
-    let shown = redact(&json!({name: 1}), &json!({}));
+    let shown = shown_of(&json!({name: 1}), &json!({}));
     let expected = format!("{}…", "n".repeat(LONGEST_TEXT));
     assert_eq!(shown, json!({expected: 1}));
 }
@@ -220,11 +224,11 @@ fn deep_and_wide_values_end_somewhere() {
     for _ in 0..100 {
         deep = json!([deep]);
     }
-    let shown = redact(&deep, &json!({})).to_string();
+    let shown = shown_of(&deep, &json!({})).to_string();
     assert!(shown.contains('…') && !shown.contains("bottom"), "{shown}");
 
     let wide: Vec<Vec<Vec<usize>>> = vec![vec![vec![7; 20]; 20]; 20];
-    let shown = redact(&json!(wide), &json!({})).to_string();
+    let shown = shown_of(&json!(wide), &json!({})).to_string();
     assert!(shown.matches('7').count() < MOST_VALUES, "{shown}");
     assert!(shown.matches('7').count() > MOST_VALUES / 2, "{shown}");
 }
@@ -233,6 +237,6 @@ fn deep_and_wide_values_end_somewhere() {
 fn the_parameters_themselves_stay_as_they_are() {
     let params = json!({"password": "x"});
     let before = params.clone();
-    redact(&params, &json!({}));
+    shown_of(&params, &json!({}));
     assert_eq!(params, before);
 }
