@@ -101,19 +101,19 @@ impl ClientConnection for DaemonConnection {
     }
 
     fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>> {
-        let relay = Arc::clone(&self.relay);
+        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session_headers());
         Box::pin(async move {
-            let answer = relay.post(line).await.ok()?;
+            let answer = relay.post(headers, line).await.ok()?;
             let text = || String::from_utf8_lossy(&answer.body).into_owned();
             (!answer.body.is_empty()).then(text)
         })
     }
 
     fn receive(&self, _: Incoming, line: Bytes) -> BoxFuture<'static, ()> {
-        let relay = Arc::clone(&self.relay);
+        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session_headers());
         Box::pin(async move {
             // Nobody waits for an answer, so there is nobody to tell of a failure.
-            let _ = relay.post(line).await;
+            let _ = relay.post(headers, line).await;
         })
     }
 
@@ -133,8 +133,8 @@ impl ClientConnection for DaemonConnection {
 
 impl DaemonRelay {
     /// Sends a message of the session that has one answer at most.
-    async fn post(&self, line: Bytes) -> Result<DaemonResponse, String> {
-        let stream = self.daemon.message(self.session_headers(), line).await?;
+    async fn post(&self, headers: HeaderMap, line: Bytes) -> Result<DaemonResponse, String> {
+        let stream = self.daemon.message(headers, line).await?;
         stream.collect().await
     }
 

@@ -43,6 +43,11 @@ impl Background {
         self.spawn(async move { stopping.run_until_cancelled(task).await })
     }
 
+    /// Cancelled when the gateway stops.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
     /// Does work that takes a while off the threads of calls; `None` if it panicked.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,

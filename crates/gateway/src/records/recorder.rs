@@ -100,11 +100,11 @@ impl Records {
         if !self.is_daemon() {
             return;
         }
-        let log = self.log.clone();
-        self.background.spawn_until_stop(async move {
+        let (log, stopping) = (self.log.clone(), self.background.stopping().clone());
+        // Stopped between two rounds only, so that a removal under way is done before the log ends.
+        self.background.spawn(async move {
             let mut due = tokio::time::interval(PRUNE_PERIOD);
-            loop {
-                due.tick().await;
+            while stopping.run_until_cancelled(due.tick()).await.is_some() {
                 match log.prune(jiff::Timestamp::now()).await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(count, "old records were removed"),

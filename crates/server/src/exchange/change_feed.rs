@@ -189,9 +189,13 @@ impl ChangeFeed {
         loop {
             // Marked as seen first: a change while we look is looked at again.
             changes.borrow_and_update();
+            let before = self.known().tools;
             if let Some(gateway) = self.gateway.upgrade() {
                 let now = gateway.direct().digest(&self.scope).await;
-                if std::mem::replace(&mut self.known().tools, now) != now {
+                let mut known = self.known();
+                // Of several streams of a session, one notifies the client.
+                if now != before && known.tools == before {
+                    known.tools = now;
                     return OfferingsChange::Tools;
                 }
             }

@@ -37,6 +37,9 @@ pub(crate) struct Exchange {
     pub(crate) suspended: Arc<SuspendedCalls>,
     /// Cancelled when no client can be answered any more.
     pub(crate) closing: CancellationToken,
+    /// Cancelled when all sessions end. Those of HTTP outlive the end of listening, so that what a
+    /// client was asked can still be answered then.
+    pub(crate) sessions_end: CancellationToken,
 }
 
 /// Text of the response to a request.
@@ -72,6 +75,7 @@ impl Exchange {
             gateway,
             suspended: SuspendedCalls::new(closing.clone()),
             closing,
+            sessions_end: CancellationToken::new(),
         }
     }
 
@@ -125,8 +129,8 @@ impl Exchange {
             };
         }
         let (client, mut messages) = client_link(&request, delivery).open();
-        let request = Arc::new(request);
-        let (gateway, of_call) = (Arc::clone(&self.gateway), Arc::clone(&request));
+        // A call may be suspended for long, so it holds no more of its request than it needs.
+        let (gateway, of_call) = (Arc::clone(&self.gateway), request.for_call());
         let mut future: CallFuture = match request.method {
             Method::ToolsCall => {
                 Box::pin(async move { tools::call(&gateway, &of_call, &client).await })
@@ -177,7 +181,12 @@ impl Exchange {
         let endpoint = &request.endpoint;
         let lists = Lists::of_sessions(endpoint);
         let changes = ChangeFeed::new(endpoint, &self.gateway, lists).await;
-        let session = Session::new(hello, endpoint.clone(), changes, self.closing.child_token());
+        let session = Session::new(
+            hello,
+            endpoint.clone(),
+            changes,
+            self.sessions_end.child_token(),
+        );
         let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
         let result = initialize::result(session.revision, VERSION, instructions, announces);
         Reply::Opened(NewSession {

@@ -53,6 +53,16 @@ impl RequestParams {
         }
     }
 
+    /// Parameters with the members of these names only.
+    pub(crate) fn only(&self, names: &[&str]) -> Self {
+        let members = self.members.iter();
+        let members = members.filter(|(name, _)| names.contains(&&**name));
+        Self {
+            members: members.cloned().collect(),
+            meta: Vec::new(),
+        }
+    }
+
     /// Member that is there and not null.
     pub fn given(&self, name: &str) -> Option<&Json> {
         given(&self.members, name)

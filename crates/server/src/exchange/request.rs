@@ -72,7 +72,8 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
         rpc::error_response(id, &error)
     };
     let text = MessageText::new(bytes).map_err(refuse)?;
-    let message = text.message_as::<ParamMembers<'_>>().map_err(refuse)?;
+    let message = text.message_as::<ParamMembers<'_>>();
+    let message = message.or_else(|error| without_params(&text).ok_or_else(|| refuse(error)))?;
     Ok(match message {
         Message::Request { id, method, params } => {
             let known = Method::parse(&method);
@@ -96,6 +97,41 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
             outcome: outcome.map(|result| text.json(result)),
         },
     })
+}
+
+/// Message whose parameters cannot be read but are JSON, a number that no reader takes for example:
+/// it is answered like one without parameters.
+fn without_params(text: &MessageText) -> Option<Message<'_, ParamMembers<'_>>> {
+    match text.message().ok()? {
+        Message::Request { id, method, .. } => Some(Message::Request {
+            id,
+            method,
+            params: None,
+        }),
+        Message::Notification { method, .. } => Some(Message::Notification {
+            method,
+            params: None,
+        }),
+        Message::Response { id, outcome } => Some(Message::Response { id, outcome }),
+    }
+}
+
+// === impl Request ===
+
+impl Request {
+    /// Request with the parameters that a call, a prompt or a resource needs.
+    pub(crate) fn for_call(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            method: self.method,
+            method_name: self.method_name.clone(),
+            params: self.params.only(&["name", "uri", "arguments"]),
+            protocol: self.protocol,
+            endpoint: self.endpoint.clone(),
+            caller: Arc::clone(&self.caller),
+            session: self.session.clone(),
+        }
+    }
 }
 
 // === impl RequestMessage ===
@@ -127,5 +163,23 @@ impl RequestMessage {
             caller,
             session,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_with_parameters_that_no_reader_takes_still_has_its_id() {
+        for params in ["1e400", r#""\ud800""#, r#"{"\ud800":1}"#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#);
+            match decode(&Bytes::from(text)) {
+                Ok(Incoming::Request(request)) => assert_eq!(request.id.text(), "7"),
+                other => panic!("{params}: {other:?}"),
+            }
+        }
+        let refused = decode(&Bytes::from_static(br#"{"id":5,"method":7}"#)).unwrap_err();
+        assert!(refused.contains(r#""id":5"#), "{refused}");
     }
 }

@@ -126,10 +126,11 @@ pub async fn serve_through<C: ClientConnection>(
                     continue;
                 }
                 // It takes no place of a request: all requests may be waiting for it.
-                Ok(message) => {
+                Ok(message @ Incoming::Response { .. }) => {
                     connection.receive(message, line).await;
                     continue;
                 }
+                Ok(message) => connection.receive(message, line),
                 Err(answer) => {
                     send(&lines_out, answer).await;
                     continue;
@@ -232,7 +233,10 @@ impl LocalConnection {
         let session =
             Session::unopened(Endpoint::Menu, ChangeFeed::silent(), closing.child_token());
         Self {
-            exchange: Exchange::new(gateway, closing),
+            exchange: Exchange {
+                sessions_end: closing.clone(),
+                ..Exchange::new(gateway, closing)
+            },
             in_flight: InFlight::default(),
             lines,
             state: Arc::new(Mutex::new(LocalState {

@@ -324,7 +324,7 @@ impl UpstreamTask {
                     live.edition = edition;
                 }
             }
-            // The connection is lost. CallRoutes wait for the next one, which is listed anew.
+            // The connection is lost. Callers wait for the next one, which is listed anew.
             Err(CallError::Disconnected { sent: false, .. }) => {}
             Err(CallError::Timeout { after, .. }) => {
                 facts.set_refused(epoch, CallError::Timeout { after, sent: false });
