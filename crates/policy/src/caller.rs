@@ -1,8 +1,8 @@
 //! Caller: who a request counts for.
 
-/// Who a request counts for: whoever shows the key, else the client within its session.
+/// Who a request counts for: the client within its session, with the rights of its credential.
 ///
-/// It is made once, where a request is decoded, and passed on unchanged: decisions, records, limits
+/// It is made once for each request, where that is decoded, and passed on unchanged: decisions, records, limits
 /// and keys of caches all read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {

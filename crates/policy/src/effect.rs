@@ -23,7 +23,7 @@ pub enum Effect {
 // === impl Effect ===
 
 impl Effect {
-    /// Class that these annotations put a tool in.
+    /// Effect that these annotations tell of a tool.
     pub fn of(annotations: ToolAnnotations) -> Self {
         match (annotations.destructive, annotations.read_only) {
             (Some(true), _) => Self::Destructive,
@@ -35,7 +35,7 @@ impl Effect {
         }
     }
 
-    /// The variant to recommend for a tool of this class.
+    /// Variant to recommend for a tool of this effect.
     pub fn call_with(self) -> Operation {
         match self {
             Self::Read => Operation::Read,

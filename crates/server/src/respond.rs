@@ -24,7 +24,7 @@ pub(crate) fn failure_response(failure: &Failure) -> Response {
     failure_response_for(failure, Uuid::now_v7())
 }
 
-/// The same, for a request that already has an id.
+/// Failure of a request that already has an id.
 pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Response {
     let body: Value = json!({ "error": failure.to_json(request_id) });
     let mut response = json_response(status_of(failure.code), body.to_string());

@@ -20,9 +20,9 @@ pub struct Capabilities {
 /// Whether a server tells when a list changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListChanges {
-    /// It does.
+    /// The server announces changes.
     Announced,
-    /// It does not.
+    /// The server says nothing.
     Silent,
 }
 

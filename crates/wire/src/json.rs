@@ -108,13 +108,6 @@ impl Json {
         Self(text.slice_ref(part))
     }
 
-    /// Part of bytes that a reader found to be JSON, sharing them.
-    pub fn slice_of(bytes: &Bytes, raw: &RawValue) -> Self {
-        // What a reader gave out as a string is UTF-8.
-        ByteString::try_from(bytes.slice_ref(raw.get().as_bytes()))
-            .map_or_else(|_| Self::copy_of(raw), Self)
-    }
-
     /// Part of this value, sharing its bytes.
     #[must_use]
     pub fn part(&self, raw: &RawValue) -> Self {

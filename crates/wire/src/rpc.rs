@@ -121,11 +121,11 @@ pub fn request(id: u64, method: &str, params: &str) -> String {
     })
 }
 
-/// Notification of ours, as text. `params` is JSON.
+/// Notification of ours, as text. `params` is JSON, or empty where there are none.
 pub fn notification(method: &str, params: &str) -> String {
     to_text(&OutgoingEnvelope {
         method: Some(method),
-        params: Some(JsonText(params)),
+        params: (!params.is_empty()).then_some(JsonText(params)),
         ..OutgoingEnvelope::to(None::<u64>)
     })
 }
@@ -312,7 +312,7 @@ impl<'a> Id<'a> {
         self.0
     }
 
-    /// The same, to be repeated after the message is gone.
+    /// Id that can be repeated after the message is gone.
     pub fn keep(self) -> RequestId {
         RequestId(self.0.into())
     }

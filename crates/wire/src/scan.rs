@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 /// Name that is scanned for. The search is prepared once, because that costs more than the search.
 pub(crate) struct ScannedName(LazyLock<Finder<'static>>);
 
-/// How a name can be spelt without standing there.
+/// Beginning of an escape: with one in a text, a name may be spelt in another way.
 static ESCAPE: ScannedName = ScannedName::new(|| Finder::new(br"\u"));
 
 impl ScannedName {

@@ -19,7 +19,7 @@ const ROOM: usize = 1_000;
 
 /// The windows of every caller and tool that has a limit.
 ///
-/// A window begins with the first call after the last one ended. Fifty lines replace a
+/// A window begins with the first call after the last one ended. This file replaces a
 /// dependency of a dozen crates.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimits {

@@ -99,7 +99,7 @@ impl DirectEndpoints {
         self.listing(scope).await.digest()
     }
 
-    /// Whether there is anything to tools in this scope: an error if it names no server.
+    /// Refuses a scope that names no server.
     pub fn check_scope(&self, scope: &Scope) -> Result<(), Failure> {
         match scope {
             Scope::All => Ok(()),

@@ -32,11 +32,11 @@ pub struct Subscriptions {
 #[derive(Debug, Default)]
 struct Inbox {
     updated: Mutex<BTreeSet<String>>,
-    bell: Notify,
+    wake: Notify,
 }
 
 impl Subscriptions {
-    /// Those of a client of an endpoint that offers the resources of this scope.
+    /// Subscriptions of a client, to resources of this scope.
     pub fn new(source: Weak<PromptsResources>, scope: Scope) -> Self {
         Self {
             source,
@@ -46,7 +46,7 @@ impl Subscriptions {
         }
     }
 
-    /// Has the client told of a resource. A second time changes nothing.
+    /// Subscribes the client to a resource. A second time changes nothing.
     pub async fn add(&self, uri: &str) -> Result<(), FetchError> {
         if self.watching().contains_key(uri) {
             return Ok(());
@@ -87,12 +87,12 @@ impl Subscriptions {
                 (updated.pop_first(), !updated.is_empty())
             };
             if has_more {
-                self.inbox.bell.notify_one();
+                self.inbox.wake.notify_one();
             }
             if let Some(uri) = uri {
                 return uri;
             }
-            self.inbox.bell.notified().await;
+            self.inbox.wake.notified().await;
         }
     }
 
@@ -122,7 +122,7 @@ impl Drop for Subscriptions {
 impl Inbox {
     fn put(&self, uri: &str) {
         self.lock().insert(uri.to_owned());
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {

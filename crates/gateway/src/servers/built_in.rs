@@ -10,7 +10,7 @@ use crate::records::Records;
 /// Server inside this program, with its name.
 pub type NamedBuiltIn = (Arc<str>, Arc<dyn BuiltIn>);
 
-/// Makes the built-in servers of a gateway that is about to be. The first of several that have the
+/// Maker of the built-in servers of a gateway while it is assembled. The first of several that have the
 /// same name is taken.
 pub type BuiltInFactory = Box<dyn FnOnce(BuiltInParts) -> Vec<NamedBuiltIn> + Send>;
 

@@ -53,7 +53,7 @@ pub struct Settings {
     pub activity: ActivitySettings,
     /// Where state is kept.
     pub store: StoreSettings,
-    /// Where hints for results of other servers go.
+    /// Where agent hints for results of other servers go.
     pub hints: ProxiedHints,
 }
 
@@ -112,7 +112,7 @@ pub enum ServerTransport {
 /// What the operator says about one tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSettings {
-    /// The hints that win over the server's.
+    /// Annotations that win over the server's.
     pub hints: ToolAnnotations,
     /// The annotations that win over the server's, as MCP writes them; only what was given.
     pub annotations: serde_json::Map<String, serde_json::Value>,
@@ -183,7 +183,7 @@ pub enum StoreSettings {
     Postgres(Secret),
 }
 
-/// Where hints go that the gateway makes for tools whose servers send none.
+/// Where agent hints go that the gateway makes for tools whose servers send none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxiedHints {
     /// Nowhere.

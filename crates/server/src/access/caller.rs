@@ -1,7 +1,7 @@
 //! The caller of a request, made here once and passed on unchanged: the client of its session and
 //! what this very request adds to that, or the client that the request itself names.
 //!
-//! A token will be checked where its rights are read, in the folder above, and end up in here.
+//! A token will be checked where the key is, in `mod.rs`, and its rights end up in here.
 
 use std::sync::Arc;
 

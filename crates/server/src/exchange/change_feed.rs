@@ -272,7 +272,8 @@ impl OfferingsChange {
     /// Notification to a session.
     pub(crate) fn in_session(&self) -> String {
         match self {
-            Self::Tools => TOOLS_CHANGED.to_owned(),
+            // The protocol gives this one no parameters.
+            Self::Tools => rpc::notification(self.method(), ""),
             Self::Prompts | Self::Resources => rpc::notification(self.method(), "{}"),
             Self::Updated(uri) => {
                 rpc::notification(self.method(), &json!({ "uri": uri }).to_string())
@@ -298,9 +299,6 @@ impl OfferingsChange {
         }
     }
 }
-
-/// Notification of other tools to a session: the protocol gives it no parameters.
-const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 #[cfg(test)]
 mod tests {

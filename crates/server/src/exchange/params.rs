@@ -45,7 +45,7 @@ impl RequestParams {
         let Some(ParamMembers(fields)) = members else {
             return Self::default();
         };
-        let meta = fields.given("_meta");
+        let meta = fields.given(meta::META);
         let meta = meta.and_then(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).ok());
         Self {
             meta: meta.map(|meta| keep(&meta)).unwrap_or_default(),
@@ -94,7 +94,7 @@ impl RequestParams {
     /// Names and values in the order they were sent, without `_meta`.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &Json)> {
         let members = self.members.iter();
-        let members = members.filter(|(name, _)| **name != *"_meta");
+        let members = members.filter(|(name, _)| **name != *meta::META);
         members.map(|(name, value)| (&**name, value))
     }
 

@@ -90,7 +90,7 @@ impl RunningCall {
         }
     }
 
-    /// Puts an end back that was looked at too early.
+    /// Puts the result back, for a call that has to wait for its client first.
     pub(crate) fn put_back(&mut self, result: Result<ResultText, RpcError>) {
         self.result = Some(result);
     }

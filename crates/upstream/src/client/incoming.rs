@@ -104,8 +104,8 @@ impl IncomingMessages {
         }
     }
 
-    /// Takes a request of the server. Folders are nobody's to give away to a server that others use as
-    /// well, so only requests that concern one call are passed on.
+    /// Takes a request of the server. Roots are refused, because the folders of one client would be
+    /// given to a server that others use as well; only requests that concern one call are passed on.
     fn receive_request(
         &self,
         id: Id<'_>,

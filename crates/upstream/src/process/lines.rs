@@ -36,7 +36,7 @@ pub(crate) struct SkippedLine {
     tail: Vec<u8>,
 }
 
-// === impl Lines ===
+// === impl OutputLines ===
 
 impl<R: AsyncRead + Unpin> OutputLines<R> {
     pub(crate) fn new(stream: R, limit: usize) -> Self {

@@ -32,7 +32,7 @@ pub(super) struct SuspendableCall {
     requests: u64,
 }
 
-/// Why nothing more is sent to the client of a call.
+/// How far a call was delivered to its client.
 enum Delivered {
     /// The call ended, or the client went away.
     Everything,

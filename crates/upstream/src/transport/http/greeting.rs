@@ -22,7 +22,7 @@ use super::{
 };
 use crate::CallError;
 
-/// How long the stream of events is waited for. Some servers response only with the first event.
+/// Time that the stream of events has to open. Some servers respond only with the first event.
 const EVENTS_WITHIN: Duration = Duration::from_millis(300);
 
 /// Server whose session was opened.
