@@ -18,7 +18,7 @@ use crate::record::{Payload, RecordKind, Status};
 use crate::row::{Cell, OutcomeColumns, RequestColumns};
 use crate::search_terms::prefix;
 
-/// How much more of a text is looked at than is stored, so that a secret that the cut goes through
+/// Bytes of a text that are looked at beyond those stored, so that a secret that the cut goes through
 /// is redacted whole.
 const MARGIN: usize = 16 * 1024;
 
@@ -58,7 +58,7 @@ pub(crate) struct RecordRedaction {
     pub(crate) redactor: Arc<Redactor>,
     /// Values of secret fields of this one call.
     pub(crate) own: OwnSecrets,
-    /// How many bytes of a text are stored.
+    /// Bytes of a text that are stored.
     pub(crate) limit: usize,
 }
 

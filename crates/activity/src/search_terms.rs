@@ -15,7 +15,7 @@ const MOST_WORDS: usize = 500;
 /// Longer runs of letters are data, not words; they are found by how they start.
 const LONGEST_WORD: usize = 40;
 
-/// How much of a payload is searched for words, in bytes.
+/// Bytes of a payload that are searched for words.
 const SEARCHED: usize = 16 * 1024;
 
 /// The most words that one search asks for.

@@ -36,7 +36,7 @@ fn catalog(servers: Vec<(&str, Vec<ToolDefinition>)>) -> Catalog {
     catalog
 }
 
-/// What the operator settles about each server of a catalog.
+/// Operator's settings of each server of a catalog.
 fn operators(catalog: &Catalog) -> HashMap<String, Operator> {
     let snapshot = catalog.snapshot();
     let servers = snapshot.configured();

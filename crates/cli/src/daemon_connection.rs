@@ -33,7 +33,7 @@ pub(crate) struct DaemonConnection {
     relay: Arc<DaemonRelay>,
 }
 
-/// What requests under way share.
+/// State that requests under way share.
 struct DaemonRelay {
     daemon: Daemon,
     lines: LineSender,

@@ -327,7 +327,7 @@ impl Failure {
         result.to_string()
     }
 
-    /// How the failure of a call is put on record.
+    /// Outcome that the failure of a call is on record with.
     pub(crate) fn record_outcome(&self) -> RecordOutcome<'_> {
         // A fault of ours is no refusal; the call may have been sent.
         let is_error = self.code.is_of_upstream() || self.code == Code::Internal;

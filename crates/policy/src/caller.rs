@@ -1,6 +1,6 @@
 //! Caller: who a request counts for.
 
-/// Who a request counts for: the client within its session, with the rights of its credential.
+/// Caller, who a request counts for: the client within its session, with the rights of its credential.
 ///
 /// It is made once for each request, where that is decoded, and passed on unchanged: decisions, records, limits
 /// and keys of caches all read it.
@@ -14,11 +14,11 @@ pub struct Caller {
     pub client_version: Option<String>,
     /// The W3C trace id of the request, where it came with one.
     pub trace_id: Option<String>,
-    /// What the caller may do. Decides about calls and is not part of a record.
+    /// Rights of the caller. Decides about calls and is not part of a record.
     pub rights: Rights,
 }
 
-/// What a caller may do. Rights of single tokens will live here.
+/// Rights of a caller. Those of single tokens will live here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Rights {
     /// Use the tools of upstreams.

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy)]
 pub(super) struct TriggerPlace<'a> {
     pub(super) text: &'a str,
-    /// Where the trigger is.
+    /// Position of the trigger.
     pub(super) start: usize,
     pub(super) end: usize,
     /// Up to here everything is dealt with; it is zero or the end of something hidden.
@@ -40,7 +40,7 @@ impl<'a> TriggerPlace<'a> {
             .is_some_and(|byte| byte.is_ascii_alphanumeric())
     }
 
-    /// Where the run of such bytes that begins at `from` ends.
+    /// End of the run of such bytes that begins at `from`.
     pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
         let rest = &self.bytes()[from..];
         from + rest
@@ -49,7 +49,7 @@ impl<'a> TriggerPlace<'a> {
             .unwrap_or(rest.len())
     }
 
-    /// The same, but it looks at no more than `limit` bytes.
+    /// End of the run, looking at no more than `limit` bytes.
     pub(super) fn short_run(
         &self,
         from: usize,

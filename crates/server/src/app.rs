@@ -1,4 +1,4 @@
-//! What every request of the HTTP faces shares.
+//! State that every request of the HTTP faces shares.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

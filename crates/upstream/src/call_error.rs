@@ -23,7 +23,7 @@ pub enum CallError {
     /// Deadline passed.
     #[error("no answer within {after:?}")]
     Timeout {
-        /// How long was waited.
+        /// Time that was waited.
         after: Duration,
         /// Whether the call may have taken effect.
         sent: bool,

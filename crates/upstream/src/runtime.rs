@@ -14,7 +14,7 @@ use crate::transport::http::{self, Connector};
 /// How long a server may take to start: `npx` and `uvx` download it first.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a server may be silent on a request that those with sessions do not know, before it is
+/// Time that a server may be silent on a request that those with sessions do not know, before it is
 /// greeted as one of them. Servers that answer at all do so as soon as they run.
 const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
@@ -43,7 +43,7 @@ pub struct Runtime {
     pub version: String,
     /// How long a server may take to start.
     pub start_timeout: Duration,
-    /// How long a server that is probed for its protocol may be silent.
+    /// Time that a server that is probed for its protocol may be silent.
     pub probe_silence: Duration,
     pub(crate) remembered: Arc<RememberedProtocols>,
     pub(crate) observer: Arc<dyn Observer>,

@@ -124,7 +124,7 @@ impl Json {
         self.0.slice_ref(&self.0[range])
     }
 
-    /// Where a part of this value stands in its text.
+    /// Position of a part of this value in its text.
     pub(crate) fn span_of(&self, part: &RawValue) -> Range<usize> {
         let start = part.get().as_ptr() as usize - self.0.as_ptr() as usize;
         start..start + part.get().len()

@@ -5,7 +5,7 @@ pub const META: &str = "_meta";
 
 /// Revision that a request is written in, in the stateless protocol.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What the client of a request can be asked, in the stateless protocol.
+/// Capabilities of the client of a request, in the stateless protocol.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Name and version of the client, in the stateless protocol.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -15,7 +15,7 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Stream of changes that a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// What progress of a request is reported under; also a member of the notification.
+/// Token that progress of a request is reported under; also a member of the notification.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
 /// Beginning of the gateway's own keys; an upstream cannot set them.

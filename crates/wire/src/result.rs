@@ -31,7 +31,7 @@ pub struct CallResult {
     layout: Layout,
 }
 
-/// Where the members of a result stand that are read or changed here; the last one of each name.
+/// Positions of the members of a result that are read or changed here; the last one of each name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layout {
     meta: Option<Range<usize>>,
@@ -181,7 +181,7 @@ impl CallResult {
         self.replacing(&span, &meta)
     }
 
-    /// What is to stand where, so that `_meta` has keys of ours.
+    /// Span to replace and its new text, so that `_meta` has keys of ours.
     fn extended_meta(&self, additions: &[(&str, &str)]) -> (Range<usize>, String) {
         let is_ours = |name: &str| name.starts_with(meta::OWN_PREFIX);
         debug_assert!(

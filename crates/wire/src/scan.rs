@@ -39,7 +39,7 @@ impl ScannedName {
     }
 }
 
-/// What a scan of a text tells of a name.
+/// Finding of a scan of a text for a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NameScan<'a> {
     /// It is not there.

@@ -23,10 +23,10 @@ use crate::row::{Cell, Row};
 use crate::store::{RecordPage, Store, StoreError, StoredLink};
 use crate::summary::Tally;
 
-/// How many queries of one process are answered at once.
+/// Queries of one process that are answered at once.
 const MOST: usize = 4;
 
-/// How long a query waits for a connection.
+/// Time that a query waits for a connection.
 const SLOT_WAIT: Duration = Duration::from_secs(30);
 
 /// How long a connection may take to be made.

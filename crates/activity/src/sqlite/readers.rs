@@ -11,10 +11,10 @@ use super::connection::{self, Attached, Missing};
 use super::fault::explained;
 use crate::store::StoreError;
 
-/// How many queries are answered at once. More would only wait for each other on the disk.
+/// Queries that are answered at once. More would only wait for each other on the disk.
 const MOST: usize = 4;
 
-/// How long a query waits for its slot.
+/// Time that a query waits for its slot.
 const SLOT_WAIT: Duration = Duration::from_secs(30);
 
 /// A few connections, made when they are first needed.

@@ -17,7 +17,7 @@ use crate::store::StoreError;
 pub(super) struct PendingRecord {
     pub(super) id: Uuid,
     pub(super) request: Arc<RequestColumns>,
-    /// What came of it; nothing for a call that is about to be sent.
+    /// Outcome; nothing for a call that is about to be sent.
     pub(super) outcome: Option<OutcomeColumns>,
     pub(super) ack: Option<Ack>,
     /// Given back when the record is written.

@@ -1,4 +1,4 @@
-//! What came of a call, and how it answers an MCP client.
+//! Outcome of a call, and how it answers an MCP client.
 
 use mcpproxy_policy::Warning;
 use mcpproxy_wire::{CallResult, Protocol, ResultText, meta, stateless};
@@ -8,18 +8,18 @@ use uuid::Uuid;
 use crate::agent_hints::PlacedHints;
 use crate::failure::Failure;
 
-/// What came of a call, with the ids the caller gets back.
+/// Outcome of a call, with the ids the caller gets back.
 #[derive(Debug)]
 pub struct CallOutcome {
     /// Id of the record.
     pub activity_id: Uuid,
     /// Id of the request.
     pub request_id: Uuid,
-    /// What the caller is warned about.
+    /// Warnings to the caller.
     pub warnings: Vec<Warning>,
     /// The upstream's own result, or why there is none.
     pub result: Result<CallResult, Failure>,
-    /// What the gateway observed about the tool, where that goes with the result.
+    /// Agent hints from what the gateway observed, where they go with the result.
     pub(crate) hints: Option<PlacedHints>,
 }
 

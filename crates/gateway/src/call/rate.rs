@@ -1,4 +1,4 @@
-//! How often a caller may call a tool.
+//! Rate limits: how often a caller may call a tool.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::settings::ToolRateLimit;
 /// of its own.
 const MOST_WINDOWS: usize = 10_000;
 
-/// How many windows are forgotten at least when there are too many, so that not every call has to
+/// Windows that are forgotten at least when there are too many, so that not every call has to
 /// look through all of them.
 const ROOM: usize = 1_000;
 
@@ -81,7 +81,7 @@ fn make_room(windows: &mut HashMap<WindowKey, Window>, now: Instant) {
     windows.retain(|_, window| window.ends > *last);
 }
 
-/// Whose calls count together: the client's name and session.
+/// Key under which calls count together: the client's name and session.
 fn caller_key(caller: &Caller) -> String {
     format!(
         "{}\n{}",

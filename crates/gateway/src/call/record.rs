@@ -16,13 +16,13 @@ use crate::records::Records;
 use crate::request::{CallRequest, ToolName};
 use crate::servers::Servers;
 
-/// How long a call may take before it is put on record although it only reads.
+/// Time after which a call is put on record although it only reads.
 const LONG_CALL: Duration = Duration::from_millis(100);
 
 /// Record of one call, from the moment it came in.
 pub(crate) struct CallRecord {
     record: OpenRecord,
-    /// What the call does; of a tool that was called by its own name, as far as it is known.
+    /// Operation of the call; of a tool that was called by its own name, as far as it is known.
     operation: Operation,
 }
 
@@ -90,12 +90,12 @@ impl CallRecord {
         self.record.request_id()
     }
 
-    /// What the call does, as far as it is known.
+    /// Operation of the call, as far as it is known.
     pub(super) fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// What the caller declares of a call through the menu; who calls a tool by its own name
+    /// Intent that the caller declares of a call through the menu; who calls a tool by its own name
     /// declares nothing.
     pub(super) fn declared_intent(
         &mut self,

@@ -25,7 +25,7 @@ pub(crate) struct Directory {
     prompts: Names,
     /// Who lists an address first.
     resources: HashMap<Arc<str>, Arc<str>>,
-    /// Who lists a template first, by its text.
+    /// Server that lists a template first, by the template's text.
     templates: HashMap<Arc<str>, Arc<str>>,
     /// All templates, in the order of servers.
     patterns: Vec<(Arc<str>, Template)>,

@@ -1,4 +1,4 @@
-//! What servers offer besides tools: prompts, resources, completion and subscriptions.
+//! Offerings besides tools: prompts, resources, completion and subscriptions.
 //!
 //! Lists are answered from what is known, so that no server keeps anybody waiting, but for the endpoint
 //! of that very server. Getting a prompt and reading a resource are reads by the protocol's own word:
@@ -40,7 +40,7 @@ use crate::request::cut;
 use crate::servers::{ReachableServer, Servers};
 use crate::settings::LiveSettings;
 
-/// How long a server that is starting is waited for, where only its list can tell whose an address
+/// Time that a server that is starting is waited for, where only its list can tell whose an address
 /// is.
 const STARTING: Duration = Duration::from_secs(5);
 
@@ -66,7 +66,7 @@ pub struct Digest {
     pub resources: u64,
 }
 
-/// What is asked for, as the caller named it.
+/// Prompt or resource as the caller named it.
 #[derive(Clone, Copy)]
 enum Fetch<'a> {
     Prompt(&'a str, Option<&'a Json>),
@@ -139,7 +139,7 @@ impl PromptsResources {
         made.await.unwrap_or_else(|| directory.listing(scope, kind))
     }
 
-    /// What is known now, put together. Lists that have become old are renewed meanwhile.
+    /// Directory of what is known now. Lists that have become old are renewed meanwhile.
     async fn directory(&self) -> Arc<Directory> {
         let running = self.servers.running().into_iter();
         let listed: Vec<_> = running
@@ -361,7 +361,7 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// What the server is asked that knows it by this name.
+    /// Request to the server that knows it by this name.
     fn read_request(self, own: &'a str) -> ReadRequest<'a> {
         match self {
             Self::Prompt(_, arguments) => ReadRequest::Prompt {

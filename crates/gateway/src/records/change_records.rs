@@ -104,7 +104,7 @@ impl Records {
     }
 }
 
-/// What changed of a server, in a word.
+/// Word for a change of a server.
 fn change_of_server(old: &ServerSettings, new: &ServerSettings) -> Option<&'static str> {
     if old.enabled != new.enabled {
         return Some(if new.enabled { "enabled" } else { "disabled" });
@@ -122,7 +122,7 @@ fn change_of_server(old: &ServerSettings, new: &ServerSettings) -> Option<&'stat
     (old.tools != new.tools).then_some("tools configured")
 }
 
-/// Which tools came, went and changed.
+/// Tools that came, went and changed.
 fn differences(before: &Definitions, after: &Definitions) -> Map<String, Value> {
     let added = after.keys().filter(|name| !before.contains_key(*name));
     let removed = before.keys().filter(|name| !after.contains_key(*name));

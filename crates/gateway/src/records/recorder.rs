@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::background::Background;
 use crate::settings::{Durability, Settings, StoreSettings, redaction};
 
-/// How often records that need not be kept any longer are looked for.
+/// Period of looking for records that need not be stored any longer.
 const PRUNE_PERIOD: Duration = Duration::from_mins(1);
 
 /// Log of one running gateway: records of calls, records of changes, and their removal.
@@ -54,17 +54,17 @@ impl Records {
         self.log.recorded()
     }
 
-    /// How the log is.
+    /// Health of the log.
     pub fn health(&self) -> LogHealth {
         self.log.health()
     }
 
-    /// How many calls ended in which way since the start.
+    /// Calls since the start, counted by how they ended.
     pub(crate) fn counts(&self) -> Counts {
         self.log.counts()
     }
 
-    /// How many calls are under way and on record.
+    /// Number of calls that are under way and on record.
     pub(crate) fn under_way(&self) -> u64 {
         self.log.under_way()
     }
@@ -138,7 +138,7 @@ pub(super) fn engine(settings: &Settings) -> Engine {
     }
 }
 
-/// What the settings say about records.
+/// Recording policy of the settings.
 fn recording_policy(settings: &Settings) -> RecordingPolicy {
     let activity = &settings.activity;
     RecordingPolicy {

@@ -52,7 +52,7 @@ pub struct SearchRequest {
     pub server: Option<String>,
 }
 
-/// What `retrieve_tools` or `describe_tool` answers.
+/// Outcome of `retrieve_tools` or `describe_tool`.
 #[derive(Debug)]
 pub struct SearchOutcome {
     /// The id of the record.

@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::records::Records;
 use crate::settings::{LiveSettings, ServerSettings, Settings};
 
-/// How long a server may take to end by itself.
+/// Time that a server has to end by itself.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// Servers behind the gateway, and the catalog of what they offer.
@@ -72,7 +72,7 @@ enum RunState {
 
 type ServerMap = HashMap<Arc<str>, ConfiguredServer>;
 
-/// Which of the configured servers this process starts.
+/// Configured servers that this process starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ServersToStart {
     /// All of them.
@@ -164,7 +164,7 @@ impl Servers {
         servers.collect()
     }
 
-    /// What a server that did not do its part means for the caller.
+    /// Failure that a server which did not do its part means for the caller.
     pub(crate) fn failure_of(
         &self,
         server: &str,
@@ -239,7 +239,7 @@ impl Servers {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the operator says about every server there is; one in the file wins over a built-in one.
+    /// Operator's settings of every server there is; one in the file wins over a built-in one.
     fn operators(&self, settings: &Settings) -> HashMap<String, Operator> {
         let built_in = self
             .built_ins

@@ -1,4 +1,4 @@
-//! What upstreams report: into the catalog, and what changed of it on the record.
+//! Observer of upstreams: what they report goes into the catalog, and what changed of it on the record.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
 use crate::settings::{ServerSettings, ServerTransport};
 
-/// What the operator says about a server and its tools.
+/// Operator's settings of a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
     Operator {
         enabled: server.enabled,

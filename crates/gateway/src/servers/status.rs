@@ -1,4 +1,4 @@
-//! How each server is, for people and for agents.
+//! Status of each server, for people and for agents.
 
 use mcpproxy_upstream::UpstreamState;
 use mcpproxy_wire::Revision;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{RunState, Servers};
 
-/// How a server is.
+/// Status of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerStatus {
     /// Its name.
@@ -20,7 +20,7 @@ pub struct ServerStatus {
     pub reason: Option<String>,
     /// The last lines that it wrote for people, if it failed.
     pub stderr: Vec<String>,
-    /// How many tools it has.
+    /// Number of its tools.
     pub tools: usize,
 }
 
@@ -45,7 +45,7 @@ impl Servers {
         names
     }
 
-    /// How every server is, by name.
+    /// Status of every server, by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         let servers = self.configured.load();
         let snapshot = self.catalog.snapshot();

@@ -53,7 +53,7 @@ pub struct Settings {
     pub activity: ActivitySettings,
     /// Where state is kept.
     pub store: StoreSettings,
-    /// Where agent hints for results of other servers go.
+    /// Place of agent hints for results of other servers.
     pub hints: ProxiedHints,
 }
 
@@ -183,7 +183,7 @@ pub enum StoreSettings {
     Postgres(Secret),
 }
 
-/// Where agent hints go that the gateway makes for tools whose servers send none.
+/// Place of the agent hints that the gateway makes for tools whose servers send none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxiedHints {
     /// Nowhere.
@@ -241,7 +241,7 @@ impl ServerSettings {
         }
     }
 
-    /// How often one of its tools may be called, where there is a limit.
+    /// Rate limit of one of its tools, where there is one.
     pub(crate) fn rate_limit(&self, tool: &str) -> Option<ToolRateLimit> {
         self.tools.get(tool)?.rate_limit
     }

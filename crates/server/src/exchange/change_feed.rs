@@ -18,11 +18,11 @@ use tokio::sync::watch;
 
 use super::endpoint::Endpoint;
 
-/// How long to wait for more after a change: servers come up together, and a client that is notified
+/// Time to wait for more after a change: servers come up together, and a client that is notified
 /// once for all of them asks once.
 const GATHERING: Duration = Duration::from_millis(50);
 
-/// How long servers have to agree to tell of resources, before the stream is opened without those.
+/// Time that servers have to agree to tell of resources, before the stream is opened without those.
 const GRANTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Most resources that a stream is opened for.

@@ -23,7 +23,7 @@ pub struct RequestParams {
 #[derive(Debug, Default)]
 pub(crate) struct ParamMembers<'a>(Fields<'a>);
 
-/// What a request of the stateless protocol says of its client.
+/// Client of a stateless request, as the request names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StatelessClient {
     pub(crate) name: Option<String>,

@@ -1,4 +1,4 @@
-//! What a request is answered with, before an adapter turns it into bytes.
+//! Reply to a request, before an adapter turns it into bytes.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct NewSession {
     pub(crate) result: String,
 }
 
-/// What goes out to a client for its request.
+/// Message or result that goes out to a client for its request.
 #[derive(Debug)]
 pub enum Outbound {
     /// A whole message.

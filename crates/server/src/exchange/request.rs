@@ -1,4 +1,4 @@
-//! What a client sends, decoded once, whichever adapter it came through.
+//! Requests and other messages of a client, decoded once, whichever adapter it came through.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub(crate) struct Request {
     pub(crate) method_name: Cow<'static, str>,
     pub(crate) params: RequestParams,
     pub(crate) protocol: Protocol,
-    /// Where it was sent to.
+    /// Endpoint it was sent to.
     pub(crate) endpoint: Endpoint,
-    /// Who it counts for, everywhere from here on.
+    /// Caller it counts for, everywhere from here on.
     pub(crate) caller: Arc<Caller>,
     /// Session it belongs to; none in the stateless protocol, and none before `initialize`.
     pub(crate) session: Option<Arc<Session>>,

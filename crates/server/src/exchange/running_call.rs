@@ -43,7 +43,7 @@ pub(crate) enum CallStep {
 pub(crate) struct SessionCall {
     pub(crate) call: RunningCall,
     pub(crate) session: Arc<Session>,
-    /// How long the client may take to answer a client request.
+    /// Time that the client has to answer a client request.
     pub(crate) limit: Duration,
 }
 

@@ -25,7 +25,7 @@ const MOST_SESSIONS: usize = 10_000;
 /// Session of one client.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Who its requests count for, but for what a single request adds.
+    /// Caller that its requests count for, but for what a single request adds.
     pub(crate) caller: Arc<Caller>,
     /// Endpoint it was opened at; it is good for no other.
     endpoint: Endpoint,

@@ -20,7 +20,7 @@ use crate::respond::json_response;
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// How often an open stream shows that it is alive.
+/// Period in which an open stream shows that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Comment, which readers of a stream pass over.

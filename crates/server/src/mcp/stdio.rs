@@ -40,7 +40,7 @@ const MOST_IN_FLIGHT: usize = 256;
 /// Lines to the client, each a whole message.
 pub type LineSender = mpsc::Sender<String>;
 
-/// What answers the messages of one stdio client.
+/// Connection that answers the messages of one stdio client.
 ///
 /// Each method does in its body what has to happen in the order of the lines, and in the future it
 /// returns all that may take time.
@@ -219,7 +219,7 @@ struct LocalConnection {
     state: Arc<Mutex<LocalState>>,
 }
 
-/// What is known of a client of this process, at one line of its input.
+/// State of a client of this process, at one line of its input.
 struct LocalState {
     session: Arc<Session>,
     /// Protocol that the client chose.

@@ -138,7 +138,7 @@ impl ClientLink {
         self.queue.push(ClientMessage::Notification(notification));
     }
 
-    /// How long servers have waited for the client in all. That time does not count against the
+    /// Time that servers have waited for the client in all. That time does not count against the
     /// deadline of a server.
     pub(crate) fn waited_for(&self) -> Duration {
         let waited = self.waited();

@@ -17,7 +17,7 @@ use crate::offerings::Offerings;
 use crate::protocol::connection::UpstreamConnection;
 use crate::{CallError, UpstreamState};
 
-/// How long a listing is believed of a server that neither announces changes nor says how long.
+/// Time that a listing is believed of a server that neither announces changes nor says how long.
 pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(1);
 /// Longest that is believed of a server that says how long: a tool that becomes dangerous must not
 /// pass for harmless much longer, whatever was promised.
@@ -41,7 +41,7 @@ pub(crate) struct ReadinessFacts {
     pub(crate) state: UpstreamState,
     /// Connection to call through; there exactly while the state is ready.
     pub(crate) connection: Option<LiveConnection>,
-    /// How often the upstream failed since it was configured, and when last.
+    /// Number of failures since the upstream was configured, and the time of the last.
     failures: u64,
     failed_at: Instant,
     /// Somebody waits for the upstream's task to act.

@@ -21,9 +21,9 @@ use tokio::time::{Instant, timeout_at};
 use self::subscriptions::ResourceSubscriptions;
 use crate::CallError;
 
-/// How long a list is believed of a server that does not announce changes.
+/// Time that a list is believed of a server that does not announce changes.
 const BELIEVED_FOR: Duration = Duration::from_secs(5);
-/// How long one is believed that does. An announcement can get lost with the stream it was on.
+/// Time that a list is believed of a server that does. An announcement can get lost with the stream it was on.
 const BELIEVED_IF_ANNOUNCED: Duration = Duration::from_mins(1);
 
 /// Offerings of a server besides tools, at one moment.

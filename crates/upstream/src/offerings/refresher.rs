@@ -24,7 +24,7 @@ const ITEMS_LIMIT: usize = 10_000;
 const PAGES_LIMIT: usize = 1_000;
 /// Lists are not renewed more often than this, however often a server announces changes.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long until a subscription that broke off is asked for again.
+/// Pause before a subscription that broke off is asked for again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Task that refreshes the offerings of one connection; it ends when this is dropped.

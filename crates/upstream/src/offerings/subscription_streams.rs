@@ -15,7 +15,7 @@ use crate::protocol::connection::UpstreamConnection;
 use crate::transport::request::{OutgoingParams, WantedNotifications};
 use crate::{CallError, backoff};
 
-/// How long one stream is used; a new one finds out that the old one was dead.
+/// Time that one stream is used; a new one finds out that the old one was dead.
 const STREAM_LIFETIME: Duration = Duration::from_hours(1);
 /// How long a server may take to acknowledge a stream.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);

@@ -33,7 +33,7 @@ pub(crate) enum ProbeOutcome {
 pub(crate) struct ProbeLimits<'a> {
     /// Our version, as servers are told.
     pub(crate) version: &'a str,
-    /// How long silence is waited for.
+    /// Time that silence is waited for.
     pub(crate) silence: Duration,
     /// Deadline for the server to have started.
     pub(crate) deadline: Instant,

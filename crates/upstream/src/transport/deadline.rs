@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::client::ClientLink;
 
-/// How often a deadline that was put off is checked again.
+/// Period in which a deadline that was put off is checked again.
 const CHECK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Error of work that the deadline passed before.

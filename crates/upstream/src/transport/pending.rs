@@ -30,7 +30,7 @@ pub(crate) struct PendingRequest {
     response: oneshot::Receiver<UpstreamResponse>,
 }
 
-/// How far a message was sent: exactly one of writer and caller decides whether it is sent.
+/// State of sending a message: exactly one of writer and caller decides whether it is sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SendState(Arc<AtomicU8>);
 

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How often that is tried before a gateway that does not listen counts as gone.
 const MOST_TRIES: u32 = 10;
 
-/// How often that is tried with a gateway that listens and yet gives no stream.
+/// Times that this is tried with a gateway that listens and yet gives no stream.
 const MOST_TRIES_OF_A_LISTENER: u32 = 150;
 
 /// The largest event that is read; a record is far smaller.

@@ -32,7 +32,7 @@ pub(super) struct SuspendableCall {
     requests: u64,
 }
 
-/// How far a call was delivered to its client.
+/// Extent to which a call was delivered to its client.
 enum Delivered {
     /// The call ended, or the client went away.
     Everything,

@@ -15,9 +15,9 @@ use serde_json::value::RawValue;
 use crate::CallError;
 use crate::client::{ClientInput, ClientLink, ClientRequestKind};
 
-/// How often a server may ask for input during one request.
+/// Times that a server may ask for input during one request.
 pub(in crate::protocol) const MOST_ROUNDS: usize = 16;
-/// How long to wait before a request is repeated for which the server asked for nothing.
+/// Pause before a request is repeated for which the server asked for nothing.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Outcome of one round.

@@ -11,7 +11,7 @@ use crate::transport::TransportLink;
 use crate::transport::request::{OutgoingParams, OutgoingRequest, WantedNotifications};
 use crate::{CallError, backoff};
 
-/// How long one stream is used. A new one now and then finds out that the old one was dead without
+/// Time that one stream is used. A new one now and then finds out that the old one was dead without
 /// anybody having been told.
 const STREAM_LIFETIME: Duration = Duration::from_hours(1);
 /// A stream that held this long was well.

@@ -29,7 +29,7 @@ use crate::call_error::UpstreamResponse;
 use crate::client::incoming::IncomingAction;
 use crate::process::lines::MESSAGE_LIMIT;
 
-/// How long a stream may take to say where messages go.
+/// Time that a stream has to say where messages go.
 const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
 /// The most that is read of what a message is confirmed with.
 const CONFIRMATION_LIMIT: usize = 64 * 1024;
