@@ -43,6 +43,19 @@ const STEPS: &[Step] = &[
         has_postgres: false,
         remedy: "Change the code as the lints above say",
     },
+    Step {
+        name: "documentation",
+        arguments: &[
+            "doc",
+            "--all-features",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        has_postgres: false,
+        remedy: "Correct the doc comments named above",
+    },
     // The product tests start the program itself. The whole workspace is built, because the features that cargo then
     // settles on are those of the test build and nothing is compiled twice.
     Step {
@@ -58,19 +71,6 @@ const STEPS: &[Step] = &[
         environment: &[],
         has_postgres: true,
         remedy: "Run the failed test alone with the command cargo prints above",
-    },
-    Step {
-        name: "documentation",
-        arguments: &[
-            "doc",
-            "--all-features",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ],
-        environment: &[("RUSTDOCFLAGS", "-D warnings")],
-        has_postgres: false,
-        remedy: "Correct the doc comments named above",
     },
 ];
 

@@ -4,7 +4,7 @@
 //! answers, and some clients use one id for everything; they also hold memory for each client that
 //! ever came, and know nothing of who is calling. What a session is needed for, the name the client
 //! gave when it came, travels in the session's id instead (see [`session`]), and cancellations find
-//! their call through [`running`].
+//! their call through [`running_calls`].
 
 mod access;
 mod front;
