@@ -1,0 +1,7 @@
+//! The commands.
+
+mod commands;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

@@ -1,0 +1,12 @@
+//! What clients see of the gateway, with sessions and without.
+
+mod relay_clients;
+mod rust_sdk_client;
+mod session_requests;
+mod sessions;
+mod stateless;
+mod stateless_stdio;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

@@ -1,0 +1,9 @@
+//! Settings: the file, following it, and the tools that look at it.
+
+mod admin_tools;
+mod file;
+mod reload;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

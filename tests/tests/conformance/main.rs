@@ -1,0 +1,10 @@
+//! The official conformance suite, on everything here that speaks MCP.
+
+mod client;
+mod fixture;
+mod gateway;
+mod menu;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

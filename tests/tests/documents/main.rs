@@ -1,0 +1,4 @@
+//! Documents that say what the code does.
+
+mod call_path;
+mod requirements;

@@ -1,0 +1,8 @@
+//! The direct endpoints, and prompts and resources at all of them.
+
+mod endpoint_all;
+mod prompts_resources;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

@@ -1,0 +1,8 @@
+//! The five tools, and finding others with them.
+
+mod five_tools;
+mod search;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();

@@ -1,0 +1,7 @@
+//! The processes of the gateway and its servers.
+
+mod no_process_survives;
+
+use mcpproxy_tests::{Programs, programs};
+
+const PROGRAMS: Programs = programs!();
