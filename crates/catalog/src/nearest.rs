@@ -3,18 +3,17 @@
 //! Only what search would show is suggested: the name of a disabled or quarantined tool would
 //! tell an agent what is being withheld.
 
+use mcpproxy_support::nearest::{NAME_LIMIT, likeness, nearest};
+
 use crate::snapshot::Snapshot;
 use crate::tokens::{stem, words};
 use crate::tool::Availability;
 
-/// How many names are suggested.
+/// Number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// How alike two names must be for one to be worth suggesting.
+/// Likeness from which on a name is worth suggesting.
 const LIKENESS: f64 = 0.6;
-
-/// How much of a wrong name is compared; the time grows with the square of it.
-const NAME_LIMIT: usize = 128;
 
 impl Snapshot {
     /// The servers whose names are nearest to `name`, nearest first.
@@ -24,7 +23,7 @@ impl Snapshot {
             .configured()
             .filter(|state| state.availability() == Availability::Callable)
             .map(|state| (wanted.likeness(state.name()), state.name().to_string()));
-        nearest(names)
+        nearest(names, LIKENESS, SUGGESTIONS)
     }
 
     /// The callable tools, as `server:tool`, that are nearest to `name`, nearest first. The name
@@ -43,7 +42,7 @@ impl Snapshot {
                 let likeness = whole.likeness(entry.qualified()).max(own);
                 (likeness, entry.qualified().to_owned())
             });
-        nearest(names)
+        nearest(names, LIKENESS, SUGGESTIONS)
     }
 }
 
@@ -64,7 +63,7 @@ impl WantedName {
 
     /// How alike two names are, from 0 to 1: by letters, or by the words they share.
     fn likeness(&self, name: &str) -> f64 {
-        let letters = strsim::jaro_winkler(&self.name, &name.to_lowercase());
+        let letters = likeness(&self.name, &name.to_lowercase());
         letters.max(self.shared_words(&stems(name)))
     }
 
@@ -83,13 +82,4 @@ impl WantedName {
 
 fn stems(name: &str) -> Vec<String> {
     words(name).iter().map(|word| stem(word)).collect()
-}
-
-fn nearest(names: impl Iterator<Item = (f64, String)>) -> Vec<String> {
-    let mut names: Vec<(f64, String)> = names
-        .filter(|(likeness, _)| *likeness >= LIKENESS)
-        .collect();
-    names.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-    names.truncate(SUGGESTIONS);
-    names.into_iter().map(|(_, name)| name).collect()
 }

@@ -17,7 +17,6 @@ mod definition;
 pub mod definition_builder;
 mod dyn_tool;
 mod error;
-mod limits;
 #[cfg(feature = "rmcp")]
 pub mod mcp;
 pub mod metrics;

@@ -1,11 +1,12 @@
 //! Arguments as they were sent → parameters of the tool's own type, or everything that is wrong.
 
+use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::Value;
 
 use crate::error::{ParameterViolation, ToolError};
 use crate::tool::Params;
 
-/// How alike two names are before one is offered for the other.
+/// Likeness from which on a name is offered for another.
 const ALIKE: f64 = 0.7;
 
 /// Reads and checks. The schema is the one that is published, so nothing passes here that it
@@ -39,7 +40,7 @@ fn names(arguments: &Value, schema: &Value) -> Vec<ParameterViolation> {
         .keys()
         .filter(|name| !known.contains(&name.as_str()))
         .map(|name| {
-            let hint = nearest(name, known.iter().copied())
+            let hint = nearest_name(name, known.iter().copied())
                 .map(|near| format!(", did you mean '{near}'?"))
                 .unwrap_or_default();
             violation(pointer(name), format!("unknown parameter{hint}"))
@@ -63,13 +64,13 @@ fn typed<P: Params>(arguments: Value, schema: &Value) -> Result<P, Vec<Parameter
     }
 }
 
-/// The name that was most likely meant.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, candidate)| candidate)
+/// Name that was most likely meant.
+pub(crate) fn nearest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let known = known.map(|candidate| (likeness(name, candidate), candidate));
+    nearest(known, ALIKE, 1).pop()
 }
 
 fn violation(path: String, message: impl Into<String>) -> ParameterViolation {

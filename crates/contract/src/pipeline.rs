@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
+use mcpproxy_support::rate::RateLimiter;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
@@ -13,10 +14,9 @@ use tracing::Instrument;
 use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType, generators};
 use crate::cache::{Cache, CacheKey};
 use crate::dyn_tool::{Parsed, Registered};
-use crate::limits::Limits;
 use crate::metrics::{Finished, Metrics};
 use crate::output::{ResultMetadata, ResultOutcome, ToolResult};
-use crate::params::nearest;
+use crate::params::nearest_name;
 use crate::registry::Registry;
 use crate::{
     CategoryEffect, CategoryName, ContractViolations, Tool, ToolContext, ToolError, Version,
@@ -31,7 +31,8 @@ const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
 pub struct Service {
     registry: Registry,
     cache: Cache,
-    limits: Limits,
+    /// Calls to tools that have a limit, by the tool's index and the caller.
+    limits: RateLimiter<(usize, String)>,
     metrics: Metrics,
 }
 
@@ -56,7 +57,7 @@ impl Service {
         Self {
             metrics: Metrics::new(definitions),
             cache: Cache::default(),
-            limits: Limits::default(),
+            limits: RateLimiter::default(),
             registry,
         }
     }
@@ -66,7 +67,7 @@ impl Service {
         let started = Instant::now();
         let Some(&index) = self.registry.by_name.get(name) else {
             let known = self.registry.by_name.keys().map(String::as_str);
-            let error = ToolError::unknown_tool(name, nearest(name, known));
+            let error = ToolError::unknown_tool(name, nearest_name(name, known));
             return self.seal(name, self.registry.version, Err(error), context, started);
         };
         let tool = &self.registry.tools[index];
@@ -135,8 +136,9 @@ impl Service {
         let Some(limit) = tool.definition.rate_limit else {
             return Ok(());
         };
+        let (key, now) = ((index, context.caller()), Instant::now().into_std());
         self.limits
-            .admit(index, context.caller(), limit, Instant::now())
+            .admit(key, limit.max_calls(), limit.window(), now)
             .map_err(|wait| {
                 self.metrics.rate_limited(index);
                 ToolError::rate_limited(&tool.definition.name, wait)

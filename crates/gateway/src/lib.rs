@@ -10,7 +10,6 @@ mod contract_check;
 pub mod direct;
 pub mod failure;
 pub mod menu;
-mod nearest;
 pub mod prompts_resources;
 pub mod records;
 mod reload;

@@ -2,12 +2,12 @@
 
 use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{DeclaredIntent, Operation};
+use mcpproxy_support::nearest::nearest_keyword;
 use mcpproxy_wire::json::{Fields, ObjectError, parse_strict};
 use mcpproxy_wire::{Json, JsonObject};
 use serde_json::value::RawValue;
 
 use crate::failure::{Code, Failure};
-use crate::nearest::nearest;
 
 /// The parameters that every `call_tool_*` variant takes.
 const PARAMETERS: &[&str] = &[
@@ -80,7 +80,7 @@ pub(crate) fn unknown_parameters(fields: &Fields<'_>, known: &[&str]) -> Vec<Vio
     let mut seen: Vec<&str> = Vec::new();
     for (name, _) in fields.iter() {
         if !known.contains(&name) {
-            let hint = nearest(name, known)
+            let hint = nearest_keyword(name, known)
                 .map(|near| format!(", did you mean '{near}'?"))
                 .unwrap_or_default();
             violations.push(violation(

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use mcpproxy_activity::{Filter, FilterError, LogPosition};
+use mcpproxy_support::nearest::nearest_keyword;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::failure::{Code, Failure};
-use crate::nearest::nearest;
 
 /// How many records a page has when nothing else is said.
 pub const DEFAULT_LIMIT: usize = 50;
@@ -162,7 +162,7 @@ fn parse_position(value: &str) -> Result<LogPosition, Failure> {
 
 fn unknown(name: &str, others: &[&'static str]) -> Failure {
     let allowed: Vec<&str> = Filter::NAMES.iter().chain(others).copied().collect();
-    let guess = nearest(name, &allowed)
+    let guess = nearest_keyword(name, &allowed)
         .map_or_else(String::new, |guess| format!(" Did you mean '{guess}'?"));
     invalid(
         name,

@@ -5,10 +5,10 @@
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
+use mcpproxy_support::nearest::nearest_keyword;
 
 use super::document::{Document, empty_object};
 use super::problem::{Problems, shown};
-use crate::nearest::nearest;
 
 /// A kind of value: how it is read and how it is described.
 pub(super) trait Shape: Sized {
@@ -185,7 +185,7 @@ impl<'d> SettingsReader<'d> {
             }
             let document = self.document;
             self.problems.push_with(|| {
-                let hint = nearest(key, allowed)
+                let hint = nearest_keyword(key, allowed)
                     .map_or_else(|| ".".to_owned(), |key| format!(", did you mean '{key}'?"));
                 let (key, place, allowed) = (shown(key), place(path), allowed.join(", "));
                 document.problem(

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
+use mcpproxy_support::nearest::nearest_keyword;
 use serde_json::json;
 
 use super::content::{Anything, ContentRule, NotEmpty};
 use super::problem::shown;
 use super::references;
 use super::shape::{SettingsReader, Shape, ValueKind, join};
-use crate::nearest::nearest;
 
 /// A string that may hold references. It may hold a secret too, so messages do not repeat it.
 #[derive(Clone, PartialEq)]
@@ -161,7 +161,7 @@ impl<T: Words> Shape for Choice<T> {
             return Some(Self(*meaning));
         }
         let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
-        let found = match nearest(word, &words) {
+        let found = match nearest_keyword(word, &words) {
             Some(meant) => format!("\"{}\" (did you mean \"{meant}\"?)", shown(word)),
             None => format!("\"{}\"", shown(word)),
         };
