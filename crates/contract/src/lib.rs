@@ -10,15 +10,11 @@
 pub mod agent_hints;
 mod cache;
 mod category;
-#[cfg(feature = "check")]
-pub mod check;
 mod context;
 mod definition;
 pub mod definition_builder;
 mod dyn_tool;
 mod error;
-#[cfg(feature = "rmcp")]
-pub mod mcp;
 pub mod metrics;
 mod observe;
 mod output;
@@ -27,10 +23,8 @@ pub mod pipeline;
 mod redact;
 mod registry;
 pub mod schemas;
-#[cfg(feature = "testing")]
-pub mod testing;
 pub mod tool;
-mod validate;
+pub mod validate;
 mod violation;
 pub mod wire;
 
@@ -48,7 +42,7 @@ pub use output::{ResultMetadata, ResultOutcome, ToolOutput, ToolResult};
 pub use pipeline::Service;
 pub use registry::Registry;
 pub use tool::{Data, Params, Tool};
-pub use violation::{ContractViolation, ContractViolations, Rule};
+pub use violation::{ContractViolation, ContractViolations, Findings, Rule};
 
 /// Everything a tool needs, in one line.
 pub mod prelude {
@@ -67,8 +61,3 @@ pub mod prelude {
         ToolOutput, Ttl, Uncached, Version, Writes,
     };
 }
-
-/// The guide for authors: its code is compiled and run with the other tests.
-#[cfg(all(doctest, feature = "rmcp", feature = "testing"))]
-#[doc = include_str!("../../../docs/writing-a-tool.md")]
-mod guide {}

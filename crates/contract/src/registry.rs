@@ -35,6 +35,16 @@ impl Registry {
         }
     }
 
+    /// The name of the service.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version of the service.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Registry with a tool. What is wrong with it is told by [`Registry::into_service`], together
     /// with what is wrong with the others.
     #[must_use]

@@ -15,7 +15,7 @@ const SHORTEST_DESCRIPTION: usize = 50;
 const DAYS_OF_NOTICE: i32 = 90;
 
 /// Everything that is wrong with a definition and its schema of parameters.
-pub(crate) fn definition(definition: &Value, input_schema: &Value) -> Vec<ContractViolation> {
+pub fn definition(definition: &Value, input_schema: &Value) -> Vec<ContractViolation> {
     let name = definition["name"].as_str().unwrap_or_default();
     let mut findings = Findings::about(name);
     identity(definition, name, &mut findings);
@@ -274,7 +274,8 @@ fn is_verb_noun(name: &str) -> bool {
     verb_is_letters && rest.peek().is_some() && rest.all(is_word)
 }
 
-pub(crate) fn is_version(version: &str) -> bool {
+/// Whether a text is a version of the form `1.2.3`, whatever follows after `-` or `+`.
+pub fn is_version(version: &str) -> bool {
     let core = version.split(['-', '+']).next().unwrap_or_default();
     let numbers: Vec<&str> = core.split('.').collect();
     numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u32>().is_ok())

@@ -104,7 +104,7 @@ pub struct ContractViolations(Vec<ContractViolation>);
 
 /// Collects what is wrong with one tool.
 #[derive(Debug)]
-pub(crate) struct Findings<'a> {
+pub struct Findings<'a> {
     tool: &'a str,
     found: Vec<ContractViolation>,
 }
@@ -146,14 +146,16 @@ impl std::error::Error for ContractViolations {}
 // === impl Findings ===
 
 impl<'a> Findings<'a> {
-    pub(crate) fn about(tool: &'a str) -> Self {
+    /// Nothing found yet.
+    pub fn about(tool: &'a str) -> Self {
         Self {
             tool,
             found: Vec::new(),
         }
     }
 
-    pub(crate) fn add(&mut self, rule: Rule, message: impl Into<String>) {
+    /// Adds a violation.
+    pub fn add(&mut self, rule: Rule, message: impl Into<String>) {
         self.found.push(ContractViolation {
             tool: self.tool.to_owned(),
             rule,
@@ -162,13 +164,14 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds a violation unless the condition holds.
-    pub(crate) fn expect(&mut self, holds: bool, rule: Rule, message: impl Into<String>) {
+    pub fn expect(&mut self, holds: bool, rule: Rule, message: impl Into<String>) {
         if !holds {
             self.add(rule, message);
         }
     }
 
-    pub(crate) fn into_found(self) -> Vec<ContractViolation> {
+    /// What was found, in the order it was added.
+    pub fn into_found(self) -> Vec<ContractViolation> {
         self.found
     }
 }

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use mcpproxy_catalog::{CatalogTool, Snapshot};
-use mcpproxy_contract::{ContractViolation, Rule, check};
+use mcpproxy_contract::{ContractViolation, Rule};
+use mcpproxy_contract_check as check;
 use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::{CallResult, Json};
 use serde_json::{Map, Value, json};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Parser;
 use mcpproxy_cards::Store;
-use mcpproxy_contract::mcp;
+use mcpproxy_contract_serve::{serve_http, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
 /// A sample MCP server: cards to learn with, in decks, and the reviews of them.
@@ -35,8 +35,8 @@ async fn main() -> anyhow::Result<()> {
     };
     let service = mcpproxy_cards::service(store)?;
     match arguments.http {
-        Some(address) => mcp::serve_http(service, address).await?,
-        None => mcp::serve_stdio(service).await?,
+        Some(address) => serve_http(service, address).await?,
+        None => serve_stdio(service).await?,
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use mcpproxy_cards::Store;
+use mcpproxy_contract::Grants;
 use mcpproxy_contract::prelude::*;
-use mcpproxy_contract::{Grants, testing};
+use mcpproxy_contract_check::testing;
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 use tempfile::TempDir;

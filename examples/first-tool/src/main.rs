@@ -1,4 +1,4 @@
-use mcpproxy_contract::{mcp, prelude::*};
+use mcpproxy_contract::prelude::*;
 
 #[derive(Serialize, Deserialize, JsonSchema, Validate)]
 struct Text {
@@ -36,5 +36,5 @@ impl Tool for DetectLanguage {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    Ok(mcp::serve_stdio(Service::of(DetectLanguage)?).await?)
+    Ok(mcpproxy_contract_serve::serve_stdio(Service::of(DetectLanguage)?).await?)
 }

@@ -70,6 +70,7 @@ const ALLOWED: [(&str, &[&str], &str); 18] = [
             "catalog",
             "contract",
             "contract-check",
+            "contract-serve",
             "gateway",
             "policy",
             "redact",
@@ -86,6 +87,7 @@ const ALLOWED: [(&str, &[&str], &str); 18] = [
             "catalog",
             "contract",
             "contract-check",
+            "contract-serve",
             "gateway",
             "policy",
             "redact",
@@ -97,14 +99,18 @@ const ALLOWED: [(&str, &[&str], &str); 18] = [
     ),
     (
         "contract",
-        &["redact"],
+        &["redact", "support"],
         "authors of tools do not need a gateway",
     ),
-    ("contract-serve", &["contract", "redact"], "as the contract"),
+    (
+        "contract-serve",
+        &["contract", "redact", "support"],
+        "as the contract",
+    ),
     (
         "contract-check",
-        &["contract", "contract-serve", "redact"],
-        "as the contract",
+        &["contract", "redact", "support"],
+        "as the contract; what is checked need not be served",
     ),
     (
         "cards",

@@ -6,10 +6,10 @@ mod page;
 use std::path::Path;
 use std::process::ExitCode;
 
-use mcpproxy_contract::check::checklist::{self, Report};
-use mcpproxy_contract::check::{self};
 use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{ContractViolation, Rule};
+use mcpproxy_contract_check as check;
+use mcpproxy_contract_check::checklist::{self, Report};
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;

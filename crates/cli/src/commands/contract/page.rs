@@ -1,6 +1,6 @@
 //! The report as people read it.
 
-use mcpproxy_contract::check::checklist::{LineReport, LineVerdict, Report, ToolReport};
+use mcpproxy_contract_check::checklist::{LineReport, LineVerdict, Report, ToolReport};
 
 use crate::output::{printable, table};
 

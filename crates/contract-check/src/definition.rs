@@ -1,0 +1,180 @@
+//! Tools as `tools/list` has them, against the contract.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::schema;
+use mcpproxy_contract::validate;
+use mcpproxy_contract::wire::DEFINITION_KEY;
+use mcpproxy_contract::{ContractViolation, Findings, Rule};
+
+/// The most examples whose parameters are checked.
+const CHECKED_EXAMPLES: usize = 50;
+
+/// Everything that is wrong with a tool: with its definition, and where its definition says
+/// something else than the tool that carries it.
+pub fn definition(tool: &Value) -> Vec<ContractViolation> {
+    let name = tool["name"].as_str().unwrap_or_default();
+    let input_schema = &tool["inputSchema"];
+    let definition = &tool["_meta"][DEFINITION_KEY];
+    let mut findings = Findings::about(name);
+    if !definition.is_object() {
+        findings.add(
+            Rule::Announced,
+            format!("the tool does not announce the contract: it has no definition in _meta[\"{DEFINITION_KEY}\"]"),
+        );
+        let mut found = findings.into_found();
+        found.extend(without_definition(tool));
+        return found;
+    }
+    for key in ["name", "description"] {
+        findings.expect(
+            definition[key] == tool[key],
+            Rule::DefinitionAgrees,
+            format!("the {key} in the definition is not the {key} of the tool"),
+        );
+    }
+    annotations(definition, &tool["annotations"], &mut findings);
+    examples(definition, input_schema, &mut findings);
+    let mut found = findings.into_found();
+    found.extend(validate::definition(definition, input_schema));
+    for violation in &mut found {
+        // The tool is called by its own name, whatever the definition says.
+        name.clone_into(&mut violation.tool);
+    }
+    found
+}
+
+/// Everything that is wrong with the tools of a service: with each of them, and with all together.
+pub fn tools(list: &[Value]) -> Vec<ContractViolation> {
+    per_tool(list).into_iter().flatten().collect()
+}
+
+/// Whether a tool says that it keeps the contract.
+pub fn announces(tool: &Value) -> bool {
+    tool["_meta"][DEFINITION_KEY].is_object()
+}
+
+/// What is wrong with each tool, in the order of the list.
+pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<ContractViolation>> {
+    let names: HashSet<&str> = list
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    let mut found = Vec::with_capacity(list.len());
+    for (index, tool) in list.iter().enumerate() {
+        let label = name_of(tool, index);
+        let mut violations = definition(tool);
+        let mut findings = Findings::about(&label);
+        if let Some(name) = tool["name"].as_str() {
+            let seen = times.entry(name).or_default();
+            *seen += 1;
+            findings.expect(
+                *seen == 1,
+                Rule::NameUnique,
+                format!("another tool of the service has the name '{name}'"),
+            );
+        }
+        let replacement = &tool["_meta"][DEFINITION_KEY]["deprecated"]["replacement"];
+        if let Some(replacement) = replacement.as_str().filter(|name| !name.is_empty()) {
+            findings.expect(
+                names.contains(replacement),
+                Rule::DeprecationReplacement,
+                format!("the replacement '{replacement}' is not a tool of the service"),
+            );
+        }
+        violations.extend(findings.into_found());
+        for violation in &mut violations {
+            label.clone_into(&mut violation.tool);
+        }
+        found.push(violations);
+    }
+    found
+}
+
+/// A tool's name, or its place in the list where it has none.
+pub(crate) fn name_of(tool: &Value, index: usize) -> String {
+    match tool["name"].as_str() {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => format!("tool {} of the list", index + 1),
+    }
+}
+
+/// What can be said of a tool that announces nothing: its name, its description, its parameters.
+fn without_definition(tool: &Value) -> Vec<ContractViolation> {
+    const VISIBLE: [Rule; 7] = [
+        Rule::NameForm,
+        Rule::DescriptionLength,
+        Rule::DescriptionParts,
+        Rule::ParametersChecked,
+        Rule::ParameterDocumented,
+        Rule::ParameterBounded,
+        Rule::IdBranded,
+    ];
+    let known = json!({ "name": tool["name"], "description": tool["description"] });
+    let mut found = validate::definition(&known, &tool["inputSchema"]);
+    found.retain(|violation| VISIBLE.contains(&violation.rule));
+    found
+}
+
+/// What decides on calls is the annotations, so they have to say what the category says.
+fn annotations(definition: &Value, annotations: &Value, findings: &mut Findings<'_>) {
+    let category = definition["category"].as_str().unwrap_or_default();
+    let hint = |name: &str| annotations[name].as_bool();
+    match category {
+        "query" | "analysis" | "generation" => {
+            findings.expect(
+                hint("readOnlyHint") == Some(true),
+                Rule::AnnotationsFit,
+                format!("a tool of the category {category} changes nothing, so its annotations need readOnlyHint: true"),
+            );
+            findings.expect(
+                hint("destructiveHint") != Some(true),
+                Rule::AnnotationsFit,
+                format!("a tool of the category {category} must not have destructiveHint: true"),
+            );
+        }
+        "mutation" => findings.expect(
+            hint("readOnlyHint") != Some(true),
+            Rule::AnnotationsFit,
+            "a mutation changes something, so its annotations must not have readOnlyHint: true",
+        ),
+        // An unknown category is a violation of its own.
+        _ => {}
+    }
+}
+
+/// The parameters of every example against the schema that callers are shown.
+fn examples(definition: &Value, input_schema: &Value, findings: &mut Findings<'_>) {
+    let examples = definition["examples"].as_array();
+    let Some(examples) = examples.filter(|examples| !examples.is_empty()) else {
+        return;
+    };
+    let schema = match schema::Compiled::new(input_schema) {
+        Ok(schema) => schema,
+        Err(reason) => {
+            findings.add(
+                Rule::ParametersChecked,
+                format!("the inputSchema cannot be used: {reason}"),
+            );
+            return;
+        }
+    };
+    for (index, example) in examples.iter().take(CHECKED_EXAMPLES).enumerate() {
+        let params = &example["params"];
+        if !params.is_object() {
+            continue;
+        }
+        for problem in schema.problems(params) {
+            findings.add(
+                Rule::ExampleHolds,
+                format!(
+                    "the params of example {} do not match the inputSchema: {problem}",
+                    index + 1
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Checks of what others publish: pure, on JSON, without a network and without a clock.
+//!
+//! [`definition()`] and [`tools`] look at what `tools/list` has, [`result()`] at what a call gave back,
+//! and [`checklist`] puts both together line by line. Nothing here trusts its input: whatever it is,
+//! the answer is a list of violations and never a panic, and a schema is only compiled when that
+//! costs little.
+
+pub mod checklist;
+mod definition;
+mod result;
+mod schema;
+pub mod testing;
+
+pub use definition::{announces, definition, tools};
+pub use result::result;
+
+pub(crate) use definition::{name_of, per_tool};
+
+#[cfg(test)]
+mod tests;

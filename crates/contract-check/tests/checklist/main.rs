@@ -1,0 +1,35 @@
+//! The verification checklist of the contract, line by line, and what must never and must always
+//! be. Each test has the name of its line. What a type refuses is in `refused/` of the contract, and is named here.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
+mod lines;
+mod never_and_always;
+#[path = "../../../contract/tests/sample/mod.rs"]
+mod sample;
+mod support;
+
+use mcpproxy_contract::prelude::*;
+use mcpproxy_contract_check::{self as check, testing};
+use sample::*;
+use support::*;
+
+/// Every line of the checklist that is decided by what is published holds for our tools, so that a
+/// test below which breaks one line shows that line and not another.
+#[tokio::test]
+async fn the_sample_keeps_every_line() {
+    testing::conforms(&service()).await.unwrap();
+    let service = service();
+    let mut seen = Vec::new();
+    for tool in service.registry().get_all() {
+        let name = &tool.definition().name;
+        seen.push((name.clone(), call(&service, name).await.to_json()));
+        let refused = service.call(name, json!({}), &agent()).await;
+        seen.push((name.clone(), refused.to_json()));
+    }
+    let report = check::checklist::report(&published(), &seen);
+    assert!(report.conforms(), "{report:#?}");
+    assert_eq!(check::checklist::texts().count(), 29);
+}
