@@ -39,7 +39,7 @@ pub(crate) fn check_answer(
     if found.is_empty() {
         return Ok(());
     }
-    let is_strict = settings.load().rules.strict_server_validation;
+    let is_strict = settings.load().rules().strict_server_validation;
     // A failure that its server only tells in words is passed on: the words are what the agent needs.
     let is_only_in_words = result.is_error() && structured.is_none();
     if is_strict && !is_only_in_words {

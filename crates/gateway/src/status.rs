@@ -17,9 +17,9 @@ impl Gateway {
             "uptime_seconds": self.started.elapsed().as_secs(),
             "data_dir": settings.data_dir,
             "intent_declaration": {
-                "mode": settings.rules.mode,
-                "strict_server_validation": settings.rules.strict_server_validation,
-                "unannotated": settings.rules.unannotated,
+                "mode": settings.intent_declaration.mode,
+                "strict_server_validation": settings.intent_declaration.strict_server_validation,
+                "unannotated": settings.intent_declaration.unannotated,
             },
             "configuration_problem": self.settings.problem(),
             "servers": self.servers.status(),

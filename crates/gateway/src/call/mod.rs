@@ -38,7 +38,7 @@ impl Gateway {
         caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
     ) -> CallOutcome {
-        let rules = self.settings.load().rules;
+        let rules = self.settings.load().rules();
         let name = ToolName::parse(&request.name);
         let known = name.as_ref().ok();
         let mut record = CallRecord::open(&self.records, &self.servers, &request, known, caller);
@@ -96,7 +96,7 @@ impl Gateway {
         });
         let mut outcome = record.close(result, warnings).await;
         outcome.hints = answered.and_then(|answered| {
-            let place = self.settings.load().hints;
+            let place = self.settings.load().hints.proxied;
             let catalog = self.servers.catalog();
             let (hints, result) = (&self.hints, &outcome.result);
             hints.after(&answered, caller, result, place, catalog)
@@ -120,7 +120,7 @@ impl Gateway {
     fn with_menu_schema(&self, failure: Failure, variant: Option<Operation>) -> Failure {
         match variant {
             Some(variant) => {
-                let mode = self.settings.load().rules.mode;
+                let mode = self.settings.load().rules().mode;
                 failure.with_menu_schema(variant.variant(), mode)
             }
             None => failure,

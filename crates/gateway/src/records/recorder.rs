@@ -11,7 +11,7 @@ use mcpproxy_policy::{Caller, Operation};
 use tokio::sync::watch;
 
 use crate::background::Background;
-use crate::settings::{Durability, Settings, StoreSettings, redaction};
+use crate::settings::{Durability, Settings, StoreAddress, redaction};
 
 /// Period of looking for records that need not be stored any longer.
 const PRUNE_PERIOD: Duration = Duration::from_mins(1);
@@ -132,9 +132,9 @@ impl Records {
 
 /// Engine that the settings have records kept in.
 pub(super) fn engine(settings: &Settings) -> Engine {
-    match &settings.store {
-        StoreSettings::Sqlite => Engine::Sqlite,
-        StoreSettings::Postgres(address) => Engine::Postgres(address.expose().to_owned()),
+    match &settings.store.url {
+        StoreAddress::Sqlite => Engine::Sqlite,
+        StoreAddress::Postgres(address) => Engine::Postgres(address.expose().to_owned()),
     }
 }
 

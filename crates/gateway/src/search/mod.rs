@@ -140,7 +140,7 @@ impl Search {
             record.set_arguments(parameters);
         }
         let (activity_id, request_id) = (record.id(), record.request_id());
-        let mode = self.settings.load().rules.mode;
+        let mode = self.settings.load().rules().mode;
         let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
         let recorded = result.as_ref().map(|answer| answer.recorded.to_string());
         let outcome = match &result {

@@ -7,7 +7,6 @@ use mcpproxy_upstream::{Upstream, UpstreamState};
 
 use super::{ConfiguredServer, RunState, STOP_GRACE, ServerMap, Servers};
 use crate::failure::{Code, Failure};
-use crate::settings::ServerTransport;
 
 /// How long to wait for the new process to answer before telling how far it is.
 const READY_TIME: Duration = Duration::from_secs(20);
@@ -20,7 +19,7 @@ impl Servers {
     /// it any more: a server that was only ended would be missing.
     pub async fn restart(self: &Arc<Self>, name: &str) -> Result<(), Failure> {
         let running = self.reachable(name)?;
-        if running.settings.transport == ServerTransport::BuiltIn {
+        if running.settings.is_built_in() {
             return Err(Failure::new(
                 Code::InvalidArguments,
                 format!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcpproxy_catalog::{Operator, ToolOverride};
 use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
-use crate::settings::{ServerSettings, ServerTransport};
+use crate::settings::{Secret, ServerSettings};
 
 /// Operator's settings of a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
@@ -17,7 +17,7 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
             .iter()
             .map(|(name, tool)| {
                 let word = ToolOverride {
-                    annotations: tool.annotations.clone(),
+                    annotations: tool.annotations.to_map(),
                     enabled: tool.enabled,
                 };
                 (name.clone(), word)
@@ -28,29 +28,28 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
 
 /// Specification of an upstream; none for a server inside this program.
 pub(super) fn spec(server: &ServerSettings) -> Option<Spec> {
-    let exposed = |pairs: &[(String, crate::settings::Secret)]| {
+    let exposed = |pairs: &[(String, Secret)]| {
         pairs
             .iter()
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
             .collect()
     };
-    let transport = match &server.transport {
-        ServerTransport::Stdio {
-            command,
-            args,
-            env,
-            working_dir,
-        } => TransportSpec::Stdio(StdioSpec {
-            command: command.expose().to_owned(),
-            args: args.iter().map(|one| one.expose().to_owned()).collect(),
-            env: exposed(env),
-            working_dir: working_dir.as_ref().map(|folder| folder.expose().into()),
-        }),
-        ServerTransport::Http { url, headers } => TransportSpec::Http(HttpSpec {
+    let transport = match (&server.command, &server.url) {
+        (Some(command), _) => {
+            let args = server.args.iter();
+            let folder = server.working_dir.as_ref();
+            TransportSpec::Stdio(StdioSpec {
+                command: command.expose().to_owned(),
+                args: args.map(|one| one.expose().to_owned()).collect(),
+                env: exposed(&server.env),
+                working_dir: folder.map(|folder| folder.expose().into()),
+            })
+        }
+        (None, Some(url)) => TransportSpec::Http(HttpSpec {
             url: url.expose().to_owned(),
-            headers: exposed(headers),
+            headers: exposed(&server.headers),
         }),
-        ServerTransport::BuiltIn => return None,
+        (None, None) => return None,
     };
     Some(Spec {
         name: Arc::clone(&server.name),

@@ -5,9 +5,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::Path;
 
-use super::content::{self, ContentRule};
-use super::resolved::Settings;
+use super::keys::Settings;
 use super::secret::Secret;
+use super::text;
 
 /// The file in the data folder.
 const KEY_FILE: &str = "api_key";
@@ -102,7 +102,7 @@ fn read(path: &Path) -> Result<Secret, ApiKeyError> {
     if key.is_empty() {
         return Err(ApiKeyError::Empty);
     }
-    if !content::ApiKey::is_valid(key) || text.len() as u64 > LONGEST_FILE {
+    if !(text::API_KEY.is_valid)(key) || text.len() as u64 > LONGEST_FILE {
         return Err(ApiKeyError::NotAKey);
     }
     if key.len() < SHORTEST_KEY {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use mcpproxy_redact::Mask;
 
-use super::resolved::Settings;
+use super::keys::Settings;
 
 /// Settings in force, the mask of their secrets, and why the file on disk is not what runs.
 pub struct LiveSettings {

@@ -5,28 +5,26 @@
 //! has, it answers with settings or with every problem at its line and column. No message and no
 //! `Debug` output of this module holds a secret.
 //!
-//! Start reading at `written`: it lists every key once. The reader, the allowed keys in messages,
-//! the JSON Schema and the reference page come from that list.
+//! Start reading at `keys`: it lists every key once. What the file may say, the settings themselves,
+//! the JSON Schema, the reference page and what is shown of them come from that list.
 
 mod api_key;
-mod content;
 mod document;
-mod effective;
 pub mod environment;
 mod generated;
+mod keys;
 mod live;
-mod merge;
 mod problem;
+mod reader;
 pub mod redaction;
 mod references;
-mod resolve;
-mod resolved;
+mod rules;
 mod secret;
 mod section;
 mod shape;
-mod values;
+mod sources;
+mod text;
 mod watch;
-mod written;
 
 #[cfg(test)]
 mod tests;
@@ -35,24 +33,25 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 pub use api_key::{ApiKeyError, api_key, create_data_dir};
-pub use effective::effective;
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
-pub use live::LiveSettings;
-pub use merge::Sources;
-pub use problem::{FilePosition, ProblemPlace, Problems, SettingsError, SettingsProblem};
-pub use resolved::{
-    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, ServerSettings,
-    ServerTransport, Settings, StoreSettings, ToolRateLimit, ToolSettings, Trust,
+pub use keys::{
+    ADMIN_SERVER, ActivitySettings, AnnotationOverrides, Detail, DiscoverySettings, Durability,
+    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings,
+    ToolRateLimit, ToolSettings, Trust,
 };
+pub use live::LiveSettings;
+pub use problem::SettingsError;
 pub use secret::{Secret, SettingText};
+pub use sources::Sources;
+pub use text::StoreAddress;
 pub use watch::{SettingsWatch, watch};
-pub use written::ADMIN_SERVER;
 
 use document::{Document, empty_object, read_bounded};
-use merge::{Locations, merge};
+use reader::{KeyRule, Section, SettingsReader, Written};
 use references::References;
-use shape::{SettingsReader, Shape};
+use rules::Nested;
+use sources::Locations;
 
 /// Loads the settings: flags over environment over file over defaults.
 ///
@@ -66,12 +65,17 @@ pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
     Ok(Locations::find(sources)?.data_dir)
 }
 
+/// Every key with the value that holds, defaults included; each secret is `***`.
+pub fn effective(settings: &Settings) -> serde_json::Value {
+    serde_json::Value::Object(settings.shown())
+}
+
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
-    let path = locations.config_file.clone();
+    let path = locations.config_file;
     let document = match read_bounded(&path) {
         Ok(bytes) => {
             let name = path.file_name().unwrap_or(path.as_os_str());
-            Some(Document::parse(&name.to_string_lossy(), bytes).map_err(single)?)
+            Some(Document::parse(&name.to_string_lossy(), bytes)?)
         }
         Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => None,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -80,25 +84,33 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         Err(source) => return Err(SettingsError::Unreadable { path, source }),
     };
     let tree = match &document {
-        Some(document) => document.tree().map_err(single)?,
+        Some(document) => document.tree()?,
         None => empty_object(),
     };
-    let nowhere = Document::empty();
-    let mut reader = SettingsReader::new(document.as_ref().unwrap_or(&nowhere));
-    let file = written::WrittenFile::read(&mut reader, &tree, "");
-    let settings = file.and_then(|file| {
-        let references = References {
-            environment: &sources.environment,
-            folder: path.parent().unwrap_or(&path),
-        };
-        resolve::resolve(merge(file, locations, sources), &references, &mut reader)
+    let references = References {
+        environment: &sources.environment,
+        folder: path.parent().unwrap_or(&path),
+    };
+    let document = document.as_ref();
+    let nowhere = Document::default();
+    let mut reader = SettingsReader::new(document.unwrap_or(&nowhere), &references);
+    let listen = sources.given_listen();
+    let listen = listen.map(|(name, value)| {
+        reader.overridden.push("listen");
+        text::ADDRESS.given(&mut reader, name, value)
     });
+    let api_key = sources.given_variable(environment::API_KEY);
+    let api_key = api_key.map(|(name, value)| {
+        reader.overridden.push("api_key");
+        text::API_KEY.given(&mut reader, name, value)
+    });
+    let settings: Option<Settings> = Nested.read(&mut reader, Written::new(&tree, ""));
     reader.problems.into_result()?;
-    Ok(settings.expect("a reader that gave nothing has noted a problem"))
-}
-
-fn single(problem: SettingsProblem) -> SettingsError {
-    let mut problems = Problems::default();
-    problems.push_with(|| problem);
-    SettingsError::Invalid(problems)
+    let mut settings = settings.expect("a reader that gave nothing has noted a problem");
+    settings.listen = listen.flatten().unwrap_or(settings.listen);
+    settings.api_key = api_key.flatten().or(settings.api_key);
+    settings.data_dir = locations.data_dir;
+    settings.config_file = path;
+    settings.demo = sources.demo;
+    Ok(settings)
 }

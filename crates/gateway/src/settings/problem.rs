@@ -1,6 +1,5 @@
 //! What is wrong with a configuration, said so that a person can mend it.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -14,9 +13,9 @@ const SHOWN_CHARACTERS: usize = 60;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// The file, a flag or a variable says something that is not allowed.
+    /// The file, a flag or a variable says something that is not allowed: a line for each problem.
     #[error("{0}")]
-    Invalid(Problems),
+    Invalid(String),
     /// A file that was asked for is not there.
     #[error(
         "the configuration file '{}' does not exist: create it or name another with --config",
@@ -61,44 +60,15 @@ pub enum SettingsError {
     },
 }
 
-/// Every problem that was found, in the order of the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Problems {
-    listed: Vec<SettingsProblem>,
+/// Line and column of a problem, both counted from one; columns are characters. Zero for what does
+/// not stand in the file.
+pub(super) type FilePosition = (usize, usize);
+
+/// Every problem that was found, in words that begin with its place.
+#[derive(Default)]
+pub(super) struct Problems {
+    listed: Vec<(FilePosition, String)>,
     unlisted: usize,
-}
-
-/// One problem and its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettingsProblem {
-    /// Where it is.
-    pub place: ProblemPlace,
-    /// What was found and what is allowed.
-    pub message: String,
-}
-
-/// Where a problem is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProblemPlace {
-    /// In the configuration file.
-    File {
-        /// Its name without the folder.
-        file: String,
-        /// The line and column.
-        position: FilePosition,
-    },
-    /// In a flag or a variable, named as the person wrote it.
-    Given(&'static str),
-}
-
-/// A line and a column, both counted from one; columns are characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FilePosition {
-    /// The line.
-    pub line: usize,
-    /// The column.
-    pub column: usize,
 }
 
 /// Text from the file as messages repeat it: escaped, and cut when it is long.
@@ -114,21 +84,9 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
-// === impl Problems ===
-
 impl Problems {
-    /// The problems, at most the first fifty.
-    pub fn iter(&self) -> impl Iterator<Item = &SettingsProblem> {
-        self.listed.iter()
-    }
-
-    /// Whether nothing is wrong.
-    pub fn is_empty(&self) -> bool {
-        self.listed.is_empty()
-    }
-
     /// Notes a problem, which is only made when it will be listed: a hostile file has a million.
-    pub(super) fn push_with(&mut self, problem: impl FnOnce() -> SettingsProblem) {
+    pub(super) fn add_with(&mut self, problem: impl FnOnce() -> (FilePosition, String)) {
         if self.listed.len() < LISTED_PROBLEMS {
             self.listed.push(problem());
         } else {
@@ -138,42 +96,14 @@ impl Problems {
 
     /// `Ok` when nothing is wrong. Sorts by place first: what was found later may be higher up.
     pub(super) fn into_result(mut self) -> Result<(), SettingsError> {
-        if self.is_empty() {
+        if self.listed.is_empty() {
             return Ok(());
         }
-        self.listed.sort_by_key(|problem| match problem.place {
-            ProblemPlace::File { position, .. } => Some(position),
-            ProblemPlace::Given(_) => None,
-        });
-        Err(SettingsError::Invalid(self))
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.listed.iter().enumerate() {
-            if index > 0 {
-                formatter.write_str("\n")?;
-            }
-            write!(formatter, "{problem}")?;
-        }
-        if self.unlisted > 0 {
-            write!(formatter, "\n… and {} more problems", self.unlisted)?;
-        }
-        Ok(())
-    }
-}
-
-// === impl SettingsProblem ===
-
-impl fmt::Display for SettingsProblem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            ProblemPlace::File { file, position } => {
-                let FilePosition { line, column } = position;
-                write!(formatter, "{file}:{line}:{column}: {}", self.message)
-            }
-            ProblemPlace::Given(name) => write!(formatter, "{name}: {}", self.message),
-        }
+        self.listed.sort_by_key(|(position, _)| *position);
+        let lines = self.listed.into_iter().map(|(_, text)| text);
+        let more = format!("… and {} more problems", self.unlisted);
+        let more = (self.unlisted > 0).then_some(more);
+        let lines: Vec<String> = lines.chain(more).collect();
+        Err(SettingsError::Invalid(lines.join("\n")))
     }
 }

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use mcpproxy_redact::Redactor;
 
 use super::api_key::secrets_of_key_file;
-use super::resolved::Settings;
+use super::keys::Settings;
 
 /// What hides secrets now.
 static CURRENT: LazyLock<ArcSwap<Redactor>> = LazyLock::new(ArcSwap::default);

@@ -82,14 +82,6 @@ impl SettingText {
             Self::Secret(secret) => Self::Secret(Secret::with_parts(text, secret.parts)),
         }
     }
-
-    /// The secret in it, if it is one.
-    pub fn secret(&self) -> Option<&Secret> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Secret(secret) => Some(secret),
-        }
-    }
 }
 
 impl fmt::Debug for Secret {

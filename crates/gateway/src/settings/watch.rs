@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::keys::Settings;
 use super::load_from;
-use super::merge::{Locations, Sources};
 use super::problem::SettingsError;
-use super::resolved::Settings;
+use super::sources::{Locations, Sources};
 
 /// An editor's save is several events; this long without one means that it is done.
 const QUIET: Duration = Duration::from_millis(100);
@@ -155,7 +155,7 @@ impl Reloader {
             locations: Locations {
                 data_dir: running.data_dir.clone(),
                 config_file: running.config_file.clone(),
-                is_named: sources.names_config() || running.config_file.exists(),
+                is_named: sources.named_config().is_some() || running.config_file.exists(),
             },
             sources,
             last: Ok(running),

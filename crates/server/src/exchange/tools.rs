@@ -18,7 +18,7 @@ use super::request_state;
 /// Result of `tools/list`.
 pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String, RpcError> {
     let listed = match &request.endpoint {
-        Endpoint::Menu => menu::tools_list(gateway.settings().rules.mode).to_owned(),
+        Endpoint::Menu => menu::tools_list(gateway.settings().rules().mode).to_owned(),
         Endpoint::Direct(scope) => {
             let cursor = request.params.cursor()?;
             let page = gateway.direct().list(scope, cursor.as_deref()).await;

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
 use mcpproxy_upstream::ProtocolSetting;
-use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
 
 use super::Scene;
 use crate::settings::{
-    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, ServerTransport,
-    SettingText, StoreSettings, ToolRateLimit, Trust, effective,
+    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, SettingText,
+    StoreAddress, ToolRateLimit, Trust, effective,
 };
 
 /// A file with every key in it.
@@ -57,7 +56,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.api_key, None);
     assert!(!settings.allow_plain_http);
     assert!(settings.servers.is_empty());
-    assert_eq!(settings.rules, Rules::default());
+    assert_eq!(settings.rules(), Rules::default());
     let discovery = DiscoverySettings {
         limit: 5,
         detail: Detail::Full,
@@ -71,8 +70,8 @@ fn no_file_means_the_defaults() {
         durability: Durability::Strict,
     };
     assert_eq!(settings.activity, activity);
-    assert_eq!(settings.store, StoreSettings::Sqlite);
-    assert_eq!(settings.hints, ProxiedHints::Meta);
+    assert_eq!(settings.store.url, StoreAddress::Sqlite);
+    assert_eq!(settings.hints.proxied, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
 }
 
@@ -93,7 +92,7 @@ fn every_global_key_is_used() {
         strict_server_validation: false,
         unannotated: Unannotated::AtLeastWrite,
     };
-    assert_eq!(settings.rules, rules);
+    assert_eq!(settings.rules(), rules);
     assert_eq!(settings.discovery.limit, 50);
     assert_eq!(settings.discovery.detail, Detail::Compact);
     assert!(!settings.discovery.semantic);
@@ -101,8 +100,8 @@ fn every_global_key_is_used() {
     assert_eq!(settings.activity.max_payload_bytes, 1024);
     assert_eq!(settings.activity.durability, Durability::Balanced);
     let address = Secret::new("postgres://user:password@db/mcpproxy");
-    assert_eq!(settings.store, StoreSettings::Postgres(address));
-    assert_eq!(settings.hints, ProxiedHints::Content);
+    assert_eq!(settings.store.url, StoreAddress::Postgres(address));
+    assert_eq!(settings.hints.proxied, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
 }
 
@@ -113,11 +112,10 @@ fn every_key_of_a_server_is_used() {
         panic!("two servers in the order of the file");
     };
     assert_eq!((&*github.name, &*files.name), ("github", "files"));
-    let transport = ServerTransport::Http {
-        url: SettingText::Plain("https://example.com/mcp".into()),
-        headers: vec![("Authorization".into(), Secret::new("Bearer abcdefgh"))],
-    };
-    assert_eq!(github.transport, transport);
+    let plain = |text: &str| SettingText::Plain(text.into());
+    assert_eq!(github.url, Some(plain("https://example.com/mcp")));
+    let header = ("Authorization".into(), Secret::new("Bearer abcdefgh"));
+    assert_eq!(github.headers, [header]);
     assert_eq!((github.enabled, github.quarantined), (true, false));
     assert_eq!(github.timeout, Duration::from_secs(30));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
@@ -125,14 +123,10 @@ fn every_key_of_a_server_is_used() {
     let protocols = (github.protocol, files.protocol);
     assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
 
-    let plain = |text: &str| SettingText::Plain(text.into());
-    let transport = ServerTransport::Stdio {
-        command: plain("npx"),
-        args: vec![plain("-y"), plain("server"), plain("/data")],
-        env: vec![("LEVEL".into(), Secret::new("verbose"))],
-        working_dir: Some(plain("/srv")),
-    };
-    assert_eq!(files.transport, transport);
+    assert_eq!(files.command, Some(plain("npx")));
+    assert_eq!(files.args, ["-y", "server", "/data"].map(plain));
+    assert_eq!(files.env, [("LEVEL".into(), Secret::new("verbose"))]);
+    assert_eq!(files.working_dir, Some(plain("/srv")));
     assert_eq!((files.enabled, files.quarantined), (false, true));
     assert_eq!(files.timeout, Duration::from_secs(90));
     assert_eq!(files.max_concurrent, 4);
@@ -142,27 +136,20 @@ fn every_key_of_a_server_is_used() {
 #[test]
 fn every_key_of_a_tool_is_used() {
     let settings = Scene::with(EVERYTHING).settings();
-    let tools = &settings.servers[1].tools;
-    let write = &tools["write_file"];
-    let hints = ToolAnnotations {
-        read_only: Some(false),
-        destructive: Some(true),
-        idempotent: Some(true),
-        open_world: Some(false),
+    let [(read_name, read), (write_name, write)] = settings.servers[1].tools.as_slice() else {
+        panic!("two tools in the order of their names");
     };
-    assert_eq!(write.hints, hints);
+    assert_eq!((&**read_name, &**write_name), ("read_file", "write_file"));
     let annotations = json!({ "title": "Write", "readOnlyHint": false, "destructiveHint": true,
                               "idempotentHint": true, "openWorldHint": false });
-    assert_eq!(Value::Object(write.annotations.clone()), annotations);
+    assert_eq!(Value::Object(write.annotations.to_map()), annotations);
     assert!(!write.enabled);
     let limit = ToolRateLimit {
         max_calls: 10,
         window: Duration::from_secs(1),
     };
     assert_eq!(write.rate_limit, Some(limit));
-    let read = &tools["read_file"];
-    assert_eq!(read.hints, ToolAnnotations::default());
-    assert!(read.annotations.is_empty() && read.enabled && read.rate_limit.is_none());
+    assert!(read.annotations.to_map().is_empty() && read.enabled && read.rate_limit.is_none());
 }
 
 #[test]
@@ -204,9 +191,7 @@ fn a_relative_working_dir_starts_at_the_folder_of_the_file() {
     let scene =
         Scene::with(r#"{ "mcpServers": { "a": { "command": "x", "working_dir": "sub/b" } } }"#);
     let settings = scene.settings();
-    let ServerTransport::Stdio { working_dir, .. } = &settings.servers[0].transport else {
-        panic!("a process");
-    };
+    let working_dir = &settings.servers[0].working_dir;
     let expected = scene.path("sub/b");
     assert_eq!(
         working_dir.as_ref().map(SettingText::expose),

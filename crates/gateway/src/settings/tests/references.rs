@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Scene;
-use crate::settings::{Secret, ServerTransport, SettingText};
+use crate::settings::{Secret, SettingText};
 
 /// The one argument of the one server, or the server's problem.
 #[track_caller]
@@ -18,11 +18,8 @@ fn check(argument: &str, expected: Result<&str, &str>) {
     scene.write("large.txt", &"x".repeat(64 * 1024 + 1));
     fs::write(scene.path("binary.txt"), b"\xff\xfe").unwrap();
     let server = scene.settings().servers.remove(0);
-    let ServerTransport::Stdio { args, .. } = &server.transport else {
-        panic!("a process");
-    };
     match expected {
-        Ok(value) => assert_eq!((args[0].expose(), server.problem), (value, None)),
+        Ok(value) => assert_eq!((server.args[0].expose(), server.problem), (value, None)),
         Err(problem) => {
             let problem = format!("mcpServers.a.args[0]: {problem}");
             assert_eq!(server.problem, Some(problem));
@@ -87,18 +84,10 @@ fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
     );
     let fine = &settings.servers[1];
     assert_eq!(fine.problem, None);
-    let ServerTransport::Stdio {
-        command,
-        env,
-        working_dir,
-        ..
-    } = &fine.transport
-    else {
-        panic!("a process");
-    };
-    assert_eq!(command.expose(), "run");
-    assert_eq!(env[0].1.expose(), "some value");
-    assert_eq!(working_dir.as_ref().map(SettingText::expose), Some("/srv"));
+    let exposed = |text: &Option<SettingText>| text.as_ref().map(|text| text.expose().to_owned());
+    assert_eq!(exposed(&fine.command).as_deref(), Some("run"));
+    assert_eq!(fine.env[0].1.expose(), "some value");
+    assert_eq!(exposed(&fine.working_dir).as_deref(), Some("/srv"));
 }
 
 #[test]

@@ -1,12 +1,9 @@
-//! From what was written to what holds: flags over environment over file over defaults.
+//! What the command line and the environment say, and where the files are.
 
 use std::path::{Path, PathBuf};
 
-use super::content::{Address, ApiKey};
 use super::environment::{self, Environment};
 use super::problem::SettingsError;
-use super::values::RawText;
-use super::written::WrittenFile;
 
 /// The file in the data folder that is read when no other is named.
 const CONFIG_FILE: &str = "mcp_config.json";
@@ -38,41 +35,26 @@ pub(super) struct Locations {
     pub(super) is_named: bool,
 }
 
-/// A value and who gave it. It may be a secret, so it has no `Debug`.
-pub(super) enum Given<C> {
-    /// The file, or its default.
-    File(RawText<C>),
-    /// A flag or a variable of this name.
-    Outside {
-        /// As the person wrote it.
-        name: &'static str,
-        /// Taken as it stands.
-        value: String,
-    },
-}
-
-/// Everything that holds, with references not yet replaced.
-pub(super) struct Merged {
-    pub(super) data_dir: PathBuf,
-    pub(super) config_file: PathBuf,
-    pub(super) demo: bool,
-    pub(super) listen: Given<Address>,
-    pub(super) api_key: Option<Given<ApiKey>>,
-    pub(super) file: WrittenFile,
-}
-
 impl Sources {
     /// The file a flag or a variable names.
-    fn named_config(&self) -> Option<PathBuf> {
+    pub(super) fn named_config(&self) -> Option<PathBuf> {
         let variable = || self.environment.given(environment::CONFIG);
         self.config
             .clone()
             .or_else(|| variable().map(PathBuf::from))
     }
 
-    /// Whether a person named the file.
-    pub(super) fn names_config(&self) -> bool {
-        self.named_config().is_some()
+    /// The address that wins over the file's, with who gave it.
+    pub(super) fn given_listen(&self) -> Option<(&'static str, String)> {
+        let flag = self.listen.clone().map(|value| ("--listen", value));
+        flag.or_else(|| self.given_variable(environment::LISTEN))
+    }
+
+    /// The variable of this name, with its name. What is not UTF-8 becomes something that the
+    /// rules refuse.
+    pub(super) fn given_variable(&self, name: &'static str) -> Option<(&'static str, String)> {
+        let value = self.environment.given(name)?;
+        Some((name, value.to_string_lossy().into_owned()))
     }
 }
 
@@ -96,36 +78,6 @@ impl Locations {
             },
             data_dir,
         })
-    }
-}
-
-/// Lets flags and variables win over the file.
-pub(super) fn merge(file: WrittenFile, locations: Locations, sources: &Sources) -> Merged {
-    let variable = |name: &'static str| {
-        let value = sources.environment.given(name)?;
-        // What is not UTF-8 becomes something that the check refuses.
-        let value = value.to_string_lossy().into_owned();
-        Some((name, value))
-    };
-    let listen = sources
-        .listen
-        .clone()
-        .map(|value| ("--listen", value))
-        .or_else(|| variable(environment::LISTEN));
-    let api_key = variable(environment::API_KEY);
-    Merged {
-        data_dir: locations.data_dir,
-        config_file: locations.config_file,
-        demo: sources.demo,
-        listen: match listen {
-            Some((name, value)) => Given::Outside { name, value },
-            None => Given::File(file.listen.clone()),
-        },
-        api_key: match api_key {
-            Some((name, value)) => Some(Given::Outside { name, value }),
-            None => file.api_key.clone().map(Given::File),
-        },
-        file,
     }
 }
 

@@ -1,0 +1,177 @@
+//! The keys of the configuration file and the settings they become: the one place that lists them.
+
+mod servers;
+
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcpproxy_policy::{Mode, Rules, Unannotated};
+use serde::{Deserialize, Serialize};
+
+use self::servers::ServersRule;
+pub use self::servers::{
+    ADMIN_SERVER, AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust,
+};
+use super::reader::Section;
+use super::rules::{Checked, Choice, Flag, Nested, Optional, Plain, Span, Unkept, Whole};
+use super::secret::Secret;
+use super::section::section;
+use super::text::{ADDRESS, API_KEY, DEFAULT_LISTEN, STORE, StoreAddress};
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+section! {
+    /// The configuration of mcpproxy. Every key may be left out.
+    pub struct Settings {
+        /// The JSON Schema of this file, for editors. The program ignores it.
+        "$schema" schema: Unkept = Unkept, Checked(Plain("a string", None), PhantomData);
+        /// The address of the HTTP endpoint, `host:port` with an IP address or `localhost`.
+        /// Port 0 picks a free one. May hold references.
+        "listen" pub listen: SocketAddr = DEFAULT_LISTEN, ADDRESS;
+        /// The key of the REST interface. Without it, one is generated on the first start and kept
+        /// in the file `api_key` of the data folder. May hold references.
+        "api_key" pub api_key: Option<Secret> = None, Optional(API_KEY);
+        /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
+        "allow_plain_http" pub allow_plain_http: bool = false, Flag;
+        /// The MCP servers behind the gateway, by name.
+        "mcpServers" pub servers: Vec<ServerSettings> = Vec::new(), ServersRule;
+        /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
+        "input_timeout" pub input_timeout: Duration = Duration::from_mins(5), Span(MILLISECOND, DAY);
+        /// How declared intent is checked.
+        "intent_declaration" pub intent_declaration: IntentSettings = IntentSettings::default(), Nested;
+        /// What a search answers.
+        "discovery" pub discovery: DiscoverySettings = DiscoverySettings::default(), Nested;
+        /// The record of calls.
+        "activity" pub activity: ActivitySettings = ActivitySettings::default(), Nested;
+        /// Where state is kept.
+        "store" pub store: StoreSettings = StoreSettings::default(), Nested;
+        /// Hints that the gateway adds to results.
+        "hints" pub hints: HintSettings = HintSettings::default(), Nested;
+    }
+    beside {
+        /// The folder of all state.
+        data_dir: PathBuf;
+        /// The configuration file, whether or not it exists.
+        config_file: PathBuf;
+        /// Whether the built-in sample server is added.
+        demo: bool;
+    }
+}
+
+section! {
+    /// How declared intent is checked.
+    pub struct IntentSettings {
+        /// Whether an agent declares the operation a second time (`two_key`) or the variant it calls is enough (`inferred`).
+        "mode" pub mode: Mode = Mode::TwoKey, Choice(&[("two_key", Mode::TwoKey), ("inferred", Mode::Inferred)]);
+        /// Whether a call that contradicts the server's annotations is refused. If not, it goes on with a warning.
+        "strict_server_validation" pub strict_server_validation: bool = true, Flag;
+        /// What a tool without annotations may be called with: any variant, at least `call_tool_write`, or `call_tool_destructive` only.
+        "unannotated" pub unannotated: Unannotated = Unannotated::TrustAgent, Choice(&[
+            ("trust_agent", Unannotated::TrustAgent),
+            ("at_least_write", Unannotated::AtLeastWrite),
+            ("require_destructive", Unannotated::RequireDestructive),
+        ]);
+    }
+}
+
+section! {
+    /// What a search answers.
+    pub struct DiscoverySettings {
+        /// How many tools a search answers when the agent does not say.
+        "limit" pub limit: usize = 5, Whole(1, 50);
+        /// How much a search says of each tool when the agent does not say: everything, or a signature and a summary.
+        "detail" pub detail: Detail = Detail::Full, Choice(&[("full", Detail::Full), ("compact", Detail::Compact)]);
+        /// Whether a search also looks at meaning, beside words. Checked, without effect in this version.
+        "semantic" pub semantic: bool = true, Flag;
+    }
+}
+
+section! {
+    /// The record of calls.
+    pub struct ActivitySettings {
+        /// How many days a record is kept.
+        "retention_days" pub retention_days: u32 = 90, Whole(1, 36_500);
+        /// How many records are kept; by default, all within `retention_days`.
+        "max_records" pub max_records: Option<u64> = None, Optional(Whole(1, 1_000_000_000));
+        /// How many bytes of arguments and of a response are kept; the rest is cut off, its size is not.
+        "max_payload_bytes" pub max_payload_bytes: usize = 65_536, Whole(1024, 16 * 1024 * 1024);
+        /// `strict`: a call that writes or destroys is on disk before it is sent, and its outcome before the answer
+        /// leaves. `balanced`: every record is written within 100 ms, and no call waits for it.
+        "durability" pub durability: Durability = Durability::Strict,
+            Choice(&[("strict", Durability::Strict), ("balanced", Durability::Balanced)]);
+    }
+}
+
+section! {
+    /// Where state is kept.
+    pub struct StoreSettings {
+        /// `sqlite` for a file in the data folder, or the `postgres://` address of a database that several
+        /// gateways share. May hold references. A change takes effect at the next start.
+        "url" pub url: StoreAddress = StoreAddress::Sqlite, STORE;
+    }
+}
+
+section! {
+    /// Hints that the gateway adds to results.
+    pub struct HintSettings {
+        /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
+        /// into a text block at the end.
+        "proxied" pub proxied: ProxiedHints = ProxiedHints::Meta, Choice(&[
+            ("off", ProxiedHints::Off),
+            ("meta", ProxiedHints::Meta),
+            ("content", ProxiedHints::Content),
+        ]);
+    }
+}
+
+/// How much a search says of each tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    /// The whole definition.
+    Full,
+    /// A signature and a summary.
+    Compact,
+}
+
+/// What a writing call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Its record is on disk.
+    Strict,
+    /// Nothing; its record is written soon after.
+    Balanced,
+}
+
+/// Place of the agent hints that the gateway makes for tools whose servers send none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxiedHints {
+    /// Nowhere.
+    Off,
+    /// Into `_meta` of the result.
+    Meta,
+    /// Into a text block at the end.
+    Content,
+}
+
+impl Settings {
+    /// Rules by which declared intent is checked.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            mode: self.intent_declaration.mode,
+            strict_server_validation: self.intent_declaration.strict_server_validation,
+            unannotated: self.intent_declaration.unannotated,
+        }
+    }
+
+    /// Every text that would give a secret away, for masking.
+    pub fn secrets(&self) -> impl Iterator<Item = String> {
+        let mut found = Vec::new();
+        Section::secrets(self, &mut found);
+        found.into_iter().flat_map(Secret::exposing_texts)
+    }
+}
