@@ -154,7 +154,7 @@ impl FuzzedServer {
                     self.reply(refusal).await;
                 }
             }
-            IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
+            IncomingAction::Notified | IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) enum IncomingAction {
     Reply(String),
     /// Have a client respond, see [`CallRoutes::relay`].
     Relay(RelayedRequest),
+    /// Nothing more: it was a notification about a call, and its client has it if it is known.
+    Notified,
     /// Nothing more.
     Nothing,
     /// Ignore what is no message; the reason is for the log.
@@ -97,8 +99,7 @@ impl IncomingMessages {
             }
             Ok(Message::Notification { method, params }) => {
                 let params = params.map(|raw| text.json(raw));
-                self.receive_notification(&method, params, stream);
-                IncomingAction::Nothing
+                self.receive_notification(&method, params, stream)
             }
             Err(error) => refuse_message(bytes, error),
         }
@@ -138,7 +139,12 @@ impl IncomingMessages {
     }
 
     /// Takes a notification of the server.
-    fn receive_notification(&self, name: &str, params: Option<Json>, stream: Option<u64>) {
+    fn receive_notification(
+        &self,
+        name: &str,
+        params: Option<Json>,
+        stream: Option<u64>,
+    ) -> IncomingAction {
         match name {
             method::TOOLS_CHANGED => self.announcements.tools_changed(),
             method::PROMPTS_CHANGED => self.announcements.lists_changed(&[ListedKind::Prompt]),
@@ -159,22 +165,25 @@ impl IncomingMessages {
                 }
             }
             method::PROGRESS => {
-                let Some(params) = params else { return };
+                let params = params.unwrap_or_else(Json::empty_object);
                 let token =
                     member(&params, meta::PROGRESS_TOKEN).and_then(|raw| raw.get().parse().ok());
                 if let Some(client) = token.and_then(|id| self.routes.client_of(id)) {
                     client.report_progress(&params);
                 }
+                return IncomingAction::Notified;
             }
             method::LOG_MESSAGE => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
                     client.log(&params);
                 }
+                return IncomingAction::Notified;
             }
             method::ELICITATION_COMPLETE => {
                 if let (Some(params), Some(client)) = (params, self.client(stream)) {
                     client.notify(method::ELICITATION_COMPLETE, params);
                 }
+                return IncomingAction::Notified;
             }
             method::CANCELLED => {
                 let id = params
@@ -186,6 +195,7 @@ impl IncomingMessages {
             }
             _ => {}
         }
+        IncomingAction::Nothing
     }
 
     /// Takes the acknowledgement of a subscription. Changes of before it may have been missed.

@@ -89,6 +89,11 @@ impl ClientLink {
         (link, messages)
     }
 
+    /// Whether the client wants notifications about its request.
+    pub(crate) fn takes_notifications(&self) -> bool {
+        self.log_level.is_some() || self.progress_token.is_some()
+    }
+
     /// Whether the client declared that it can be asked this.
     pub fn can_answer(&self, kind: ClientRequestKind) -> bool {
         let capabilities = self.capabilities.fields();
@@ -224,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::message_queue::WAITING_NOTIFICATIONS;
+    use crate::client::message_queue::{OVERHEAD, WAITING_BYTES};
 
     fn client() -> (Arc<ClientLink>, ClientMessages) {
         let mut client = ClientLink::new(Protocol::Session, "one");
@@ -235,7 +240,8 @@ mod tests {
     #[tokio::test]
     async fn notifications_beyond_the_limit_are_dropped_and_requests_are_not() {
         let (client, mut messages) = client();
-        for _ in 0..WAITING_NOTIFICATIONS + 10 {
+        let most = WAITING_BYTES.div_ceil(OVERHEAD + "{}".len());
+        for _ in 0..most + 10 {
             client.notify("notifications/message", Json::empty_object());
         }
         let requesting = tokio::spawn(async move {
@@ -249,7 +255,7 @@ mod tests {
                 ClientMessage::Request(request) => break request,
             }
         };
-        assert_eq!(notifications, WAITING_NOTIFICATIONS);
+        assert_eq!(notifications, most);
         request.respond(Ok(Json::empty_object()));
         assert!(requesting.await.expect("it ends").is_ok());
         assert!(messages.queued().is_none());

@@ -8,6 +8,7 @@ mod failures;
 mod freshness;
 mod http;
 mod http_server;
+mod message_order;
 mod processes;
 mod protocols;
 mod stateless;

@@ -26,6 +26,7 @@ pub(crate) enum Case {
     ElicitationByPrompt,
     Sampling,
     Logging,
+    LoggingToTheEnd,
     ListChange,
     ResourceRead,
     ResourceUpdate,
@@ -33,7 +34,7 @@ pub(crate) enum Case {
 
 impl Case {
     /// Those for which a client has all the time it needs.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Call,
         Self::Progress,
         Self::Cancellation,
@@ -45,6 +46,7 @@ impl Case {
         Self::ElicitationByPrompt,
         Self::Sampling,
         Self::Logging,
+        Self::LoggingToTheEnd,
         Self::ListChange,
         Self::ResourceRead,
         Self::ResourceUpdate,
@@ -71,6 +73,7 @@ impl Case {
             Self::ElicitationByPrompt => prompt(client).await,
             Self::Sampling => sampling(client).await,
             Self::Logging => logging(client).await,
+            Self::LoggingToTheEnd => logging_to_the_end(client).await,
             Self::ListChange if client.has_menu() => found_change(client).await,
             Self::ListChange => announced_change(client).await,
             Self::ResourceRead => resource_read(client).await,
@@ -208,7 +211,28 @@ async fn sampling(client: &Conversation) {
     assert_eq!(text(&exchange.answer().await), "LLM response: Something.");
 }
 
-/// The call is held open, because a server may send its messages and its answer on two streams.
+/// The last message is sent together with the answer, and over HTTP a server may send the two on two streams.
+async fn logging_to_the_end(client: &Conversation) {
+    let mut exchange = client
+        .call_with_log("test_tool_with_logging", &json!({}))
+        .await;
+    let mut logged = Vec::new();
+    let answer = loop {
+        match exchange.next().await {
+            Received::Log(message) => logged.push(message["data"].clone()),
+            Received::Response(answer) => break answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let all = [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ];
+    assert_eq!(logged, all);
+    assert_eq!(text(&answer), "The tool has logged what it did.");
+}
+
 async fn logging(client: &Conversation) {
     let before = cancellations(client).await;
     let mut exchange = client.call_with_log("wait", &json!({ "log": true })).await;

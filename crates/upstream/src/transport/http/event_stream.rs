@@ -113,7 +113,8 @@ async fn follow(
                 }
                 IncomingAction::Reply(message) => endpoint.send_unawaited(message.into_bytes()),
                 IncomingAction::Relay(request) => endpoint.relay(request),
-                IncomingAction::Nothing | IncomingAction::Garbage(_) => {}
+                IncomingAction::Notified | IncomingAction::Nothing | IncomingAction::Garbage(_) => {
+                }
             }
         }
         match stream.next().await {

@@ -37,7 +37,7 @@ pub(super) enum NoEvents {
 /// stream is open for the first time, or cannot be opened.
 pub(super) async fn listen(
     endpoint: Arc<HttpEndpoint>,
-    declares_changes: bool,
+    (declares_changes, has_logging): (bool, bool),
     tried: oneshot::Sender<()>,
 ) {
     let mut tried = Some(tried);
@@ -52,10 +52,12 @@ pub(super) async fn listen(
             Ok((mut stream, _lease)) => {
                 let since = Instant::now();
                 was_open = true;
+                endpoint.shared_stream.opened(has_logging);
                 if declares_changes {
                     endpoint.incoming.announcements.set_tools_announced(true);
                 }
                 let end = endpoint.follow(&mut stream, None, &mut last_event).await;
+                endpoint.shared_stream.closed();
                 if let StreamEnd::Open(Some(retry)) = end {
                     pause = retry;
                 }

@@ -83,7 +83,8 @@ impl HttpConnection {
         give_back_if_empty(&response, lease);
         if !has_event_stream {
             let (tried, is_tried) = oneshot::channel();
-            let events = events::listen(Arc::clone(endpoint), hello.announces_tool_changes, tried);
+            let declared = (hello.announces_tool_changes, hello.has_logging);
+            let events = events::listen(Arc::clone(endpoint), declared, tried);
             self.keep_listening(tokio::spawn(events).abort_handle());
             // What a server asks on this stream during the first call would be lost before.
             let _ = timeout(EVENTS_WITHIN, is_tried).await;

@@ -11,6 +11,7 @@ mod greeting;
 mod pool;
 mod refusal;
 mod response;
+mod shared_stream;
 
 use std::fmt;
 use std::pin::pin;
@@ -31,6 +32,7 @@ use self::body::MessageBody;
 use self::event_stream::ResponseStream;
 pub(crate) use self::pool::{Connector, connector};
 use self::pool::{Lease, Pool};
+use self::shared_stream::SharedStream;
 use super::LostConnection;
 use super::deadline::before_deadline;
 use super::request::{OutgoingRequest, cancellation};
@@ -68,6 +70,8 @@ struct HttpEndpoint {
     session: OnceLock<HttpSession>,
     /// Separate event stream, for a server that responds on one.
     event_stream: OnceLock<ResponseStream>,
+    /// Stream of the session that belongs to no request.
+    shared_stream: SharedStream,
     incoming: IncomingMessages,
     lost: watch::Sender<Option<(Arc<str>, bool)>>,
     next_id: AtomicU64,
@@ -114,6 +118,7 @@ impl HttpConnection {
                 protocol,
                 session: OnceLock::new(),
                 event_stream: OnceLock::new(),
+                shared_stream: SharedStream::default(),
                 incoming: IncomingMessages::new(announcements),
                 lost: watch::Sender::new(None),
                 next_id: AtomicU64::new(1),
@@ -151,6 +156,17 @@ impl HttpConnection {
         match before_deadline(request.deadline, request.client, exchange).await {
             Ok(response) => {
                 posted.is_answered = true;
+                // While several clients call, nobody can tell whom a message on that stream is meant for.
+                let shared_stream = &self.endpoint.shared_stream;
+                if request
+                    .client
+                    .is_some_and(|client| client.takes_notifications())
+                    && let Some(reader) = shared_stream.reader()
+                    && routes.only_client().is_some()
+                {
+                    // Boxed, as it is rare, so that the futures of requests stay small.
+                    Box::pin(shared_stream.settled(reader)).await;
+                }
                 response
             }
             Err(_) => Err(CallError::Timeout {

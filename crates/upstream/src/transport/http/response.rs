@@ -140,7 +140,13 @@ impl HttpEndpoint {
                 if !is_message || event.data.is_empty() {
                     continue;
                 }
-                match self.incoming.receive(&Bytes::from(event.data), id) {
+                let action = self.incoming.receive(&Bytes::from(event.data), id);
+                if id.is_none()
+                    && matches!(action, IncomingAction::Notified | IncomingAction::Relay(_))
+                {
+                    self.shared_stream.received();
+                }
+                match action {
                     IncomingAction::Response(answered, response) if Some(answered) == id => {
                         return StreamEnd::Response(response);
                     }
@@ -154,6 +160,7 @@ impl HttpEndpoint {
                     IncomingAction::Response(..)
                     | IncomingAction::Reply(_)
                     | IncomingAction::Relay(_)
+                    | IncomingAction::Notified
                     | IncomingAction::Nothing
                     | IncomingAction::Garbage(_) => {}
                 }

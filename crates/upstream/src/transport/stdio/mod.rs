@@ -300,7 +300,7 @@ impl OutputReader {
                             send_if_room(&queue, refusal);
                         }
                     }
-                    IncomingAction::Nothing => {}
+                    IncomingAction::Notified | IncomingAction::Nothing => {}
                     IncomingAction::Garbage(reason) => {
                         garbage += 1;
                         self.log_garbage(&bytes, &reason, garbage);
