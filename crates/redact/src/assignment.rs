@@ -4,14 +4,20 @@ use std::ops::Range;
 
 use crate::headers;
 use crate::names::{LONGEST_NAME, is_secret_name};
-use crate::trigger::TriggerPlace;
-use crate::trigger::has_digit;
+use crate::trigger::{TriggerPlace, has_digit};
 
 /// How much of a value is looked at before it is decided whether it is one.
 const LOOK: usize = 256;
 
 /// How many spaces may stand around `=` and `:`.
 const SPACES: usize = 8;
+
+/// Words without one of which no name says secret.
+pub(super) const TRIGGERS: &str = "
+    password passwd passphrase passcode dbpass db_pass pgpass smtp_pass secret token jwt
+    apikey api_key api-key privatekey private_key private-key signingkey signing_key
+    encryptionkey encryption_key accountkey account_key sharedkey shared_key
+    accesskey access_key authkey auth_key authorization cookie";
 
 /// Values that stand for no secret.
 const NO_SECRETS: &[&str] = &["null", "none", "nil", "undefined", "true", "false", "..."];
@@ -22,8 +28,7 @@ pub(super) fn assignment(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     if !is_secret_name(&place.text[name.clone()]) {
         return None;
     }
-    let context = AssignedValue::read(place, name)?;
-    context.value()
+    AssignedValue::read(place, name)?.value()
 }
 
 /// A parameter whose name says secret only in a URL or a connection string: `&sig=…`, `;pwd=…`.
@@ -168,16 +173,14 @@ impl<'a> AssignedValue<'a> {
     }
 
     fn begins_line(&self) -> bool {
-        let before = &self.place.bytes()[self.place.floor..self.name.start];
-        let indent = before
-            .iter()
-            .rev()
-            .take(LONGEST_NAME)
-            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'-'))
-            .count();
-        match before.len().checked_sub(indent + 1) {
-            None => self.place.floor == 0,
-            Some(last) => before[last] == b'\n',
+        let name = TriggerPlace {
+            start: self.name.start,
+            ..self.place
+        };
+        let indent = name.count_before(LONGEST_NAME, |byte| matches!(byte, b' ' | b'\t' | b'-'));
+        match name.byte_before(name.start - indent) {
+            None => name.floor == 0,
+            Some(before) => before == b'\n',
         }
     }
 
@@ -236,14 +239,9 @@ impl TriggerPlace<'_> {
 
 /// The name around a trigger, without the beginning of one that is too long.
 fn name_around(place: TriggerPlace<'_>) -> Range<usize> {
-    let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
-    let before = place.bytes()[place.floor..place.start]
-        .iter()
-        .rev()
-        .take(LONGEST_NAME + 1)
-        .take_while(|byte| belongs(byte))
-        .count();
-    place.start - before..place.short_run(place.end, LONGEST_NAME + 1, |byte| belongs(&byte))
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let before = place.count_before(LONGEST_NAME + 1, belongs);
+    place.start - before..place.short_run(place.end, LONGEST_NAME + 1, belongs)
 }
 
 /// A value without quotes. A scheme in front of a credential is kept.
@@ -271,8 +269,6 @@ fn is_bare(byte: u8) -> bool {
 }
 
 fn ends_with(name: &str, ending: &str) -> bool {
-    name.len()
-        .checked_sub(ending.len())
-        .and_then(|start| name.get(start..))
-        .is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    let start = name.len().saturating_sub(ending.len());
+    name[start..].eq_ignore_ascii_case(ending)
 }

@@ -40,23 +40,26 @@ pub(super) fn undo(text: &str) -> Option<Undone> {
 
 /// The character of the `uXXXX` at `mark`, and where it ends. Half of a pair is no character.
 fn read(text: &str, mark: usize) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = text.get(at + 1..at + 5)?;
-        let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        u32::from_str_radix(digits, 16)
-            .ok()
-            .filter(|_| is_hexadecimal)
-    };
-    let first = unit(mark)?;
-    if !(0xd800..0xdc00).contains(&first) {
-        return char::from_u32(first).map(|character| (character, mark + 5));
+    let first = unit(&text[mark + 1..])?;
+    let rest = &text[mark + 5..];
+    let after = rest.trim_start_matches('\\');
+    let is_escaped = after.len() < rest.len();
+    let second = after.strip_prefix('u').filter(|_| is_escaped);
+    let units = [first].into_iter().chain(second.and_then(unit));
+    let character = char::decode_utf16(units).next()?.ok()?;
+    match character.len_utf16() {
+        1 => Some((character, mark + 5)),
+        _ => Some((character, text.len() - after.len() + 5)),
     }
-    let rest = text.get(mark + 5..)?;
-    let low = mark + 5 + (rest.len() - rest.trim_start_matches('\\').len());
-    let second = unit(low).filter(|unit| (0xdc00..0xe000).contains(unit))?;
-    let is_escaped = low > mark + 5 && text.as_bytes().get(low) == Some(&b'u');
-    let character = char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00));
-    character.filter(|_| is_escaped).map(|one| (one, low + 5))
+}
+
+/// The number that a text begins with, in four hexadecimal digits.
+pub(super) fn unit(text: &str) -> Option<u16> {
+    let digits = text.get(..4)?;
+    let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16)
+        .ok()
+        .filter(|_| is_hexadecimal)
 }
 
 impl Undone {

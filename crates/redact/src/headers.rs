@@ -2,8 +2,15 @@
 
 use std::ops::Range;
 
-use crate::trigger::TriggerPlace;
-use crate::trigger::has_digit;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+
+use crate::trigger::{TriggerPlace, has_digit};
+
+/// Reader of base64 that does not mind how a writer filled the last character.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// How far a matcher looks before it decides.
 const LOOK: usize = 512;
@@ -138,31 +145,17 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
 }
 
-/// What base64 stands for; nothing if it is not base64.
+/// What base64 of either alphabet stands for, padded or not; nothing if it is not base64.
 fn decoded(text: &[u8]) -> Vec<u8> {
-    let text = text
-        .iter()
-        .rposition(|byte| *byte != b'=')
-        .map_or(&[][..], |last| &text[..=last]);
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut bits: u32 = 0;
-    let mut held = 0;
-    for byte in text {
-        let sextet = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return Vec::new(),
-        };
-        bits = (bits << 6) | u32::from(sextet);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(((bits >> held) & 0xff) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    bytes
+    let end = text.iter().rposition(|byte| *byte != b'=');
+    let text = &text[..end.map_or(0, |last| last + 1)];
+    // The first character of a group says less than a byte.
+    let text = &text[..text.len() - usize::from(text.len() % 4 == 1)];
+    let standard = text.iter().map(|byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => *other,
+    });
+    let standard: Vec<u8> = standard.collect();
+    BASE64.decode(standard).unwrap_or_default()
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What a secret is replaced with.
 pub const MASKED: &str = "***";
@@ -18,6 +19,13 @@ const SHORTEST_SECRET: usize = 6;
 
 /// The shortest beginning of a secret that is hidden where a text breaks off in it.
 const SHORTEST_BEGINNING: usize = 4;
+
+/// Characters that a URL writes in another way.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The secret values the configuration resolved, to be hidden wherever they turn up. A clone
 /// shares them.
@@ -114,44 +122,16 @@ pub(crate) fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
 pub(crate) fn spellings(value: &str) -> BTreeSet<String> {
     let quoted = serde_json::Value::from(value).to_string();
     let escaped = quoted[1..quoted.len() - 1].to_owned();
-    BTreeSet::from([value.to_owned(), escaped, percent_encoded(value)])
+    let encoded = utf8_percent_encode(value, RESERVED).to_string();
+    BTreeSet::from([value.to_owned(), escaped, encoded])
 }
 
 /// The beginning of `secret`, but not all of it, that the text ends with.
 pub(crate) fn broken_off(text: &str, secret: &str) -> Option<Range<usize>> {
-    let pattern = secret.as_bytes();
-    let tail = text.len().saturating_sub(pattern.len().saturating_sub(1));
-    // `borders[n]` is the longest beginning of the first n + 1 bytes that they also end with: it
-    // lets the comparison go on after a mismatch without looking back, so time stays linear.
-    let mut borders = vec![0; pattern.len()];
-    for index in 1..pattern.len() {
-        borders[index] = step(pattern, &borders, borders[index - 1], pattern[index]);
-    }
-    let matched = text.as_bytes()[tail..]
-        .iter()
-        .fold(0, |matched, byte| step(pattern, &borders, matched, *byte));
-    let start = text.len() - matched;
-    (matched >= SHORTEST_BEGINNING && text.is_char_boundary(start)).then_some(start..text.len())
-}
-
-/// How much of the pattern is matched after one more byte.
-fn step(pattern: &[u8], borders: &[usize], mut matched: usize, byte: u8) -> usize {
-    while matched > 0 && pattern.get(matched) != Some(&byte) {
-        matched = borders[matched - 1];
-    }
-    matched + usize::from(pattern.get(matched) == Some(&byte))
-}
-
-fn percent_encoded(value: &str) -> String {
-    let mut encoded = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+    let (written, secret) = (text.as_bytes(), secret.as_bytes());
+    let mut lengths = (SHORTEST_BEGINNING..secret.len()).rev();
+    let start = text.len() - lengths.find(|length| written.ends_with(&secret[..*length]))?;
+    text.is_char_boundary(start).then_some(start..text.len())
 }
 
 fn finder(spellings: &BTreeSet<String>) -> AhoCorasick {

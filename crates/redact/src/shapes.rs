@@ -24,10 +24,11 @@ struct Triggers {
 }
 
 static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
-    let prefixed = tokens::PREFIXED
-        .iter()
-        .map(|shape| (shape.prefix, tokens::prefixed as Matcher));
-    let (words, matchers): (Vec<_>, Vec<_>) = prefixed.chain(OTHER.iter().copied()).unzip();
+    let prefixed = tokens::prefixes().map(|prefix| (prefix, tokens::prefixed as Matcher));
+    let names = assignment::TRIGGERS.split_ascii_whitespace();
+    let names = names.map(|word| (word, assignment::assignment as Matcher));
+    let all = prefixed.chain(OTHER.iter().copied()).chain(names);
+    let (words, matchers): (Vec<_>, Vec<_>) = all.unzip();
     Triggers {
         finder: AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -40,7 +41,7 @@ static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
     }
 });
 
-/// The triggers that are not the prefix of a token.
+/// The triggers that are neither the prefix of a token nor part of a name.
 const OTHER: &[(&str, Matcher)] = &[
     ("eyJ", tokens::json_web_token),
     ("SG.", tokens::send_grid),
@@ -53,37 +54,6 @@ const OTHER: &[(&str, Matcher)] = &[
     ("sig=", assignment::parameter),
     ("signature=", assignment::parameter),
     ("pwd=", assignment::parameter),
-    ("password", assignment::assignment),
-    ("passwd", assignment::assignment),
-    ("passphrase", assignment::assignment),
-    ("passcode", assignment::assignment),
-    ("dbpass", assignment::assignment),
-    ("db_pass", assignment::assignment),
-    ("pgpass", assignment::assignment),
-    ("smtp_pass", assignment::assignment),
-    ("secret", assignment::assignment),
-    ("token", assignment::assignment),
-    ("apikey", assignment::assignment),
-    ("api_key", assignment::assignment),
-    ("api-key", assignment::assignment),
-    ("privatekey", assignment::assignment),
-    ("private_key", assignment::assignment),
-    ("private-key", assignment::assignment),
-    ("signingkey", assignment::assignment),
-    ("signing_key", assignment::assignment),
-    ("encryptionkey", assignment::assignment),
-    ("encryption_key", assignment::assignment),
-    ("accountkey", assignment::assignment),
-    ("account_key", assignment::assignment),
-    ("sharedkey", assignment::assignment),
-    ("shared_key", assignment::assignment),
-    ("accesskey", assignment::assignment),
-    ("access_key", assignment::assignment),
-    ("authkey", assignment::assignment),
-    ("auth_key", assignment::assignment),
-    ("jwt", assignment::assignment),
-    ("authorization", assignment::assignment),
-    ("cookie", assignment::assignment),
 ];
 
 /// Whether anything in the text needs a closer look.

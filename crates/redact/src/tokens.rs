@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use crate::trigger::{TriggerPlace, has_digit};
 
-/// A token that begins with a fixed prefix.
-pub(super) struct Prefixed {
-    pub(super) prefix: &'static str,
-    /// What it consists of after the prefix.
+/// Tokens that begin with one of some fixed prefixes.
+struct Prefixed {
+    /// The prefixes, with spaces between them.
+    prefixes: &'static str,
+    /// What they consist of after the prefix.
     alphabet: Alphabet,
     shortest: usize,
     longest: usize,
@@ -28,54 +29,36 @@ enum Alphabet {
 }
 
 /// Lengths are those the issuers use, or somewhat less where they vary.
-pub(super) const PREFIXED: &[Prefixed] = &[
+const PREFIXED: &[Prefixed] = &[
     // Amazon: the name of a key, which a secret key belongs to.
-    exactly("AKIA", Alphabet::Capitals, 16),
-    exactly("ASIA", Alphabet::Capitals, 16),
+    exactly("AKIA ASIA", Alphabet::Capitals, 16),
     // Google: API keys, access tokens, client secrets.
     exactly("AIza", Alphabet::Url, 35),
     at_least("ya29.", Alphabet::Dotted, 20),
     at_least("GOCSPX-", Alphabet::Url, 20),
-    at_least("ghp_", Alphabet::Plain, 30),
-    at_least("gho_", Alphabet::Plain, 30),
-    at_least("ghu_", Alphabet::Plain, 30),
-    at_least("ghs_", Alphabet::Plain, 30),
-    at_least("ghr_", Alphabet::Plain, 30),
+    // GitHub and GitLab.
+    at_least("ghp_ gho_ ghu_ ghs_ ghr_", Alphabet::Plain, 30),
     at_least("github_pat_", Alphabet::Url, 22),
-    at_least("glpat-", Alphabet::Dotted, 20),
-    at_least("gldt-", Alphabet::Url, 20),
-    at_least("glrt-", Alphabet::Dotted, 20),
-    at_least("glptt-", Alphabet::Url, 20),
-    at_least("xoxa-", Alphabet::Url, 10),
-    at_least("xoxb-", Alphabet::Url, 10),
-    at_least("xoxc-", Alphabet::Url, 10),
-    at_least("xoxd-", Alphabet::Url, 10),
-    at_least("xoxe-", Alphabet::Url, 10),
-    at_least("xoxe.xox", Alphabet::Url, 10),
-    at_least("xoxo-", Alphabet::Url, 10),
-    at_least("xoxp-", Alphabet::Url, 10),
-    at_least("xoxr-", Alphabet::Url, 10),
-    at_least("xoxs-", Alphabet::Url, 10),
+    at_least("glpat- glrt-", Alphabet::Dotted, 20),
+    at_least("gldt- glptt-", Alphabet::Url, 20),
+    // Slack.
+    at_least("xoxa- xoxb- xoxc- xoxd- xoxe- xoxe.xox", Alphabet::Url, 10),
+    at_least("xoxo- xoxp- xoxr- xoxs-", Alphabet::Url, 10),
     at_least("xapp-", Alphabet::RandomUrl, 20),
     // OpenAI, Anthropic and those who copied them; Groq; xAI.
     at_least("sk-", Alphabet::RandomUrl, 20),
     at_least("gsk_", Alphabet::Plain, 30),
     at_least("xai-", Alphabet::RandomUrl, 40),
     // Stripe.
-    at_least("sk_live_", Alphabet::Plain, 10),
-    at_least("rk_live_", Alphabet::Plain, 10),
-    at_least("sk_test_", Alphabet::Plain, 10),
-    at_least("rk_test_", Alphabet::Plain, 10),
+    at_least("sk_live_ rk_live_ sk_test_ rk_test_", Alphabet::Plain, 10),
     at_least("whsec_", Alphabet::Plain, 20),
     // Package registries.
     at_least("npm_", Alphabet::Plain, 36),
     at_least("pypi-", Alphabet::RandomUrl, 40),
     at_least("dckr_pat_", Alphabet::Url, 20),
     // Others.
-    at_least("hf_", Alphabet::Plain, 30),
+    at_least("hf_ shpat_ lin_api_", Alphabet::Plain, 30),
     at_least("dop_v1_", Alphabet::Plain, 40),
-    at_least("shpat_", Alphabet::Plain, 30),
-    at_least("lin_api_", Alphabet::Plain, 30),
     at_least("hvs.", Alphabet::Url, 24),
     at_least("ATATT3", Alphabet::RandomUrl, 40),
     at_least("AGE-SECRET-KEY-1", Alphabet::Capitals, 40),
@@ -90,11 +73,12 @@ const BROKEN_OFF_RANDOM: usize = 8;
 
 /// A token with one of the prefixes.
 pub(super) fn prefixed(place: TriggerPlace<'_>) -> Option<Range<usize>> {
-    // Triggers are found in any case, but prefixes are written in one.
-    let shape = PREFIXED.iter().find(|one| one.prefix == place.trigger())?;
     if !place.begins_word() {
         return None;
     }
+    // Triggers are found in any case, but prefixes are written in one.
+    let has_trigger = |shape: &&Prefixed| shape.each().any(|prefix| prefix == place.trigger());
+    let shape = PREFIXED.iter().find(has_trigger)?;
     let belongs = |byte: u8| shape.alphabet.has(byte);
     if matches!(shape.alphabet, Alphabet::RandomUrl) {
         let look = place.short_run(place.end, LOOK, belongs);
@@ -154,8 +138,7 @@ pub(super) fn send_grid(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     }
     let url = |byte: u8| Alphabet::Url.has(byte);
     let name = place.short_run(place.end, 32, url);
-    let broken_off = place.is_broken_off_at(name) && name - place.end >= BROKEN_OFF_RANDOM;
-    if broken_off {
+    if place.is_broken_off_at(name) && name - place.end >= BROKEN_OFF_RANDOM {
         return Some(place.start..name);
     }
     if name - place.end < 16 || place.bytes().get(name) != Some(&b'.') {
@@ -167,13 +150,7 @@ pub(super) fn send_grid(place: TriggerPlace<'_>) -> Option<Range<usize>> {
 
 /// The token of a Telegram bot: its number, `:AA` and 33 characters.
 pub(super) fn telegram(place: TriggerPlace<'_>) -> Option<Range<usize>> {
-    let bytes = place.bytes();
-    let digits = bytes[place.floor..place.start]
-        .iter()
-        .rev()
-        .take(13)
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = place.count_before(13, |byte| byte.is_ascii_digit());
     if !place.trigger().ends_with("AA") || !(8..=12).contains(&digits) {
         return None;
     }
@@ -185,7 +162,6 @@ pub(super) fn telegram(place: TriggerPlace<'_>) -> Option<Range<usize>> {
 /// A private key in PEM, from its first line to its last; to the end of the text if the last
 /// line is missing.
 pub(super) fn private_key(place: TriggerPlace<'_>) -> Option<Range<usize>> {
-    const DASHES: &[u8] = b"-----";
     const LONGEST_LABEL: usize = 64;
     let is_label = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ';
     let label = place.short_run(place.end, LONGEST_LABEL, is_label);
@@ -197,19 +173,14 @@ pub(super) fn private_key(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let rest = &place.bytes()[label..];
     let end = memchr::memmem::find(rest, b"-----END").map(|at| {
         let label = place.short_run(label + at + b"-----END".len(), LONGEST_LABEL, is_label);
-        label
-            + place.bytes()[label..]
-                .iter()
-                .take(DASHES.len())
-                .take_while(|byte| **byte == b'-')
-                .count()
+        place.short_run(label, "-----".len(), |byte| byte == b'-')
     });
     Some(place.start..end.unwrap_or(place.text.len()))
 }
 
 /// Whether these bytes look drawn rather than written: they have a digit, and capitals mixed with small
 /// letters or a long piece without separators.
-pub(super) fn looks_random(token: &[u8]) -> bool {
+fn looks_random(token: &[u8]) -> bool {
     let token = &token[..token.len().min(LOOK)];
     let has_both_cases =
         token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
@@ -219,21 +190,30 @@ pub(super) fn looks_random(token: &[u8]) -> bool {
     has_digit(token) && (has_both_cases || has_long_piece)
 }
 
-const fn at_least(prefix: &'static str, alphabet: Alphabet, shortest: usize) -> Prefixed {
+const fn at_least(prefixes: &'static str, alphabet: Alphabet, shortest: usize) -> Prefixed {
     Prefixed {
-        prefix,
-        alphabet,
-        shortest,
         longest: usize::MAX,
+        ..exactly(prefixes, alphabet, shortest)
     }
 }
 
-const fn exactly(prefix: &'static str, alphabet: Alphabet, length: usize) -> Prefixed {
+const fn exactly(prefixes: &'static str, alphabet: Alphabet, length: usize) -> Prefixed {
     Prefixed {
-        prefix,
+        prefixes,
         alphabet,
         shortest: length,
         longest: length,
+    }
+}
+
+/// All prefixes of tokens.
+pub(super) fn prefixes() -> impl Iterator<Item = &'static str> {
+    PREFIXED.iter().flat_map(Prefixed::each)
+}
+
+impl Prefixed {
+    fn each(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.prefixes.split(' ')
     }
 }
 

@@ -42,11 +42,7 @@ impl<'a> TriggerPlace<'a> {
 
     /// End of the run of such bytes that begins at `from`.
     pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
-        let rest = &self.bytes()[from..];
-        from + rest
-            .iter()
-            .position(|byte| !belongs(*byte))
-            .unwrap_or(rest.len())
+        self.short_run(from, usize::MAX, belongs)
     }
 
     /// End of the run, looking at no more than `limit` bytes.
@@ -56,12 +52,17 @@ impl<'a> TriggerPlace<'a> {
         limit: usize,
         belongs: impl Fn(u8) -> bool,
     ) -> usize {
-        let rest = &self.bytes()[from..];
-        let rest = &rest[..limit.min(rest.len())];
-        from + rest
-            .iter()
-            .position(|byte| !belongs(*byte))
-            .unwrap_or(rest.len())
+        let rest = self.bytes()[from..].iter().take(limit);
+        from + rest.take_while(|byte| belongs(**byte)).count()
+    }
+
+    /// How many such bytes stand in front of the trigger, looking at no more than `limit`.
+    pub(super) fn count_before(&self, limit: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let before = self.bytes()[self.floor..self.start].iter().rev();
+        before
+            .take(limit)
+            .take_while(|byte| belongs(**byte))
+            .count()
     }
 
     /// Whether a credential that ends here may go on in what was broken off.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// The most subschemas that are read.
@@ -17,25 +18,28 @@ pub(super) struct Graph {
 #[derive(Debug, Default)]
 struct Node {
     is_secret: bool,
-    /// Those that apply to the same value.
-    same: Vec<usize>,
     properties: HashMap<String, usize>,
-    patterns: Vec<(Pattern, usize)>,
-    /// Applies to members that neither `properties` nor `patternProperties` speaks of.
-    additional: Option<usize>,
-    /// Apply to all members.
-    members: Vec<usize>,
     /// The first items, one by one.
     first_items: Vec<usize>,
-    /// Apply to the items after those.
-    other_items: Vec<usize>,
-    /// Apply to all items.
-    items: Vec<usize>,
+    others: Vec<(AppliesTo, usize)>,
+}
+
+/// Values that a subschema inside of another one applies to.
+#[derive(Debug)]
+enum AppliesTo {
+    SameValue,
+    MembersLike(Pattern),
+    /// Members that neither `properties` nor `patternProperties` speaks of.
+    OtherMembers,
+    AllMembers,
+    /// Items after the first ones.
+    OtherItems,
+    AllItems,
 }
 
 /// A regular expression over the names of members, as far as it is understood. One that is not
 /// counts as if it fitted every name.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Pattern {
     literal: String,
     is_start: bool,
@@ -80,12 +84,11 @@ impl Graph {
     pub(super) fn unfold(&self, nodes: &mut BTreeSet<usize>) {
         let mut open: Vec<usize> = nodes.iter().copied().collect();
         while let Some(node) = open.pop() {
-            open.extend(
-                self.nodes[node]
-                    .same
-                    .iter()
-                    .filter(|one| nodes.insert(**one)),
-            );
+            for (applies_to, other) in &self.nodes[node].others {
+                if matches!(applies_to, AppliesTo::SameValue) && nodes.insert(*other) {
+                    open.push(*other);
+                }
+            }
         }
     }
 
@@ -95,12 +98,12 @@ impl Graph {
 
     /// About how many comparisons it takes to find those that apply to one member or item.
     pub(super) fn cost(&self, nodes: &BTreeSet<usize>) -> usize {
+        let costs = |(applies_to, _): &&(AppliesTo, usize)| {
+            !matches!(applies_to, AppliesTo::SameValue | AppliesTo::OtherMembers)
+        };
         let nodes = nodes.iter().map(|node| &self.nodes[*node]);
         nodes
-            .map(|node| {
-                let items = node.items.len() + node.other_items.len();
-                1 + node.patterns.len() + node.members.len() + items
-            })
+            .map(|node| 1 + node.others.iter().filter(costs).count())
             .sum()
     }
 
@@ -108,19 +111,22 @@ impl Graph {
     pub(super) fn of_member(&self, nodes: &BTreeSet<usize>, name: &str) -> BTreeSet<usize> {
         let mut below = BTreeSet::new();
         for node in nodes.iter().map(|node| &self.nodes[*node]) {
-            below.extend(&node.members);
             let own = node.properties.get(name);
             let mut is_named = own.is_some();
+            let mut remaining = None;
             below.extend(own);
-            for (pattern, schema) in &node.patterns {
-                if pattern.fits(name) {
-                    below.insert(*schema);
-                    is_named |= pattern.is_understood();
+            for (applies_to, schema) in &node.others {
+                match applies_to {
+                    AppliesTo::AllMembers => below.extend([schema]),
+                    AppliesTo::MembersLike(pattern) if pattern.fits(name) => {
+                        below.extend([schema]);
+                        is_named |= pattern.is_understood();
+                    }
+                    AppliesTo::OtherMembers => remaining = Some(schema),
+                    _ => {}
                 }
             }
-            if !is_named {
-                below.extend(node.additional);
-            }
+            below.extend(remaining.filter(|_| !is_named));
         }
         below
     }
@@ -129,10 +135,14 @@ impl Graph {
     pub(super) fn of_item(&self, nodes: &BTreeSet<usize>, index: usize) -> BTreeSet<usize> {
         let mut below = BTreeSet::new();
         for node in nodes.iter().map(|node| &self.nodes[*node]) {
-            below.extend(&node.items);
-            match node.first_items.get(index) {
-                Some(one) => below.extend([one]),
-                None => below.extend(&node.other_items),
+            let own = node.first_items.get(index);
+            below.extend(own);
+            for (applies_to, schema) in &node.others {
+                match applies_to {
+                    AppliesTo::AllItems => below.extend([schema]),
+                    AppliesTo::OtherItems if own.is_none() => below.extend([schema]),
+                    _ => {}
+                }
             }
         }
         below
@@ -163,37 +173,22 @@ impl Graph {
 
 impl Node {
     fn next(&self) -> impl Iterator<Item = usize> {
-        let lists = [
-            &self.same,
-            &self.members,
-            &self.first_items,
-            &self.other_items,
-            &self.items,
-        ];
-        lists
-            .into_iter()
-            .flatten()
-            .chain(self.properties.values())
-            .chain(self.patterns.iter().map(|(_, node)| node))
-            .chain(&self.additional)
-            .copied()
+        let others = self.others.iter().map(|(_, node)| node);
+        let named = self.properties.values().chain(&self.first_items);
+        named.chain(others).copied()
     }
 
     /// Drops what leads nowhere, but not names and places that keep something else from applying.
     fn keep(&mut self, leads: &[bool]) {
-        for list in [
-            &mut self.same,
-            &mut self.members,
-            &mut self.other_items,
-            &mut self.items,
-        ] {
-            list.retain(|node| leads[*node]);
-        }
-        self.additional = self.additional.filter(|node| leads[*node]);
-        if self.additional.is_none() {
-            self.properties.retain(|_, node| leads[*node]);
-            self.patterns.retain(|(_, node)| leads[*node]);
-        }
+        let has_other_members = self.others.iter().any(|(applies_to, node)| {
+            matches!(applies_to, AppliesTo::OtherMembers) && leads[*node]
+        });
+        self.others.retain(|(applies_to, node)| {
+            let is_name = matches!(applies_to, AppliesTo::MembersLike(_));
+            leads[*node] || (is_name && has_other_members)
+        });
+        self.properties
+            .retain(|_, node| leads[*node] || has_other_members);
     }
 }
 
@@ -201,27 +196,20 @@ impl Node {
 
 impl Pattern {
     fn parse(pattern: &str) -> Self {
-        let (is_start, rest) = match pattern.strip_prefix('^') {
-            Some(rest) => (true, rest),
-            None => (false, pattern),
-        };
-        let (is_end, rest) = match rest.strip_suffix('$') {
-            Some(rest) => (true, rest),
-            None => (false, rest),
-        };
+        let start = pattern.strip_prefix('^');
+        let is_start = start.is_some();
+        let rest = start.unwrap_or(pattern);
+        let end = rest.strip_suffix('$');
+        let is_end = end.is_some();
+        let rest = end.unwrap_or(rest);
         let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte);
-        if rest.bytes().all(is_literal) {
-            Self {
-                literal: rest.to_owned(),
-                is_start,
-                is_end,
-            }
-        } else {
-            Self {
-                literal: String::new(),
-                is_start: false,
-                is_end: false,
-            }
+        if !rest.bytes().all(is_literal) {
+            return Self::default();
+        }
+        Self {
+            literal: rest.to_owned(),
+            is_start,
+            is_end,
         }
     }
 
@@ -286,17 +274,22 @@ impl<'a> SubschemaReader<'a> {
             ..Node::default()
         };
         for (keyword, value) in keywords {
+            let mut add = |applies_to, schema| node.others.push((applies_to, self.number(schema)));
             match (keyword.as_str(), value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
-                    let target = self.target(reference);
-                    node.same.extend(target.map(|schema| self.number(schema)));
+                    if let Some(schema) = self.target(reference) {
+                        node.others
+                            .push((AppliesTo::SameValue, self.number(schema)));
+                    }
                 }
                 ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
-                    node.same.extend(self.numbers_of(list));
+                    list.iter().for_each(|one| add(AppliesTo::SameValue, one));
                 }
-                ("if" | "then" | "else", schema) => node.same.push(self.number(schema)),
+                ("if" | "then" | "else", schema) => add(AppliesTo::SameValue, schema),
                 ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                    node.same.extend(self.numbers_of(schemas.values()));
+                    schemas
+                        .values()
+                        .for_each(|one| add(AppliesTo::SameValue, one));
                 }
                 ("properties", Value::Object(schemas)) => {
                     let fields = schemas.iter();
@@ -305,31 +298,21 @@ impl<'a> SubschemaReader<'a> {
                         .collect();
                 }
                 ("patternProperties", Value::Object(schemas)) => {
-                    let fields = schemas.iter();
-                    node.patterns = fields
-                        .map(|(name, schema)| (Pattern::parse(name), self.number(schema)))
-                        .collect();
+                    for (name, schema) in schemas {
+                        add(AppliesTo::MembersLike(Pattern::parse(name)), schema);
+                    }
                 }
-                ("additionalProperties", schema) => node.additional = Some(self.number(schema)),
-                ("unevaluatedProperties", schema) => node.members.push(self.number(schema)),
+                ("additionalProperties", schema) => add(AppliesTo::OtherMembers, schema),
+                ("unevaluatedProperties", schema) => add(AppliesTo::AllMembers, schema),
                 ("prefixItems" | "items", Value::Array(list)) => {
-                    node.first_items = self.numbers_of(list);
+                    node.first_items = list.iter().map(|one| self.number(one)).collect();
                 }
-                ("items" | "additionalItems", schema) => {
-                    node.other_items.push(self.number(schema));
-                }
-                ("contains" | "unevaluatedItems", schema) => node.items.push(self.number(schema)),
+                ("items" | "additionalItems", schema) => add(AppliesTo::OtherItems, schema),
+                ("contains" | "unevaluatedItems", schema) => add(AppliesTo::AllItems, schema),
                 _ => {}
             }
         }
         node
-    }
-
-    fn numbers_of(&mut self, schemas: impl IntoIterator<Item = &'a Value>) -> Vec<usize> {
-        schemas
-            .into_iter()
-            .map(|schema| self.number(schema))
-            .collect()
     }
 
     /// The number of a subschema, which is read later if it was not met before.
@@ -343,13 +326,13 @@ impl<'a> SubschemaReader<'a> {
 
     /// What a reference points to, if that is inside this schema.
     fn target(&mut self, reference: &str) -> Option<&'a Value> {
-        let fragment = percent_decoded(reference.strip_prefix('#')?);
+        let fragment = percent_decode_str(reference.strip_prefix('#')?).decode_utf8_lossy();
         if fragment.is_empty() || fragment.starts_with('/') {
             return self.root.pointer(&fragment);
         }
         let root = self.root;
         let anchors = self.anchors.get_or_insert_with(|| anchors(root));
-        anchors.get(fragment.as_str()).copied()
+        anchors.get(&*fragment).copied()
     }
 }
 
@@ -375,24 +358,4 @@ fn anchors(root: &Value) -> HashMap<&str, &Value> {
         }
     }
     found
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = text
-            .get(text.len() - after.len()..)
-            .and_then(|text| text.get(..2));
-        let decoded = digits
-            .filter(|digits| *first == b'%' && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() {
-            &after[2..]
-        } else {
-            after
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

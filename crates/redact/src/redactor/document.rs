@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::{Layer, Redactor};
+use crate::escapes::unit;
 use crate::mask::MASKED;
 use crate::names::is_secret_name;
 
@@ -264,23 +265,10 @@ fn decode(written: &str) -> String {
 
 /// The character after `\u`, and how many bytes it is written with.
 fn unicode(text: &str) -> Option<(char, usize)> {
-    let first = hexadecimal(text)?;
-    if let Some(character) = char::from_u32(first) {
-        return Some((character, 4));
-    }
-    let second = text[4..].strip_prefix("\\u").and_then(hexadecimal);
-    let pair = second
-        .filter(|second| (0xDC00..=0xDFFF).contains(second) && first < 0xDC00)
-        .and_then(|second| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)));
-    Some(pair.map_or((char::REPLACEMENT_CHARACTER, 4), |character| {
-        (character, 10)
-    }))
-}
-
-fn hexadecimal(text: &str) -> Option<u32> {
-    let digits = text.get(..4)?;
-    let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hexadecimal
-        .then(|| u32::from_str_radix(digits, 16).ok())
-        .flatten()
+    let first = unit(text)?;
+    let second = text[4..].strip_prefix("\\u").and_then(unit);
+    let mut characters = char::decode_utf16([first].into_iter().chain(second));
+    let character = characters.next()?.unwrap_or(char::REPLACEMENT_CHARACTER);
+    let length = if character.len_utf16() == 1 { 4 } else { 10 };
+    Some((character, length))
 }
