@@ -50,18 +50,20 @@ const PARAMETER_DEPTH: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     segments: Vec<Arc<Segment>>,
-    documents: usize,
-    average_lengths: [f32; FIELD_COUNT],
+    /// How many tools there are.
+    pub(crate) documents: usize,
+    /// How many words each field has on average, at least one.
+    pub(crate) average_lengths: [f32; FIELD_COUNT],
 }
 
 /// Segment of the index: the callable tools of one server.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    server: Arc<str>,
+    pub(crate) server: Arc<str>,
     tools: Vec<Arc<CatalogTool>>,
     /// Effects of the tools, beside each other: filters look at every match, and following a
     /// pointer for each would take most of a search's time.
-    effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
     lengths: Vec<[u16; FIELD_COUNT]>,
     total_lengths: [u64; FIELD_COUNT],
     postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
@@ -71,7 +73,7 @@ pub(crate) struct Segment {
 
 /// Stem of a word, as the hash of its letters. Two stems with the same hash would be taken for one;
 /// with 64 bits nobody will see it, and it would only misplace a hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Term(u64);
 
 /// How often a word occurs in each field of one document.
@@ -107,16 +109,6 @@ impl Index {
     /// The segments in the order of their servers; none is empty.
     pub(crate) fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
-    }
-
-    /// How many tools there are.
-    pub(crate) fn documents(&self) -> usize {
-        self.documents
-    }
-
-    /// How many words each field has on average, at least one.
-    pub(crate) fn average_lengths(&self) -> &[f32; FIELD_COUNT] {
-        &self.average_lengths
     }
 }
 
@@ -164,19 +156,9 @@ impl Segment {
         self.lengths.push(document.lengths);
     }
 
-    /// The server whose tools these are.
-    pub(crate) fn server(&self) -> &Arc<str> {
-        &self.server
-    }
-
     /// The tools, in the order of their names.
     pub(crate) fn tools(&self) -> &[Arc<CatalogTool>] {
         &self.tools
-    }
-
-    /// Effects of the tools.
-    pub(crate) fn effects(&self) -> &[Effect] {
-        &self.effects
     }
 
     /// Postings of a word: where it occurs.
@@ -281,12 +263,6 @@ impl Term {
         let mut hasher = DefaultHasher::new();
         stem.hash(&mut hasher);
         Self(hasher.finish())
-    }
-}
-
-impl Hash for Term {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0);
     }
 }
 

@@ -87,7 +87,7 @@ impl Snapshot {
         for (position, segment) in self.index().segments().iter().enumerate() {
             if query
                 .server
-                .is_some_and(|server| server != &**segment.server())
+                .is_some_and(|server| server != &*segment.server)
             {
                 continue;
             }
@@ -96,7 +96,7 @@ impl Snapshot {
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
-            for (place, (effect, score)) in segment.effects().iter().zip(&scores).enumerate() {
+            for (place, (effect, score)) in segment.effects.iter().zip(&scores).enumerate() {
                 if (*score > 0.0 || request.matches_all()) && query.admits(*effect) {
                     best.consider(segment, place, *score);
                 }
@@ -169,7 +169,7 @@ impl<'a> ParsedQuery<'a> {
         if !self.joined_words.is_empty() {
             lift(segment.named(&self.joined_words), NAME_LIFT, scores);
         }
-        if let Some(tool) = self.tool_of(segment.server()) {
+        if let Some(tool) = self.tool_of(&segment.server) {
             lift(
                 segment.named(&words(tool).join(" ")),
                 QUALIFIED_LIFT,
@@ -218,7 +218,7 @@ impl<'a> Ranking<'a> {
                     .collect();
                 let occurrences = postings.iter().map(|list| list.len()).sum();
                 RankedWord {
-                    share: rarity(index.documents(), occurrences),
+                    share: rarity(index.documents, occurrences),
                     postings,
                 }
             })
@@ -228,7 +228,7 @@ impl<'a> Ranking<'a> {
             word.share /= total;
         }
         Self {
-            average_lengths: index.average_lengths(),
+            average_lengths: &index.average_lengths,
             words,
         }
     }

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mcpproxy_wire::Json;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// The largest schema that is read, in bytes.
@@ -214,7 +215,9 @@ impl<'a> SchemaDocument<'a> {
             return Ok(self.root);
         }
         let found = if fragment.starts_with('/') {
-            self.root.pointer(&percent_decoded(fragment))
+            // A pointer in a reference may have its special characters written as `%25`.
+            let pointer = percent_decode_str(fragment).decode_utf8_lossy();
+            self.root.pointer(&pointer)
         } else {
             self.anchors.get(fragment).copied()
         };
@@ -240,20 +243,4 @@ fn push_named<'a>(
 ) {
     let schemas = value.as_object().into_iter().flatten();
     parts.extend(schemas.map(|(name, schema)| (place(name), schema)));
-}
-
-/// A pointer in a reference may have its special characters written as `%25`.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let code = tail
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
