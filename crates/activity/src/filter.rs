@@ -62,6 +62,13 @@ pub struct Conditions {
     pub words: Vec<String>,
 }
 
+impl Conditions {
+    /// The id that all are below, also on a page that begins after the record `before`.
+    pub(crate) fn end(&self, before: Option<Uuid>) -> Option<Uuid> {
+        before.into_iter().chain(self.end_id).min()
+    }
+}
+
 impl Filter {
     /// The names of all filters.
     pub const NAMES: [&'static str; 12] = [
@@ -83,10 +90,10 @@ impl Filter {
     pub fn set(&mut self, name: &str, value: &str, now: Timestamp) -> Result<(), FilterError> {
         let owned = || Some(value.to_owned());
         match name {
-            "type" => self.kind = Some(word(name, value, RecordKind::ALL, RecordKind::as_str)?),
+            "type" => self.kind = Some(word(name, value, &RecordKind::ALL, RecordKind::as_str)?),
             "server" => self.server = owned(),
             "tool" => self.tool = owned(),
-            "status" => self.status = Some(word(name, value, Status::ALL, Status::as_str)?),
+            "status" => self.status = Some(word(name, value, &Status::ALL, Status::as_str)?),
             "intent_type" => {
                 self.intent_type = Some(word(name, value, &Operation::ALL, Operation::as_str)?);
             }
@@ -108,26 +115,22 @@ impl Filter {
     /// The filter as the stores apply it.
     pub fn conditions(&self) -> Conditions {
         let text = |value: &Option<String>| value.as_deref().map(Cell::from);
+        let word = |word: Option<&str>| word.map(Cell::from);
         let equal = [
             ("request_id", self.request_id.map(Cell::from)),
             ("session_id", text(&self.session_id)),
             ("tool_name", text(&self.tool)),
             ("server_name", text(&self.server)),
             ("agent", text(&self.agent)),
-            (
-                "status",
-                self.status.map(|status| Cell::from(status.as_str())),
-            ),
-            ("type", self.kind.map(|kind| Cell::from(kind.as_str()))),
-            (
-                "intent_type",
-                self.intent_type.map(|intent| Cell::from(intent.as_str())),
-            ),
+            ("status", word(self.status.map(Status::as_str))),
+            ("type", word(self.kind.map(RecordKind::as_str))),
+            ("intent_type", word(self.intent_type.map(Operation::as_str))),
             (
                 "sensitivity",
-                self.sensitivity.map(|level| Cell::from(level.as_str())),
+                word(self.sensitivity.map(Sensitivity::as_str)),
             ),
         ];
+        let words = self.text.as_deref().map(search_terms::of_query);
         Conditions {
             equal: equal
                 .into_iter()
@@ -135,11 +138,7 @@ impl Filter {
                 .collect(),
             first_id: self.from.map(first_id_at),
             end_id: self.to.map(first_id_at),
-            words: self
-                .text
-                .as_deref()
-                .map(search_terms::of_query)
-                .unwrap_or_default(),
+            words: words.unwrap_or_default(),
         }
     }
 
@@ -199,15 +198,8 @@ fn word<T: Copy>(
     let found = all.iter().copied().find(|one| as_str(*one) == value);
     found.ok_or_else(|| {
         let allowed: Vec<&str> = all.iter().map(|one| as_str(*one)).collect();
-        FilterError {
-            name: name.to_owned(),
-            message: format!(
-                "Invalid {name} '{}': must be {}",
-                shown(value),
-                listed(&allowed)
-            ),
-            allowed,
-        }
+        let error = refused(name, value, &listed(&allowed));
+        FilterError { allowed, ..error }
     })
 }
 

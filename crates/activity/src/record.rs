@@ -7,39 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Makes an enum whose words are stored, shown and filtered by.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $name {
-            /// Every one, in the order messages list them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)+];
-
-            /// The word for it.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-
-            /// Reads one of the words, in exactly that spelling.
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.as_str() == word)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-    };
-}
-
-words! {
+mcpproxy_policy::words! {
     /// Kind of a record: what kind of thing happened.
     RecordKind {
         /// A call that went to its server.
@@ -61,7 +29,7 @@ words! {
     }
 }
 
-words! {
+mcpproxy_policy::words! {
     /// Status of a record: what came of what happened.
     Status {
         /// The call worked.

@@ -27,18 +27,18 @@ pub enum Mode {
     Inferred,
 }
 
-/// How the agent classes the data it touches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sensitivity {
-    /// May be known to anyone.
-    Public,
-    /// For the organisation.
-    Internal,
-    /// Personal or confidential.
-    Private,
-    /// The agent does not know.
-    Unknown,
+mcpproxy_wire::words! {
+    /// How the agent classes the data it touches.
+    Sensitivity {
+        /// May be known to anyone.
+        Public = "public",
+        /// For the organisation.
+        Internal = "internal",
+        /// Personal or confidential.
+        Private = "private",
+        /// The agent does not know.
+        Unknown = "unknown",
+    }
 }
 
 /// Fields of a call that declare intent, as they arrived and not yet checked.
@@ -106,28 +106,6 @@ pub enum IntentError {
     Malformed(String),
 }
 
-// === impl Sensitivity ===
-
-impl Sensitivity {
-    /// Every sensitivity, in the order messages list them.
-    pub const ALL: [Self; 4] = [Self::Public, Self::Internal, Self::Private, Self::Unknown];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Internal => "internal",
-            Self::Private => "private",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Reads one of the four words, in exactly that spelling.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == word)
-    }
-}
-
 // === impl DeclaredIntent ===
 
 impl DeclaredIntent {
@@ -163,10 +141,13 @@ fn bounded(value: &Value) -> Value {
         Value::String(text) => Cow::Borrowed(text.as_str()),
         other => Cow::Owned(other.to_string()),
     };
-    match text.char_indices().nth(REASON_LIMIT) {
-        Some((end, _)) => Value::String(format!("{}…", &text[..end])),
-        None => value.clone(),
-    }
+    cut(&text, REASON_LIMIT).map_or_else(|| value.clone(), Value::String)
+}
+
+/// Beginning of a text with more characters than the limit, with a mark that it was cut.
+fn cut(text: &str, limit: usize) -> Option<String> {
+    let (end, _) = text.char_indices().nth(limit)?;
+    Some(format!("{}…", &text[..end]))
 }
 
 // === impl Intent ===
@@ -321,10 +302,7 @@ fn as_given(value: &Value) -> String {
     let text = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
-    match text.char_indices().nth(SHOWN_VALUE_LIMIT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    cut(&text, SHOWN_VALUE_LIMIT).unwrap_or(text)
 }
 
 fn kind(value: &Value) -> &'static str {

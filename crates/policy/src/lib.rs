@@ -20,4 +20,5 @@ pub use caller::{Caller, Rights};
 pub use decide::{Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide};
 pub use effect::Effect;
 pub use intent::{DeclaredIntent, Intent, IntentError, Mode, Sensitivity};
+pub use mcpproxy_wire::words;
 pub use operation::Operation;

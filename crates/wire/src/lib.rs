@@ -24,10 +24,10 @@ pub mod response;
 pub mod result;
 pub mod revision;
 pub mod rpc;
-mod scan;
 pub mod sse;
 pub mod stateless;
 pub mod tool;
+mod words;
 
 pub use annotations::ToolAnnotations;
 pub use capabilities::{Capabilities, ListChanges};

@@ -1,40 +1,41 @@
 //! Names of JSON-RPC methods, each written once.
 
-/// Method of a request that a client can send, and an upstream can be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// `initialize`: opens a session.
-    Initialize,
-    /// `ping`: asks whether the other end is there.
-    Ping,
-    /// `server/discover`: what a server can, in the stateless protocol.
-    ServerDiscover,
-    /// `tools/list`.
-    ToolsList,
-    /// `tools/call`.
-    ToolsCall,
-    /// `prompts/list`.
-    PromptsList,
-    /// `prompts/get`.
-    PromptsGet,
-    /// `resources/list`.
-    ResourcesList,
-    /// `resources/templates/list`.
-    ResourceTemplatesList,
-    /// `resources/read`.
-    ResourcesRead,
-    /// `resources/subscribe`.
-    ResourcesSubscribe,
-    /// `resources/unsubscribe`.
-    ResourcesUnsubscribe,
-    /// `completion/complete`.
-    CompletionComplete,
-    /// `logging/setLevel`.
-    LoggingSetLevel,
-    /// `subscriptions/listen`: a stream of changes, in the stateless protocol.
-    SubscriptionsListen,
-    /// Any other name.
-    Unknown,
+crate::words! {
+    /// Method of a request that a client can send, and an upstream can be sent.
+    Method {
+        /// Calls a tool.
+        ToolsCall = "tools/call",
+        /// Lists the tools.
+        ToolsList = "tools/list",
+        /// Opens a session.
+        Initialize = "initialize",
+        /// Asks whether the other end is there.
+        Ping = "ping",
+        /// Asks what a server can, in the stateless protocol.
+        ServerDiscover = "server/discover",
+        /// Lists the prompts.
+        PromptsList = "prompts/list",
+        /// Reads a prompt.
+        PromptsGet = "prompts/get",
+        /// Lists the resources.
+        ResourcesList = "resources/list",
+        /// Lists the templates of resources.
+        ResourceTemplatesList = "resources/templates/list",
+        /// Reads a resource.
+        ResourcesRead = "resources/read",
+        /// Asks to be told when a resource changes.
+        ResourcesSubscribe = "resources/subscribe",
+        /// Takes that back.
+        ResourcesUnsubscribe = "resources/unsubscribe",
+        /// Completes an argument.
+        CompletionComplete = "completion/complete",
+        /// Sets the least severe log messages to send.
+        LoggingSetLevel = "logging/setLevel",
+        /// Opens a stream of changes, in the stateless protocol.
+        SubscriptionsListen = "subscriptions/listen",
+        /// Any other name.
+        Unknown = "",
+    }
 }
 
 /// `notifications/initialized`: a client has read the answer to `initialize`.
@@ -66,52 +67,9 @@ pub const SAMPLING: &str = "sampling/createMessage";
 pub const ROOTS: &str = "roots/list";
 
 impl Method {
-    const KNOWN: [Self; 15] = [
-        Self::ToolsCall,
-        Self::ToolsList,
-        Self::Initialize,
-        Self::Ping,
-        Self::ServerDiscover,
-        Self::PromptsList,
-        Self::PromptsGet,
-        Self::ResourcesList,
-        Self::ResourceTemplatesList,
-        Self::ResourcesRead,
-        Self::ResourcesSubscribe,
-        Self::ResourcesUnsubscribe,
-        Self::CompletionComplete,
-        Self::LoggingSetLevel,
-        Self::SubscriptionsListen,
-    ];
-
     /// Method of this name.
-    pub fn parse(name: &str) -> Self {
-        Self::KNOWN
-            .into_iter()
-            .find(|method| method.as_str() == name)
-            .unwrap_or(Self::Unknown)
-    }
-
-    /// Name in a message; of an unknown method there is none.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::Ping => "ping",
-            Self::ServerDiscover => "server/discover",
-            Self::ToolsList => "tools/list",
-            Self::ToolsCall => "tools/call",
-            Self::PromptsList => "prompts/list",
-            Self::PromptsGet => "prompts/get",
-            Self::ResourcesList => "resources/list",
-            Self::ResourceTemplatesList => "resources/templates/list",
-            Self::ResourcesRead => "resources/read",
-            Self::ResourcesSubscribe => "resources/subscribe",
-            Self::ResourcesUnsubscribe => "resources/unsubscribe",
-            Self::CompletionComplete => "completion/complete",
-            Self::LoggingSetLevel => "logging/setLevel",
-            Self::SubscriptionsListen => "subscriptions/listen",
-            Self::Unknown => "",
-        }
+    pub fn named(name: &str) -> Self {
+        Self::parse(name).unwrap_or(Self::Unknown)
     }
 }
 
@@ -121,11 +79,11 @@ mod tests {
 
     #[test]
     fn every_method_is_found_by_its_name_and_others_are_unknown() {
-        for method in Method::KNOWN {
-            assert_eq!(Method::parse(method.as_str()), method);
+        for method in Method::ALL {
+            assert_eq!(Method::named(method.as_str()), method);
         }
         for name in ["", "tools", "Tools/Call", CANCELLED, ROOTS] {
-            assert_eq!(Method::parse(name), Method::Unknown, "{name}");
+            assert_eq!(Method::named(name), Method::Unknown, "{name}");
         }
     }
 }

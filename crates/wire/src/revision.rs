@@ -1,18 +1,20 @@
 //! The revisions of MCP and what sets them apart.
 
-/// A published revision of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Revision {
-    /// HTTP with a separate event stream.
-    V2024_11_05,
-    /// Streamable HTTP and tool annotations.
-    V2025_03_26,
-    /// Structured output and elicitation; no batches.
-    V2025_06_18,
-    /// Icons and tasks; the last one with sessions.
-    V2025_11_25,
-    /// Stateless: no `initialize`, the context travels with each request.
-    V2026_07_28,
+crate::words! {
+    /// A published revision of the protocol, named by its date; the oldest is first.
+    #[derive(PartialOrd, Ord)]
+    Revision {
+        /// HTTP with a separate event stream.
+        V2024_11_05 = "2024-11-05",
+        /// Streamable HTTP and tool annotations.
+        V2025_03_26 = "2025-03-26",
+        /// Structured output and elicitation; no batches.
+        V2025_06_18 = "2025-06-18",
+        /// Icons and tasks; the last one with sessions.
+        V2025_11_25 = "2025-11-25",
+        /// Stateless: no `initialize`, the context travels with each request.
+        V2026_07_28 = "2026-07-28",
+    }
 }
 
 /// The two wire protocols behind the revisions.
@@ -25,33 +27,8 @@ pub enum Protocol {
 }
 
 impl Revision {
-    /// Every revision, oldest first.
-    pub const ALL: [Self; 5] = [
-        Self::V2024_11_05,
-        Self::V2025_03_26,
-        Self::V2025_06_18,
-        Self::V2025_11_25,
-        Self::V2026_07_28,
-    ];
-
     /// The newest revision that has sessions.
     pub const LATEST_WITH_SESSION: Self = Self::V2025_11_25;
-
-    /// The date that names the revision.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V2024_11_05 => "2024-11-05",
-            Self::V2025_03_26 => "2025-03-26",
-            Self::V2025_06_18 => "2025-06-18",
-            Self::V2025_11_25 => "2025-11-25",
-            Self::V2026_07_28 => "2026-07-28",
-        }
-    }
-
-    /// Finds a revision by its date.
-    pub fn parse(date: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == date)
-    }
 
     /// The wire protocol of the revision.
     pub const fn protocol(self) -> Protocol {

@@ -76,7 +76,7 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
     let message = message.or_else(|error| without_params(&text).ok_or_else(|| refuse(error)))?;
     Ok(match message {
         Message::Request { id, method, params } => {
-            let known = Method::parse(&method);
+            let known = Method::named(&method);
             let method_name = match known {
                 Method::Unknown => Cow::Owned(method.into_owned()),
                 known => Cow::Borrowed(known.as_str()),

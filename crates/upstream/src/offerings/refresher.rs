@@ -161,7 +161,7 @@ async fn list(
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_LIMIT {
         let params = OutgoingParams::List {
-            method: Method::parse(kind.method()),
+            method: Method::named(kind.method()),
             cursor: cursor.as_deref(),
         };
         let page = match connection.request(params, deadline).await {
