@@ -5,19 +5,14 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use serde_json::value::RawValue;
 
 use crate::json::splice::Members;
-use crate::json::{Fields, JsonText, to_text};
-use crate::scan::{NameScan, ScannedName};
+use crate::json::{Fields, JsonText, may_name, to_text};
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
 const SCHEMA: &str = "outputSchema";
-
-static STRUCTURED_NAME: ScannedName = ScannedName::new(|| Finder::new(STRUCTURED));
-static SCHEMA_NAME: ScannedName = ScannedName::new(|| Finder::new(SCHEMA));
 
 /// The result of a call: its type is left out, and structured content that is no object. Content
 /// blocks say the same for people and models.
@@ -26,24 +21,21 @@ pub fn result(result: String) -> String {
         Cow::Owned(without) => without,
         Cow::Borrowed(_) => result,
     };
-    match STRUCTURED_NAME.scan(&result) {
-        NameScan::Absent => return result,
-        NameScan::Followed(value) if value.starts_with(r#"":{"#) => return result,
-        NameScan::Followed(_) | NameScan::Unsure => {}
-    }
-    let Ok(fields) = serde_json::from_str::<Fields<'_>>(&result) else {
-        return result;
-    };
-    let is_readable = |raw: &RawValue| raw.get().starts_with('{');
-    if fields.get(STRUCTURED).is_none_or(is_readable) {
+    if !may_name(&result, STRUCTURED) {
         return result;
     }
-    to_text(&fields.without(STRUCTURED))
+    let is_foreign = |raw: &RawValue| !raw.get().starts_with('{');
+    match serde_json::from_str::<Fields<'_>>(&result) {
+        Ok(fields) if fields.get(STRUCTURED).is_some_and(is_foreign) => {
+            to_text(&fields.without(STRUCTURED))
+        }
+        _ => result,
+    }
 }
 
 /// The result of `tools/list`: a schema of results that is not one of objects is left out.
 pub fn tools(page: String) -> String {
-    if !SCHEMA_NAME.may_be_in(&page) {
+    if !may_name(&page, SCHEMA) {
         return page;
     }
     let read = || -> Option<String> {

@@ -1,13 +1,9 @@
 //! Results that ask for input, which the revision without sessions has in place of requests to the
 //! client.
 
-use memchr::memmem::Finder;
 use serde::{Serialize, Serializer};
 
-use crate::json::{Fields, Json, text_of, to_text};
-use crate::scan::ScannedName;
-
-static INPUT_REQUIRED: ScannedName = ScannedName::new(|| Finder::new(b"input_required"));
+use crate::json::{Fields, Json, may_name, text_of, to_text};
 
 /// Result that asks a client for input.
 #[derive(Serialize)]
@@ -54,7 +50,7 @@ pub fn input_required<'a>(
 
 /// Whether a result asks for input.
 pub fn asks_for_input(result: &str) -> bool {
-    if !INPUT_REQUIRED.may_be_in(result) {
+    if !may_name(result, "input_required") {
         return false;
     }
     let kind = serde_json::from_str::<Fields<'_>>(result)

@@ -54,6 +54,13 @@ pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
+/// Whether JSON may have a member or value of this name, also one that is spelt in escapes. Spares
+/// most texts from being read.
+pub(crate) fn may_name(json: &str, name: &str) -> bool {
+    let is_in = |part: &str| memchr::memmem::find(json.as_bytes(), part.as_bytes()).is_some();
+    is_in(name) || is_in(r"\u")
+}
+
 /// JSON text of what always serializes: strings, numbers, and JSON that was read before.
 pub fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
@@ -214,6 +221,14 @@ mod tests {
         let deep = format!("{}1e400{}", "[".repeat(5_000), "]".repeat(5_000));
         assert!(decode_for_display(&deep).is_array());
         assert_eq!(decode_for_display("no JSON"), Value::Null);
+    }
+
+    #[test]
+    fn a_name_is_noticed_however_it_is_spelt() {
+        for text in [r#"{"name":1}"#, r#"{"n\u0061me":1}"#, r#""\u00e9""#] {
+            assert!(may_name(text, "name"), "{text}");
+        }
+        assert!(!may_name(r#"{"other":"\n"}"#, "name"));
     }
 
     #[test]

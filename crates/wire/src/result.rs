@@ -13,7 +13,7 @@ use crate::json::splice::{Members, append_item, append_members, members_behind};
 use crate::json::{Fields, Json, JsonText, to_text};
 use crate::meta;
 use crate::revision::Protocol;
-use crate::stateless;
+use crate::stateless::{self, says_its_type};
 
 /// Result of a response: its text, and where its members stand if it is an object.
 ///
@@ -155,13 +155,17 @@ impl CallResult {
     /// the protocol has types of results, and what the protocol cannot read is left out. All else
     /// keeps its bytes.
     pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> ResultText {
-        let is_typed = self.layout.result_type.is_some();
+        let text = self.json.text();
+        let said = self.layout.result_type.clone().map(|span| &text[span]);
         let (front, start) = match protocol {
-            Protocol::Session if is_typed || self.has_foreign_structured() => {
+            Protocol::Session if said.is_some() || self.has_foreign_structured() => {
                 return downgrade::result(self.with_meta(additions)).into();
             }
             Protocol::Session => (String::new(), 0),
-            Protocol::Stateless if is_typed => {
+            Protocol::Stateless if said.is_some_and(|said| says_its_type(text, said)) => {
+                (String::new(), 0)
+            }
+            Protocol::Stateless if said.is_some() => {
                 return stateless::complete(self.with_meta(additions)).into();
             }
             Protocol::Stateless => {

@@ -75,16 +75,22 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-/// Message as it is written; the members that its kind does not have are left out.
+/// Request or notification as it is written.
 #[derive(Serialize)]
-struct OutgoingEnvelope<'a, I> {
+pub struct OutgoingMessage<'a, P> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<I>,
+    id: Option<u64>,
+    method: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<JsonText<'a>>,
+    params: Option<P>,
+}
+
+/// Response as it is written, with a result or with an error.
+#[derive(Serialize)]
+struct OutgoingResponse<'a> {
+    jsonrpc: &'static str,
+    id: JsonText<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<JsonText<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,52 +99,53 @@ struct OutgoingEnvelope<'a, I> {
 
 /// Response to a request, as text. `result` is JSON.
 pub fn response(id: Id<'_>, result: &str) -> String {
-    to_text(&OutgoingEnvelope {
+    to_text(&OutgoingResponse {
+        jsonrpc: "2.0",
+        id: JsonText(id.0),
         result: Some(JsonText(result)),
-        ..OutgoingEnvelope::to(Some(JsonText(id.0)))
+        error: None,
     })
 }
 
 /// Refusal of a request, as text; without an id if there was none to read.
 pub fn error_response(id: Option<Id<'_>>, error: &RpcError) -> String {
-    refusal(id.map_or("null", |id| id.0), error)
-}
-
-/// Refusal of a request whose id was kept as its JSON text.
-pub fn refusal(id: &str, error: &RpcError) -> String {
-    to_text(&OutgoingEnvelope {
+    to_text(&OutgoingResponse {
+        jsonrpc: "2.0",
+        id: JsonText(id.map_or("null", |id| id.0)),
+        result: None,
         error: Some(error),
-        ..OutgoingEnvelope::to(Some(JsonText(id)))
     })
 }
 
 /// Request of ours, as text. `params` is JSON.
 pub fn request(id: u64, method: &str, params: &str) -> String {
-    to_text(&OutgoingEnvelope {
-        method: Some(method),
-        params: Some(JsonText(params)),
-        ..OutgoingEnvelope::to(Some(id))
-    })
+    to_text(&OutgoingMessage::request(id, method, JsonText(params)))
 }
 
 /// Notification of ours, as text. `params` is JSON, or empty where there are none.
 pub fn notification(method: &str, params: &str) -> String {
-    to_text(&OutgoingEnvelope {
-        method: Some(method),
-        params: (!params.is_empty()).then_some(JsonText(params)),
-        ..OutgoingEnvelope::to(None::<u64>)
-    })
+    let params = (!params.is_empty()).then_some(JsonText(params));
+    to_text(&OutgoingMessage::notification(method, params))
 }
 
-impl<I> OutgoingEnvelope<'_, I> {
-    fn to(id: Option<I>) -> Self {
+// === impl OutgoingMessage ===
+
+impl<'a, P> OutgoingMessage<'a, P> {
+    /// Request of ours.
+    pub fn request(id: u64, method: &'a str, params: P) -> Self {
+        Self {
+            id: Some(id),
+            ..Self::notification(method, Some(params))
+        }
+    }
+
+    /// Notification of ours.
+    pub fn notification(method: &'a str, params: Option<P>) -> Self {
         Self {
             jsonrpc: "2.0",
-            id,
-            method: None,
-            params: None,
-            result: None,
-            error: None,
+            id: None,
+            method,
+            params,
         }
     }
 }

@@ -4,7 +4,6 @@ mod streams;
 
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
 use serde::Serialize;
 use serde_json::json;
 
@@ -12,13 +11,10 @@ pub use self::streams::{stream_notification, subscription_ended, subscription_op
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input_required::asks_for_input;
 use crate::json::splice::prepend_members;
-use crate::json::{Fields, to_text};
+use crate::json::{Fields, may_name, to_text};
 use crate::meta::{META, SERVER_INFO};
 use crate::revision::{Protocol, Revision};
 use crate::rpc::RpcError;
-use crate::scan::{NameScan, ScannedName};
-
-static RESULT_TYPE: ScannedName = ScannedName::new(|| Finder::new(b"resultType"));
 
 /// A header says something else than the message.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -34,13 +30,14 @@ pub struct Freshness {
     pub scope: CacheScope,
 }
 
-/// Who may be given a result that was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheScope {
-    /// Everybody: it is the same whoever asks.
-    Public,
-    /// Only who asked.
-    Private,
+crate::words! {
+    /// Who may be given a result that was kept.
+    CacheScope {
+        /// Everybody: it is the same whoever asks.
+        Public = "public",
+        /// Only who asked.
+        Private = "private",
+    }
 }
 
 /// The refusal of a revision that is not offered.
@@ -70,7 +67,7 @@ pub fn discovery(
         "capabilities": initialize::capabilities(announces),
         "instructions": instructions,
         "ttlMs": freshness.ttl_ms,
-        "cacheScope": freshness.scope.as_str(),
+        "cacheScope": freshness.scope,
         META: { SERVER_INFO: initialize::server_info(version) },
     })
     .to_string()
@@ -85,7 +82,7 @@ pub(crate) struct ResultMembers {
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_scope: Option<&'static str>,
+    cache_scope: Option<CacheScope>,
 }
 
 /// Members of a result that is complete.
@@ -105,7 +102,7 @@ const INPUT_REQUIRED: ResultMembers = ResultMembers {
 pub fn cacheable(result: &str, freshness: Freshness) -> String {
     let members = ResultMembers {
         ttl_ms: Some(freshness.ttl_ms),
-        cache_scope: Some(freshness.scope.as_str()),
+        cache_scope: Some(freshness.scope),
         ..COMPLETE
     };
     prepend_members(result, &members)
@@ -114,7 +111,9 @@ pub fn cacheable(result: &str, freshness: Freshness) -> String {
 /// Result as this revision has it: it says that it is complete, unless a server of this revision
 /// asks for input with it.
 pub fn complete(result: String) -> String {
-    if says_its_type(&result) {
+    let fields: Fields<'_> = serde_json::from_str(&result).unwrap_or_default();
+    let said = fields.get("resultType");
+    if said.is_some_and(|raw| says_its_type(&result, raw.get())) {
         return result;
     }
     let kind = if asks_for_input(&result) {
@@ -137,7 +136,7 @@ pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
     let members = ResultMembers {
         result_type: None,
         ttl_ms: Some(otherwise.ttl_ms),
-        cache_scope: (!has_scope).then_some(otherwise.scope.as_str()),
+        cache_scope: (!has_scope).then_some(otherwise.scope),
     };
     prepend_members(&complete, &members)
 }
@@ -145,28 +144,23 @@ pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
 /// A result as the revisions with sessions have it. Only a server of this revision says what type
 /// a result is; the others know no such member.
 pub fn without_result_type(result: &str) -> Cow<'_, str> {
-    if !RESULT_TYPE.may_be_in(result) {
+    if !may_name(result, "resultType") {
         return Cow::Borrowed(result);
     }
-    let Ok(fields) = serde_json::from_str::<Fields<'_>>(result) else {
-        return Cow::Borrowed(result);
-    };
-    if fields.get("resultType").is_none() {
-        return Cow::Borrowed(result);
+    match serde_json::from_str::<Fields<'_>>(result) {
+        Ok(fields) if fields.get("resultType").is_some() => {
+            Cow::Owned(to_text(&fields.without("resultType")))
+        }
+        _ => Cow::Borrowed(result),
     }
-    Cow::Owned(to_text(&fields.without("resultType")))
 }
 
-/// Whether it is plain that a result says, in its first member, that it is complete or asks for input.
-fn says_its_type(result: &str) -> bool {
-    const KNOWN: [&str; 2] = [r#"":"complete""#, r#"":"input_required""#];
-    if !result.starts_with(r#"{"resultType""#) {
-        return false;
-    }
-    match RESULT_TYPE.scan(result) {
-        NameScan::Followed(said) => KNOWN.iter().any(|known| said.starts_with(known)),
-        NameScan::Absent | NameScan::Unsure => false,
-    }
+/// Whether a result says in its first member that it is complete or asks for input. `said` is what
+/// stands in the last place where it says its type.
+pub(crate) fn says_its_type(result: &str, said: &str) -> bool {
+    let first = result.strip_prefix(r#"{"resultType":"#);
+    let is_first = first.is_some_and(|first| std::ptr::eq(first.as_ptr(), said.as_ptr()));
+    is_first && matches!(said, r#""complete""# | r#""input_required""#)
 }
 
 fn offered() -> Vec<&'static str> {
@@ -175,18 +169,6 @@ fn offered() -> Vec<&'static str> {
         .filter(|revision| revision.protocol() == Protocol::Stateless)
         .map(Revision::as_str)
         .collect()
-}
-
-// === impl CacheScope ===
-
-impl CacheScope {
-    /// The name it has in a message.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Private => "private",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use mcpproxy_wire::rpc::OutgoingMessage;
 use mcpproxy_wire::{JsonObject, Method, meta, method};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -105,16 +106,6 @@ pub(crate) struct RelayedCapabilities<'a> {
     pub(crate) roots: Option<&'a RawValue>,
 }
 
-/// Message of JSON-RPC, as it is written; without id for a notification.
-#[derive(Serialize)]
-struct OutgoingMessage<'a, P> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    method: &'a str,
-    params: P,
-}
-
 /// Parameters with what every request can have beside them.
 #[derive(Serialize)]
 struct FullParams<'a> {
@@ -165,16 +156,12 @@ impl<'a> OutgoingRequest<'a> {
             progress_token: wants_progress.then_some(id),
         };
         let has_meta = self.meta.is_some() || wants_progress;
-        let message = OutgoingMessage {
-            jsonrpc: "2.0",
-            id: Some(id),
-            method: self.params.method().as_str(),
-            params: FullParams {
-                meta: has_meta.then_some(meta),
-                input: self.input,
-                params: self.params,
-            },
+        let params = FullParams {
+            meta: has_meta.then_some(meta),
+            input: self.input,
+            params: self.params,
         };
+        let message = OutgoingMessage::request(id, self.params.method().as_str(), params);
         let arguments = self
             .params
             .arguments()
@@ -188,15 +175,11 @@ impl<'a> OutgoingRequest<'a> {
 
 /// Message that takes a request back.
 pub(crate) fn cancellation(id: u64) -> Vec<u8> {
-    let message = OutgoingMessage {
-        jsonrpc: "2.0",
-        id: None,
-        method: method::CANCELLED,
-        params: Cancellation {
-            request_id: id,
-            reason: "no longer awaited",
-        },
+    let params = Cancellation {
+        request_id: id,
+        reason: "no longer awaited",
     };
+    let message = OutgoingMessage::notification(method::CANCELLED, Some(params));
     // A number and a constant always serialize.
     serde_json::to_vec(&message).unwrap_or_default()
 }
