@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use uuid::Uuid;
 
 use crate::chain_files::ChainFiles;
 use crate::filter::{Filter, moment_of};
-use crate::record::Record;
-use crate::store::{RecordPage, Store, StoreError};
-use crate::summary::{RecordSummary, Tally};
+use crate::store::{Store, StoreError};
+use crate::summary::RecordSummary;
 use crate::tail::{LogPosition, LogTail};
 use crate::verify::{self, LogVerdict};
 use crate::{postgres, sqlite};
@@ -55,34 +53,9 @@ impl Archive {
         }
     }
 
-    /// A page of records, newest first, beginning after the one with the id `before`.
-    pub async fn page(
-        &self,
-        filter: &Filter,
-        before: Option<Uuid>,
-        limit: usize,
-    ) -> Result<RecordPage, StoreError> {
-        self.store.page(filter, before, limit).await
-    }
-
-    /// One record.
-    pub async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError> {
-        self.store.find(id).await
-    }
-
-    /// How many records there are.
-    pub async fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
-        self.store.count(filter).await
-    }
-
     /// Counts by server, tool, intent and status.
     pub async fn summary(&self, filter: &Filter) -> Result<RecordSummary, StoreError> {
         Ok(RecordSummary::of(&self.store.tally(filter).await?))
-    }
-
-    /// How many records agree in server, tool, intent and status, for each such combination.
-    pub async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
-        self.store.tally(filter).await
     }
 
     /// When the oldest record that is still there was made; nothing of an empty log.
@@ -114,9 +87,14 @@ impl Archive {
             None => LogTail::from_now(store).await,
         }
     }
+}
 
-    pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+/// Pages, single records and counts are read as from the store itself.
+impl std::ops::Deref for Archive {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.store
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use crate::archive::{Archive, Engine, database};
 use crate::chain_files::{ChainFiles, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
-use crate::queue::{Ack, Room, WriteQueue, WriterCommand, too_slow};
+use crate::queue::{Ack, Room, WriteQueue, WriterCommand, written};
 use crate::record::{RecordKind, Status};
 use crate::store::{OpenStore, StoreError};
 use crate::writer::Writer;
@@ -55,7 +55,8 @@ struct LogState {
     engine: Engine,
     policy: RwLock<RecordingPolicy>,
     redactor: RwLock<Arc<Redactor>>,
-    counts: CountsCell,
+    /// Calls by how they ended, in the order of [`Status::ALL`].
+    counts: [AtomicU64; Status::ALL.len()],
     /// Calls on record that still wait for their outcome.
     under_way: AtomicU64,
     end: Mutex<Option<oneshot::Receiver<()>>>,
@@ -73,9 +74,6 @@ pub struct Counts {
     /// Calls whose outcome nobody saw.
     pub in_doubt: u64,
 }
-
-#[derive(Default)]
-struct CountsCell([AtomicU64; 4]);
 
 /// Health of the log.
 #[derive(Debug, Clone, Serialize)]
@@ -141,7 +139,7 @@ impl Log {
             engine: options.engine.clone(),
             policy: RwLock::new(options.policy),
             redactor: RwLock::new(redactor),
-            counts: CountsCell::default(),
+            counts: Default::default(),
             under_way: AtomicU64::new(0),
             end: Mutex::new(Some(end)),
         })))
@@ -160,11 +158,7 @@ impl Log {
         let room = self.queue().room(0, default_deadline()).await?;
         let (ack, acknowledged) = oneshot::channel();
         self.push_event(event, room, Some(ack));
-        let written = tokio::time::timeout_at(default_deadline().into(), acknowledged).await;
-        written.map_or_else(
-            |_| Err(too_slow()),
-            |told| told.unwrap_or_else(|_| Err(too_slow())),
-        )
+        written(acknowledged, default_deadline()).await
     }
 
     fn push_event(&self, event: LogEvent, room: Room, ack: Option<Ack>) {
@@ -196,7 +190,14 @@ impl Log {
 
     /// How many calls ended how.
     pub fn counts(&self) -> Counts {
-        self.0.counts.read()
+        let counts = self.0.counts.each_ref();
+        let [success, error, blocked, in_doubt] = counts.map(|one| one.load(Ordering::Relaxed));
+        Counts {
+            success,
+            error,
+            blocked,
+            in_doubt,
+        }
     }
 
     /// How many calls are on record and still wait for their outcome.
@@ -256,7 +257,7 @@ impl Log {
     }
 
     pub(crate) fn count(&self, status: Status) {
-        self.0.counts.add(status);
+        self.0.counts[status as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn count_under_way(&self, change: i8) {
@@ -281,34 +282,6 @@ fn open(data_dir: &Path, engine: &Engine) -> Result<OpenStore, StoreError> {
     match engine {
         Engine::Sqlite => sqlite::open(&database(data_dir)),
         Engine::Postgres(url) => postgres::open(url),
-    }
-}
-
-// === impl CountsCell ===
-
-impl CountsCell {
-    fn add(&self, status: Status) {
-        let [success, error, blocked, in_doubt] = &self.0;
-        let counter = match status {
-            Status::Success => success,
-            Status::Error => error,
-            Status::Blocked => blocked,
-            Status::InDoubt => in_doubt,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> Counts {
-        let [success, error, blocked, in_doubt] = self
-            .0
-            .each_ref()
-            .map(|counter| counter.load(Ordering::Relaxed));
-        Counts {
-            success,
-            error,
-            blocked,
-            in_doubt,
-        }
     }
 }
 

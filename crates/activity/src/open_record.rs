@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::draft::{Draft, DraftOutcome, size_only};
 use crate::log::{Log, default_deadline};
-use crate::queue::{Ack, Room, WriterCommand, too_slow};
+use crate::queue::{Ack, Room, WriterCommand, too_slow, written};
 use crate::record::{Payload, RecordKind, Status};
 use crate::store::StoreError;
 
@@ -65,16 +65,8 @@ impl Log {
             sensitivity: operation.map(|_| Sensitivity::Unknown),
             ..Draft::new(kind, Arc::clone(caller), self.redaction())
         };
-        OpenRecord::new(self.clone(), draft)
-    }
-}
-
-// === impl OpenRecord ===
-
-impl OpenRecord {
-    fn new(log: Log, draft: Draft) -> Self {
-        Self {
-            log,
+        OpenRecord {
+            log: self.clone(),
             draft: Arc::new(draft),
             began: Instant::now(),
             stage: Stage::Preparing,
@@ -84,7 +76,11 @@ impl OpenRecord {
             own: OwnSecrets::none(),
         }
     }
+}
 
+// === impl OpenRecord ===
+
+impl OpenRecord {
     /// Id of the record, which the caller gets back.
     pub fn id(&self) -> Uuid {
         self.draft.id
@@ -178,8 +174,7 @@ impl OpenRecord {
         }
         let (ack, acknowledged) = oneshot::channel();
         self.open(Some(ack));
-        let written = tokio::time::timeout_at(deadline.into(), acknowledged).await;
-        match written {
+        match tokio::time::timeout_at(deadline.into(), acknowledged).await {
             Ok(Ok(Ok(()))) => {
                 self.stage = Stage::Sent;
                 Ok(())
@@ -235,10 +230,7 @@ impl OpenRecord {
         }
         let (ack, acknowledged) = oneshot::channel();
         self.finish(end.status, error, response, Some(ack));
-        match tokio::time::timeout_at(default_deadline().into(), acknowledged).await {
-            Ok(Ok(written)) => written,
-            _ => Err(too_slow()),
-        }
+        written(acknowledged, default_deadline()).await
     }
 
     /// Response, as far as there is room for it.

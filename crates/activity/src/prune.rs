@@ -13,7 +13,7 @@ use crate::filter::first_id_at;
 use crate::log::{Log, LogEvent};
 use crate::queue::WriterCommand;
 use crate::record::{Hash, RecordKind, Status};
-use crate::store::StoreError;
+use crate::store::{Journal, StoreError};
 use crate::verify::{CHECKPOINTS, pruned};
 
 /// How many records one step removes; calls are written in between.
@@ -51,9 +51,10 @@ impl Log {
         }
         self.checkpoint(&cuts).await?;
         let mut removed = 0;
-        for cut in cuts {
+        for Cut { chain, through, .. } in cuts {
             loop {
-                let step = self.remove(&cut).await?;
+                let remove = move |journal: &mut dyn Journal| journal.prune(chain, through, STEP);
+                let step = self.ask_journal(remove).await?;
                 removed += step as u64;
                 if step < STEP {
                     break;
@@ -68,7 +69,7 @@ impl Log {
         let policy = self.policy();
         let by_age = now.checked_sub(policy.retention).ok().map(first_id_at);
         let by_count = match policy.max_records {
-            Some(most) => self.archive().store().nth_newest(most).await?,
+            Some(most) => self.archive().nth_newest(most).await?,
             None => None,
         };
         Ok(by_age.max(by_count))
@@ -77,7 +78,7 @@ impl Log {
     /// How far each chain is cut, those that were cut before included; and whether any goes
     /// further than before. The last link of a chain always stays: the next one follows it.
     async fn cuts(&self, cutoff: Uuid) -> Result<(Vec<Cut>, bool), StoreError> {
-        let store = self.archive().store();
+        let store = self.archive();
         let mut cuts = Vec::new();
         let mut is_news = false;
         for (chain, head) in store.chains().await? {
@@ -85,7 +86,9 @@ impl Log {
             let kept = store.first_since(chain, cutoff).await?;
             let through = kept.map_or(head.seq, |first| first).min(head.seq) - 1;
             if through > before.seq
-                && let Some(hash) = self.hash_at(chain, through).await?
+                && let Some(hash) = self
+                    .ask_journal(move |journal| journal.hash_at(chain, through))
+                    .await?
             {
                 is_news = true;
                 cuts.push(Cut {
@@ -120,26 +123,16 @@ impl Log {
         .await
     }
 
-    async fn hash_at(&self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
+    /// Asks the journal something, in turn with what is written.
+    async fn ask_journal<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut dyn Journal) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (ack, answer) = oneshot::channel();
-        let command = WriterCommand::HashAt { chain, seq, ack };
-        self.queue().push(command, true);
+        // Whoever asked may have gone.
+        let work = move |journal: &mut dyn Journal| drop(ack.send(ask(journal)));
+        self.queue().push(WriterCommand::Do(Box::new(work)), true);
+        let stopped = || StoreError::Unavailable("the log has stopped".to_owned());
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
-
-    async fn remove(&self, cut: &Cut) -> Result<usize, StoreError> {
-        let (ack, answer) = oneshot::channel();
-        let command = WriterCommand::Prune {
-            chain: cut.chain,
-            through: cut.through,
-            limit: STEP,
-            ack,
-        };
-        self.queue().push(command, true);
-        answer.await.unwrap_or_else(|_| Err(stopped()))
-    }
-}
-
-fn stopped() -> StoreError {
-    StoreError::Unavailable("the log has stopped".to_owned())
 }

@@ -6,10 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use uuid::Uuid;
 
 use crate::draft::{Draft, DraftOutcome};
-use crate::store::StoreError;
+use crate::store::{Journal, StoreError};
 
 /// How long a record may wait for others before it is written. Half of what is promised, so that
 /// the write itself has the other half.
@@ -30,7 +29,11 @@ pub(crate) type Ack = oneshot::Sender<Result<(), StoreError>>;
 /// Share of the queue that something takes until it is written.
 pub(crate) type Room = OwnedSemaphorePermit;
 
+/// Work with the journal that is no record.
+type JournalWork = dyn FnOnce(&mut dyn Journal) + Send;
+
 /// Command to the writer.
+#[expect(clippy::large_enum_variant, reason = "nearly every command is `Close`")]
 pub(crate) enum WriterCommand {
     /// Record a call that is about to be sent.
     Open { draft: Arc<Draft>, ack: Option<Ack> },
@@ -41,19 +44,8 @@ pub(crate) enum WriterCommand {
         ack: Option<Ack>,
         room: Option<Room>,
     },
-    /// Remove some of the oldest records.
-    Prune {
-        chain: Uuid,
-        through: i64,
-        limit: usize,
-        ack: oneshot::Sender<Result<usize, StoreError>>,
-    },
-    /// Give the hash of a link.
-    HashAt {
-        chain: Uuid,
-        seq: i64,
-        ack: oneshot::Sender<Result<Option<crate::record::Hash>, StoreError>>,
-    },
+    /// Do something else with the journal, between two commits.
+    Do(Box<JournalWork>),
     /// Write what is there and end.
     Stop,
 }
@@ -214,6 +206,17 @@ impl WriteQueue {
 fn pieces(bytes: usize) -> u32 {
     // One for the record itself; nothing may ask for more than there is.
     u32::try_from(1 + bytes.div_ceil(PIECE).min(PIECES / 2)).unwrap_or(1)
+}
+
+/// Waits until the writer tells what came of a write.
+pub(crate) async fn written(
+    told: oneshot::Receiver<Result<(), StoreError>>,
+    deadline: Instant,
+) -> Result<(), StoreError> {
+    match tokio::time::timeout_at(deadline.into(), told).await {
+        Ok(Ok(written)) => written,
+        _ => Err(too_slow()),
+    }
 }
 
 /// The disk takes so long that it is as good as gone.

@@ -4,7 +4,7 @@
 //! can no longer be read as a record. Both stores have these columns, in these types, and bind
 //! and read them through the structs below: a column that is added there is in every statement.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use mcpproxy_policy::{Operation, Sensitivity};
@@ -157,25 +157,6 @@ impl OutcomeColumns {
     }
 }
 
-// === impl ChainColumns ===
-
-impl ChainColumns {
-    fn of(row: &Row) -> Self {
-        let seq = |link: Option<ChainLink>| Cell::from(link.map(|link| link.seq));
-        let prev_hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.prev_hash));
-        let hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.hash));
-        Self {
-            chain: row.chain.into(),
-            opened_seq: seq(row.opened),
-            opened_prev_hash: prev_hash(row.opened),
-            opened_hash: hash(row.opened),
-            seq: seq(row.closed),
-            prev_hash: prev_hash(row.closed),
-            hash: hash(row.closed),
-        }
-    }
-}
-
 // === impl Row ===
 
 impl Row {
@@ -188,9 +169,12 @@ impl Row {
     }
 
     /// Names of all columns, as a statement lists them.
-    pub fn column_names() -> String {
-        let names: Vec<&str> = Self::columns().map(|column| column.name).collect();
-        names.join(", ")
+    pub fn column_names() -> &'static str {
+        static NAMES: LazyLock<String> = LazyLock::new(|| {
+            let names: Vec<&str> = Row::columns().map(|column| column.name).collect();
+            names.join(", ")
+        });
+        &NAMES
     }
 
     /// Reads a row, cell by cell in the order of [`Self::columns`].
@@ -223,7 +207,18 @@ impl Row {
 
     /// Cells of its chain and links.
     pub fn chain_columns(&self) -> ChainColumns {
-        ChainColumns::of(self)
+        let seq = |link: Option<ChainLink>| Cell::from(link.map(|link| link.seq));
+        let prev_hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.prev_hash));
+        let hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.hash));
+        ChainColumns {
+            chain: self.chain.into(),
+            opened_seq: seq(self.opened),
+            opened_prev_hash: prev_hash(self.opened),
+            opened_hash: hash(self.opened),
+            seq: seq(self.closed),
+            prev_hash: prev_hash(self.closed),
+            hash: hash(self.closed),
+        }
     }
 
     /// Id, where it can be read.

@@ -21,17 +21,6 @@ const SEARCHED: usize = 16 * 1024;
 /// The most words that one search asks for.
 const MOST_ASKED: usize = 10;
 
-/// Texts of a record that are searched. A text that is added here is one that rows and records
-/// have to give.
-struct SearchedTexts<'a> {
-    server_name: Option<&'a str>,
-    tool_name: Option<&'a str>,
-    reason: Option<&'a str>,
-    error_code: Option<&'a str>,
-    error_message: Option<&'a str>,
-    arguments: Option<&'a str>,
-}
-
 /// Terms of a search, each standing for all that start with it.
 pub fn of_query(text: &str) -> Vec<String> {
     runs(text).map(small).take(MOST_ASKED).collect()
@@ -41,15 +30,14 @@ pub fn of_query(text: &str) -> Vec<String> {
 pub fn of_record(record: &Record) -> String {
     let error = record.error.as_ref();
     let arguments = record.arguments.as_ref();
-    let texts = SearchedTexts {
-        server_name: record.server_name.as_deref(),
-        tool_name: record.tool_name.as_deref(),
-        reason: record.intent().and_then(|intent| intent["reason"].as_str()),
-        error_code: error.map(|error| error.code.as_str()),
-        error_message: error.map(|error| error.message.as_str()),
-        arguments: arguments.map(|payload| payload.text.as_str()),
-    };
-    texts.terms()
+    of_texts([
+        record.server_name.as_deref(),
+        record.tool_name.as_deref(),
+        record.intent().and_then(|intent| intent["reason"].as_str()),
+        error.map(|error| error.code.as_str()),
+        error.map(|error| error.message.as_str()),
+        arguments.map(|payload| payload.text.as_str()),
+    ])
 }
 
 /// Terms of a row, the same as those of its record.
@@ -59,17 +47,16 @@ pub fn of_row(row: &Row) -> String {
         .metadata
         .text()
         .and_then(|text| serde_json::from_str(text).ok());
-    let texts = SearchedTexts {
-        server_name: request.server_name.text(),
-        tool_name: request.tool_name.text(),
-        reason: metadata
-            .as_ref()
-            .and_then(|metadata| metadata.intent.as_ref()?.reason.as_deref()),
-        error_code: outcome.error_code.text(),
-        error_message: outcome.error_message.text(),
-        arguments: request.arguments.text(),
-    };
-    texts.terms()
+    let intent = metadata.and_then(|metadata| metadata.intent);
+    let reason = intent.and_then(|intent| intent.reason);
+    of_texts([
+        request.server_name.text(),
+        request.tool_name.text(),
+        reason.as_deref(),
+        outcome.error_code.text(),
+        outcome.error_message.text(),
+        request.arguments.text(),
+    ])
 }
 
 /// Part of a record's metadata that is searched.
@@ -86,27 +73,13 @@ struct DeclaredReason<'a> {
     reason: Option<Cow<'a, str>>,
 }
 
-// === impl SearchedTexts ===
-
-impl<'a> SearchedTexts<'a> {
-    fn terms(self) -> String {
-        let parts: [Option<&'a str>; 6] = [
-            self.server_name,
-            self.tool_name,
-            self.reason,
-            self.error_code,
-            self.error_message,
-            self.arguments,
-        ];
-        of_texts(parts.into_iter().flatten())
-    }
-}
-
-fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+/// Terms of the texts that are searched, which rows and records give in the same order: server,
+/// tool, declared reason, code and message of an error, arguments.
+fn of_texts(texts: [Option<&str>; 6]) -> String {
     // One text for all of them: most records have dozens, and each would be a piece of memory.
     let mut found = String::new();
     let mut count = 0;
-    for text in texts {
+    for text in texts.into_iter().flatten() {
         for run in runs(prefix(text, SEARCHED)) {
             // `delete_repo` is found by all of it and by each of its parts.
             let pieces = run.split(is_joint).filter(|piece| piece.len() < run.len());
@@ -183,7 +156,14 @@ mod tests {
         assert_eq!(of_query(&"x".repeat(99))[0].len(), LONGEST_WORD);
         assert_eq!(prefix("aé", 2), "a");
         assert_eq!(
-            of_texts(["Delete_Repo x__y -z- __"].into_iter()),
+            of_texts([
+                None,
+                None,
+                Some("Delete_Repo x__y -z- __"),
+                None,
+                None,
+                None
+            ]),
             "delete delete_repo repo x x__y y z"
         );
     }

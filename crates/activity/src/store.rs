@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
@@ -44,44 +44,45 @@ pub trait Journal: Send {
 }
 
 /// Reads records.
+#[async_trait]
 pub trait Store: Send + Sync {
     /// Records from the newest to the oldest, beginning after the one with the id `before`. Ends
     /// early when the records are large; it then still has one at least.
-    fn page<'a>(
-        &'a self,
-        filter: &'a Filter,
+    async fn page(
+        &self,
+        filter: &Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<RecordPage, StoreError>>;
+    ) -> Result<RecordPage, StoreError>;
 
     /// One record.
-    fn find(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, StoreError>>;
+    async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError>;
 
     /// How many records there are of each sort.
-    fn tally<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Tally>, StoreError>>;
+    async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError>;
 
     /// How many records there are.
-    fn count<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<u64, StoreError>>;
+    async fn count(&self, filter: &Filter) -> Result<u64, StoreError>;
 
     /// The chains that have records, with how many links each ever had.
-    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, ChainHead)>, StoreError>>;
+    async fn chains(&self) -> Result<Vec<(Uuid, ChainHead)>, StoreError>;
 
     /// Links of a chain in their order, from the first one after `after`.
-    fn links(
+    async fn links(
         &self,
         chain: Uuid,
         after: i64,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<StoredLink>, StoreError>>;
+    ) -> Result<Vec<StoredLink>, StoreError>;
 
     /// A record that has no place in any chain. The log never writes one.
-    fn stray(&self) -> BoxFuture<'_, Result<Option<Row>, StoreError>>;
+    async fn stray(&self) -> Result<Option<Row>, StoreError>;
 
     /// The id of the record that so many newer ones precede.
-    fn nth_newest(&self, newer: u64) -> BoxFuture<'_, Result<Option<Uuid>, StoreError>>;
+    async fn nth_newest(&self, newer: u64) -> Result<Option<Uuid>, StoreError>;
 
     /// The first links of a chain whose records are not older than an id: its lowest number.
-    fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
+    async fn first_since(&self, chain: Uuid, id: Uuid) -> Result<Option<i64>, StoreError>;
 }
 
 /// Page of records.
@@ -110,4 +111,33 @@ pub struct OpenStore {
     pub journal: Box<dyn Journal>,
     /// Reads.
     pub store: Arc<dyn Store>,
+}
+
+/// A page ends when its records have this much text: it is held in memory as a whole.
+pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
+
+/// The most records of one page.
+pub(crate) const PAGE_RECORDS: usize = 10_000;
+
+/// How many of the records since a moment are looked at for the lowest number.
+pub(crate) const LOOKED_AT: i64 = 10_000;
+
+/// Record of a row, unless somebody made the row unreadable.
+pub(crate) fn readable(row: &Row) -> Option<Record> {
+    let record = row.to_record();
+    if record.is_none() {
+        let id = row.id().unwrap_or_default();
+        tracing::warn!(%id, "a record of the activity log cannot be read and is left out; `mcpproxy activity verify` tells more");
+    }
+    record
+}
+
+/// Bound of a statement, as a database takes it.
+pub(crate) fn bound(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+/// Count of a database, which is never negative.
+pub(crate) fn counted(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
 }

@@ -10,7 +10,7 @@ use crate::chain_files::{ChainFileContent, ChainFiles};
 use crate::filter::Filter;
 use crate::record::{Hash, Record, RecordKind};
 use crate::row::{OutcomeColumns, Row};
-use crate::store::{Store, StoreError, StoredLink};
+use crate::store::{Store, StoreError, StoredLink, counted};
 
 /// How many links are read at a time: few enough to be held, and to be hashed without keeping
 /// others waiting.
@@ -88,7 +88,7 @@ pub(crate) async fn verify(
     // Read before the records, so that no file can be ahead of what is then found.
     let saved = read_files(files)?;
     let chains = store.chains().await?;
-    let total = chains.iter().map(|(_, head)| count_of(head.seq)).sum();
+    let total = chains.iter().map(|(_, head)| counted(head.seq)).sum();
     let mut verdict = LogVerdict {
         ok: true,
         records: 0,
@@ -258,26 +258,21 @@ impl ChainWalk {
             let first = store.links(self.chain, i64::MIN, 1).await?;
             let first = first.first();
             return Ok(first.map(|link| ChainProblem {
-                kind: Tampering::Inserted,
-                chain: Some(self.chain),
-                seq: Some(link.seq),
-                id: link.row.id(),
                 message: format!(
                     "The chain {} has no file in the folder `chains`: the file was removed, or the whole chain was inserted",
                     self.chain
                 ),
+                ..self.problem(Tampering::Inserted, link.seq, link.row.id())
             }));
         };
         if !file.is_readable {
             return Ok(Some(ChainProblem {
-                kind: Tampering::Changed,
-                chain: Some(self.chain),
                 seq: None,
-                id: None,
                 message: format!(
                     "The file in the folder `chains` that tells how far the chain {} goes cannot be read",
                     self.chain
                 ),
+                ..self.problem(Tampering::Changed, 0, None)
             }));
         }
         if file.head.seq > end.seq {
@@ -400,8 +395,4 @@ fn checkpoint(record: &Record, chain: Uuid) -> Option<ChainHead> {
         seq: of_chain["through_seq"].as_i64()?,
         hash: Hash::from_hex(of_chain["hash"].as_str()?)?,
     })
-}
-
-fn count_of(seq: i64) -> u64 {
-    u64::try_from(seq).unwrap_or(0)
 }

@@ -137,18 +137,7 @@ impl Writer {
                 ack,
                 room,
             } => self.close(&draft, &outcome, ack, room),
-            WriterCommand::Prune {
-                chain,
-                through,
-                limit,
-                ack,
-            } => {
-                let removed = self.journal.prune(chain, through, limit);
-                let _ = ack.send(removed);
-            }
-            WriterCommand::HashAt { chain, seq, ack } => {
-                let _ = ack.send(self.journal.hash_at(chain, seq));
-            }
+            WriterCommand::Do(work) => work(&mut *self.journal),
             WriterCommand::Stop => {}
         }
     }

@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
 use uuid::Uuid;
 
-use super::cells::{self, COLUMNS, PostgresParameter, type_of};
+use super::cells::{self, PostgresParameter, type_of};
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::search_terms;
 
@@ -18,7 +18,7 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     let types = Row::columns().map(type_of).chain(["text"]);
     format!(
         "INSERT INTO activity ({columns}, words) SELECT {columns}, {WORDS} FROM unnest({arrays}) AS new ({columns}, words)",
-        columns = *COLUMNS,
+        columns = Row::column_names(),
         arrays = arrays(types),
     )
 });

@@ -1,16 +1,11 @@
 //! Cells of rows to and from PostgreSQL, cell by cell.
 
-use std::error::Error;
-use std::sync::LazyLock;
-
 use bytes::{BufMut, BytesMut};
+use std::error::Error;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::record::Hash;
 use crate::row::{Cell, Column, ColumnType, Row};
-
-/// All columns, in the order in which [`read_row`] expects them.
-pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(Row::column_names);
 
 /// Type of a column.
 pub(super) const fn type_of(column: &Column) -> &'static str {

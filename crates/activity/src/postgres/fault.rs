@@ -7,18 +7,20 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::store::StoreError;
 
-/// Says what happened and what to do about it.
-pub(super) fn explained(error: &Error) -> StoreError {
-    if let Some(answer) = error.as_db_error() {
-        return refused(answer);
+impl From<Error> for StoreError {
+    /// Says what happened and what to do about it.
+    fn from(error: Error) -> Self {
+        if let Some(answer) = error.as_db_error() {
+            return refused(answer);
+        }
+        if is_lost(&error) {
+            return unreachable(&cause(&error));
+        }
+        Self::Unusable(format!(
+            "The database of the activity log could not be used as it was meant to be: {}",
+            cause(&error)
+        ))
     }
-    if is_lost(error) {
-        return unreachable(&cause(error));
-    }
-    StoreError::Unusable(format!(
-        "The database of the activity log could not be used as it was meant to be: {}",
-        cause(error)
-    ))
 }
 
 /// The database did not answer in time.

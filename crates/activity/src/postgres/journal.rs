@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use super::batch::{self, Statements};
 use super::cells::{self, PostgresParameter};
-use super::fault::{explained, is_lost, too_slow};
+use super::fault::{is_lost, too_slow};
 use super::query::HEAD;
 use super::session;
 use crate::chain::ChainHead;
 use crate::record::{ChainLink, Hash};
 use crate::row::{Cell, OutcomeColumns, Row};
-use crate::store::{Journal, StoreError};
+use crate::store::{Journal, StoreError, bound};
 
 /// How long one call may take. Longer than what the server allows a statement, so that it is the
 /// one to give up where it can.
@@ -155,7 +155,7 @@ impl JournalConnection {
                 Err(error) => {
                     self.after(&error).await;
                     if is_last || !is_lost(&error) {
-                        return Err(explained(&error));
+                        return Err(error.into());
                     }
                 }
             }
@@ -174,21 +174,20 @@ impl JournalConnection {
                 Err(AppendFailure::Before(error)) => {
                     self.after(&error).await;
                     if is_last || !is_lost(&error) {
-                        return Err(explained(&error));
+                        return Err(error.into());
                     }
                 }
                 Err(AppendFailure::Commit(error)) => {
                     self.session = None;
                     // Where this cannot be told either, the next call begins with it.
-                    let is_committed = self
-                        .is_committed(rows)
-                        .await
-                        .map_err(|_| explained(&error))?;
+                    let Ok(is_committed) = self.is_committed(rows).await else {
+                        return Err(error.into());
+                    };
                     self.unsure = None;
                     return if is_committed {
                         Ok(())
                     } else {
-                        Err(explained(&error))
+                        Err(error.into())
                     };
                 }
             }
@@ -222,8 +221,7 @@ impl JournalConnection {
         let settled = async {
             if self.is_committed(&rows).await? {
                 let session = self.session().await?;
-                let undone = undo(&session.client, &rows).await;
-                undone.map_err(|error| explained(&error))?;
+                undo(&session.client, &rows).await?;
             }
             Ok(())
         };
@@ -251,7 +249,7 @@ impl JournalConnection {
         if found.is_err() {
             self.session = None;
         }
-        found.map_err(|error| explained(&error))
+        Ok(found?)
     }
 
     async fn session(&mut self) -> Result<&PreparedClient, StoreError> {
@@ -266,9 +264,7 @@ impl JournalConnection {
             Some(session) => Ok(session),
             none => {
                 let client = session::connect(&self.config).await?;
-                let statements = Statements::prepare(&client)
-                    .await
-                    .map_err(|error| explained(&error))?;
+                let statements = Statements::prepare(&client).await?;
                 Ok(none.insert(PreparedClient { client, statements }))
             }
         }
@@ -364,7 +360,7 @@ async fn hash_at(client: &Client, chain: Uuid, seq: i64) -> Result<Option<Hash>,
 }
 
 async fn prune(client: &Client, chain: Uuid, through: i64, limit: usize) -> Result<usize, Error> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit = bound(limit);
     // Those without an outcome come last: by then next to no others are in the way.
     let removed = client
         .execute(

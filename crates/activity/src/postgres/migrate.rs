@@ -2,7 +2,6 @@
 
 use tokio_postgres::Client;
 
-use super::fault::explained;
 use crate::store::StoreError;
 
 /// Steps that were ever taken to change the tables, in order. They are only ever added to.
@@ -17,15 +16,13 @@ pub(super) async fn migrate(client: &mut Client) -> Result<(), StoreError> {
         return Ok(());
     }
     check_encoding(client).await?;
-    take_missing_steps(client)
-        .await
-        .map_err(|error| explained(&error))?;
+    take_missing_steps(client).await?;
     version(client).await.map(drop)
 }
 
 /// How many steps were taken. A database of a newer version is refused: it may mean something else.
 async fn version(client: &Client) -> Result<usize, StoreError> {
-    let steps = done(client).await.map_err(|error| explained(&error))?;
+    let steps = done(client).await?;
     let known = STEPS.len();
     let steps = usize::try_from(steps).unwrap_or(usize::MAX);
     if steps > known {
@@ -53,13 +50,10 @@ async fn done(client: &Client) -> Result<i64, tokio_postgres::Error> {
 }
 
 async fn check_encoding(client: &Client) -> Result<(), StoreError> {
-    let read = async {
-        let row = client
-            .query_one("SELECT current_setting('server_encoding')", &[])
-            .await?;
-        row.try_get::<_, String>(0)
-    };
-    let encoding = read.await.map_err(|error| explained(&error))?;
+    let row = client
+        .query_one("SELECT current_setting('server_encoding')", &[])
+        .await?;
+    let encoding: String = row.try_get(0)?;
     if encoding != "UTF8" {
         return Err(StoreError::Unusable(format!(
             "The database of the activity log has the encoding {encoding}, which cannot hold every text. Create one with the encoding UTF8"

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::filter::Conditions;
 use crate::row::Cell;
+use crate::store::bound;
 
 /// The last link of a chain.
 pub(super) const HEAD: &str = "
@@ -51,7 +52,7 @@ pub(super) struct PostgresQuery {
 /// The ids and sizes of the records asked for, newest first.
 pub(super) fn newest(conditions: &Conditions, before: Option<Uuid>, most: usize) -> PostgresQuery {
     let mut query = narrowed(&format!("SELECT id, {SIZE}"), conditions, before);
-    let most = query.value(Cell::Int(i64::try_from(most).unwrap_or(i64::MAX)));
+    let most = query.value(Cell::Int(bound(most)));
     query
         .sql
         .push_str(&format!(" ORDER BY id DESC LIMIT {most}"));
@@ -131,11 +132,7 @@ fn narrowed(select: &str, conditions: &Conditions, before: Option<Uuid>) -> Post
             }
         });
     }
-    let end = match (before, conditions.end_id) {
-        (Some(before), Some(end)) => Some(before.min(end)),
-        (before, end) => before.or(end),
-    };
-    if let Some(end) = end {
+    if let Some(end) = conditions.end(before) {
         query.narrow(Cell::from(end), |name| format!("id < {name}"));
     }
     if let Some(first) = conditions.first_id {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::fault::{explained, too_slow};
+use super::fault::too_slow;
 use super::migrate;
 use crate::store::StoreError;
 
@@ -26,16 +26,10 @@ pub(super) const SETTINGS: &str = "
 /// Connects and brings the tables up to date. The connection lives on the current runtime.
 pub(super) async fn connect(config: &Config) -> Result<Client, StoreError> {
     let greeting = async {
-        let (mut client, connection) = config
-            .connect(NoTls)
-            .await
-            .map_err(|error| explained(&error))?;
+        let (mut client, connection) = config.connect(NoTls).await?;
         // Ends with the client; what goes wrong before that is told to the client.
         tokio::spawn(connection);
-        client
-            .batch_execute(SETTINGS)
-            .await
-            .map_err(|error| explained(&error))?;
+        client.batch_execute(SETTINGS).await?;
         migrate::migrate(&mut client).await?;
         Ok(client)
     };

@@ -5,11 +5,11 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::cells::{COLUMNS, PostgresParameter};
+use super::cells::PostgresParameter;
 use super::query::{self, PostgresQuery};
 use super::{address, session};
 use crate::filter::{Conditions, Filter};
-use crate::row::Cell;
+use crate::row::{Cell, Row};
 
 /// Enough that walking all of them is the worse choice.
 const RECORDS: &str = "
@@ -102,11 +102,14 @@ async fn every_question_is_answered_from_an_index() {
         assert!(plan.contains(index), "{name}:\n{plan}");
     }
     let (chain, number) = (Cell::from(Uuid::from_u128(1)), Cell::Int(100));
-    let find = format!("SELECT {} FROM activity WHERE id = ANY ($1)", *COLUMNS);
+    let find = format!(
+        "SELECT {} FROM activity WHERE id = ANY ($1)",
+        Row::column_names()
+    );
     let find = find.replace("ANY ($1)", "$1");
     for (sql, values) in [
         (
-            query::links(&COLUMNS).as_str(),
+            query::links(Row::column_names()).as_str(),
             &[chain.clone(), number.clone(), number.clone()][..],
         ),
         (query::HEAD, std::slice::from_ref(&chain)),

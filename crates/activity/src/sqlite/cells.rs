@@ -1,15 +1,10 @@
 //! Cells of rows to and from SQLite, cell by cell, each as it is stored.
 
-use std::sync::LazyLock;
-
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use uuid::Uuid;
 
 use crate::record::Hash;
 use crate::row::{Cell, Row};
-
-/// All columns, in the order in which [`read_row`] expects them.
-pub(super) static COLUMNS: LazyLock<String> = LazyLock::new(Row::column_names);
 
 /// Cell as a parameter, without a copy.
 pub(super) struct SqliteParameter<'a>(pub(super) &'a Cell);

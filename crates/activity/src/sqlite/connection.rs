@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::fault::explained;
 use super::migrate::{self, SchemaVersion};
 use crate::store::StoreError;
 
@@ -67,8 +66,8 @@ pub(super) fn for_writing(path: &Path, making: Making) -> Result<Attached, Store
     if making == Making::Allowed {
         make_private(path);
     }
-    let mut connection = connect(path).map_err(|error| explained(&error))?;
-    set_up_writing(&connection).map_err(|error| explained(&error))?;
+    let mut connection = connect(path)?;
+    set_up_writing(&connection)?;
     migrate::migrate(&mut connection)?;
     Ok(Attached {
         connection,
@@ -83,7 +82,7 @@ pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, Sto
     if missing == Missing::IsEmpty && matches!(path.try_exists(), Ok(false)) {
         return nothing();
     }
-    let connection = connect(path).map_err(|error| explained(&error))?;
+    let connection = connect(path)?;
     match migrate::version(&connection)? {
         SchemaVersion::Current => {}
         SchemaVersion::Empty => return nothing(),
@@ -93,14 +92,12 @@ pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, Sto
             ));
         }
     }
-    connection
-        .pragma_update(None, "query_only", true)
-        .map_err(|error| explained(&error))?;
+    connection.pragma_update(None, "query_only", true)?;
     Ok(Attached { connection, file })
 }
 
 fn nothing() -> Result<Attached, StoreError> {
-    let mut connection = Connection::open_in_memory().map_err(|error| explained(&error))?;
+    let mut connection = Connection::open_in_memory()?;
     migrate::migrate(&mut connection)?;
     Ok(Attached {
         connection,

@@ -6,19 +6,22 @@ use std::sync::LazyLock;
 use rusqlite::{OptionalExtension, Statement, Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
-use super::cells::{self, COLUMNS, SqliteParameter};
+use super::cells::{self, SqliteParameter};
 use super::connection::{self, Attached, Making};
-use super::fault::{explained, needs_new_connection};
+use super::fault::needs_new_connection;
 use super::query;
 use crate::chain::ChainHead;
 use crate::record::Hash;
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::search_terms;
-use crate::store::{Journal, StoreError};
+use crate::store::{Journal, StoreError, bound};
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
     let marks = vec!["?"; Row::columns().count()].join(", ");
-    format!("INSERT INTO activity ({}) VALUES ({marks})", *COLUMNS)
+    format!(
+        "INSERT INTO activity ({}) VALUES ({marks})",
+        Row::column_names()
+    )
 });
 
 static COMPLETE: LazyLock<String> = LazyLock::new(|| {
@@ -62,11 +65,11 @@ impl SqliteJournal {
             transaction.commit()?;
             Ok(done)
         };
-        run().map_err(|error| {
+        run().map_err(|error: rusqlite::Error| {
             if needs_new_connection(&error) {
                 self.attached = None;
             }
-            explained(&error)
+            error.into()
         })
     }
 
@@ -204,7 +207,7 @@ fn places_through(
     through: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<i64>> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit = bound(limit);
     let mut places: Vec<i64> = transaction
         .prepare_cached(query::CLOSED_THROUGH)?
         .query_map(params![chain.as_bytes(), through, limit], |row| row.get(0))?

@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::fault::explained;
 use crate::store::StoreError;
 
 /// Steps that were ever taken to change the tables, in order. They are only ever added to.
@@ -24,12 +23,12 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if version(connection)? == SchemaVersion::Current {
         return Ok(());
     }
-    take_missing_steps(connection).map_err(|error| explained(&error))
+    Ok(take_missing_steps(connection)?)
 }
 
 /// How far the file is. One of a newer version is refused: it may mean something else.
 pub(super) fn version(connection: &Connection) -> Result<SchemaVersion, StoreError> {
-    let number = number(connection).map_err(|error| explained(&error))?;
+    let number = number(connection)?;
     let known = STEPS.len();
     match done_steps(number) {
         0 => Ok(SchemaVersion::Empty),

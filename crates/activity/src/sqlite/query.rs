@@ -245,11 +245,7 @@ fn narrow(query: &mut SqliteQuery, conditions: &Conditions, before: Option<Uuid>
 }
 
 fn narrow_ids(query: &mut SqliteQuery, conditions: &Conditions, before: Option<Uuid>) {
-    let end = match (before, conditions.end_id) {
-        (Some(before), Some(end)) => Some(before.min(end)),
-        (before, end) => before.or(end),
-    };
-    if let Some(end) = end {
+    if let Some(end) = conditions.end(before) {
         query.push(" AND id < ?", Cell::from(end));
     }
     if let Some(first) = conditions.first_id {

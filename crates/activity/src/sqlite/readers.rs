@@ -8,7 +8,6 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::connection::{self, Attached, Missing};
-use super::fault::explained;
 use crate::store::StoreError;
 
 /// Queries that are answered at once. More would only wait for each other on the disk.
@@ -83,13 +82,9 @@ impl IdleReaders {
             Some(attached) => attached,
             None => connection::for_reading(&self.path, self.missing)?,
         };
-        let run = || {
-            let transaction = attached.connection.transaction()?;
-            let answer = work(&transaction)?;
-            transaction.finish()?;
-            Ok(answer)
-        };
-        let answer = run().map_err(|error| explained(&error))?;
+        let transaction = attached.connection.transaction()?;
+        let answer = work(&transaction)?;
+        transaction.finish()?;
         self.lock().push(attached);
         Ok(answer)
     }

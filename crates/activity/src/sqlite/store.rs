@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::cells::{self, COLUMNS};
+use super::cells;
 use super::connection::Missing;
 use super::journal::head;
 use super::query::{self, Lead};
@@ -15,17 +15,11 @@ use crate::chain::ChainHead;
 use crate::filter::{Conditions, Filter};
 use crate::record::Record;
 use crate::row::Row;
-use crate::store::{RecordPage, Store, StoreError, StoredLink};
+use crate::store::{
+    LOOKED_AT, PAGE_BYTES, PAGE_RECORDS, RecordPage, Store, StoreError, StoredLink, bound, counted,
+    readable,
+};
 use crate::summary::Tally;
-
-/// A page ends when its records have this much text: it is held in memory as a whole.
-const PAGE_BYTES: usize = 8 * 1024 * 1024;
-
-/// The most records of one page.
-const PAGE_RECORDS: usize = 10_000;
-
-/// How many of the records since a moment are looked at for the lowest number.
-const LOOKED_AT: i64 = 10_000;
 
 /// The records in a file.
 pub(super) struct SqliteStore {
@@ -41,103 +35,99 @@ impl SqliteStore {
     }
 }
 
+#[async_trait]
 impl Store for SqliteStore {
-    fn page<'a>(
-        &'a self,
-        filter: &'a Filter,
+    async fn page(
+        &self,
+        filter: &Filter,
         before: Option<Uuid>,
         limit: usize,
-    ) -> BoxFuture<'a, Result<RecordPage, StoreError>> {
+    ) -> Result<RecordPage, StoreError> {
         let conditions = filter.conditions();
-        Box::pin(
-            self.readers
-                .ask(move |connection| page(connection, &conditions, before, limit)),
-        )
+        let ask = move |connection: &Connection| page(connection, &conditions, before, limit);
+        self.readers.ask(ask).await
     }
 
-    fn find(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
-        Box::pin(self.readers.ask(move |connection| {
-            let row = connection
-                .prepare_cached(&query::find(&COLUMNS))?
+    async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError> {
+        let ask = move |connection: &Connection| {
+            connection
+                .prepare_cached(&query::find(Row::column_names()))?
                 .query_row([id.as_bytes()], |row| cells::read_row(row, 0))
-                .optional()?;
-            Ok(row.and_then(|row| readable(id, &row)))
-        }))
+                .optional()
+        };
+        let row = self.readers.ask(ask).await?;
+        Ok(row.as_ref().and_then(readable))
     }
 
-    fn tally<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Vec<Tally>, StoreError>> {
+    async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
         let conditions = filter.conditions();
-        Box::pin(
-            self.readers
-                .ask(move |connection| tally(connection, &conditions)),
-        )
+        let ask = move |connection: &Connection| tally(connection, &conditions);
+        self.readers.ask(ask).await
     }
 
-    fn count<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<u64, StoreError>> {
+    async fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
         let conditions = filter.conditions();
-        Box::pin(self.readers.ask(move |connection| {
+        let ask = move |connection: &Connection| {
             let lead = query::lead(connection, &conditions, None)?;
             let mut statement = query::count(&conditions, &lead).prepare(connection)?;
             let mut rows = statement.raw_query();
-            let count = rows.next()?.map(|row| row.get(0)).transpose()?;
-            Ok(count.map_or(0, number))
-        }))
+            rows.next()?.map(|row| row.get(0)).transpose()
+        };
+        Ok(self.readers.ask(ask).await?.map_or(0, counted))
     }
 
-    fn chains(&self) -> BoxFuture<'_, Result<Vec<(Uuid, ChainHead)>, StoreError>> {
-        Box::pin(self.readers.ask(chains))
+    async fn chains(&self) -> Result<Vec<(Uuid, ChainHead)>, StoreError> {
+        self.readers.ask(chains).await
     }
 
-    fn links(
+    async fn links(
         &self,
         chain: Uuid,
         after: i64,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<StoredLink>, StoreError>> {
-        Box::pin(self.readers.ask(move |connection| {
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            connection
-                .prepare_cached(&query::links(&COLUMNS))?
-                .query_map(params![chain.as_bytes(), after, i64::MAX, limit], |row| {
-                    Ok(StoredLink {
-                        seq: row.get(0)?,
-                        is_opening: row.get(1)?,
-                        row: cells::read_row(row, 2)?,
-                    })
-                })?
-                .collect()
-        }))
+    ) -> Result<Vec<StoredLink>, StoreError> {
+        let ask = move |connection: &Connection| {
+            let values = params![chain.as_bytes(), after, i64::MAX, bound(limit)];
+            let mut statement = connection.prepare_cached(&query::links(Row::column_names()))?;
+            let links = statement.query_map(values, |row| {
+                Ok(StoredLink {
+                    seq: row.get(0)?,
+                    is_opening: row.get(1)?,
+                    row: cells::read_row(row, 2)?,
+                })
+            })?;
+            links.collect()
+        };
+        self.readers.ask(ask).await
     }
 
-    fn stray(&self) -> BoxFuture<'_, Result<Option<Row>, StoreError>> {
-        Box::pin(self.readers.ask(|connection| {
+    async fn stray(&self) -> Result<Option<Row>, StoreError> {
+        let ask = |connection: &Connection| {
             connection
-                .prepare_cached(&query::stray(&COLUMNS))?
+                .prepare_cached(&query::stray(Row::column_names()))?
                 .query_row([], |row| cells::read_row(row, 0))
                 .optional()
-        }))
+        };
+        self.readers.ask(ask).await
     }
 
-    fn nth_newest(&self, newer: u64) -> BoxFuture<'_, Result<Option<Uuid>, StoreError>> {
-        Box::pin(self.readers.ask(move |connection| {
-            let id = connection
-                .prepare_cached(query::NTH_NEWEST)?
-                .query_row([i64::try_from(newer).unwrap_or(i64::MAX)], |row| {
-                    row.get_ref(0).map(cells::uuid)
-                })
-                .optional()?;
-            Ok(id.flatten())
-        }))
-    }
-
-    fn first_since(&self, chain: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<i64>, StoreError>> {
-        Box::pin(self.readers.ask(move |connection| {
+    async fn nth_newest(&self, newer: u64) -> Result<Option<Uuid>, StoreError> {
+        let ask = move |connection: &Connection| {
             connection
-                .prepare_cached(query::FIRST_SINCE)?
-                .query_row(params![chain.as_bytes(), id.as_bytes(), LOOKED_AT], |row| {
-                    row.get(0)
-                })
-        }))
+                .prepare_cached(query::NTH_NEWEST)?
+                .query_row([bound(newer)], |row| row.get_ref(0).map(cells::uuid))
+                .optional()
+        };
+        Ok(self.readers.ask(ask).await?.flatten())
+    }
+
+    async fn first_since(&self, chain: Uuid, id: Uuid) -> Result<Option<i64>, StoreError> {
+        let ask = move |connection: &Connection| {
+            let values = params![chain.as_bytes(), id.as_bytes(), LOOKED_AT];
+            let mut statement = connection.prepare_cached(query::FIRST_SINCE)?;
+            statement.query_row(values, |row| row.get(0))
+        };
+        self.readers.ask(ask).await
     }
 }
 
@@ -195,17 +185,17 @@ fn records(
     found: &[(Uuid, i64)],
     limit: usize,
 ) -> rusqlite::Result<RecordPage> {
-    let mut statement = connection.prepare_cached(&query::at_place(&COLUMNS))?;
+    let mut statement = connection.prepare_cached(&query::at_place(Row::column_names()))?;
     let mut page = RecordPage::default();
     let mut bytes = 0;
-    for (index, (id, place)) in found.iter().enumerate() {
+    for (index, (_, place)) in found.iter().enumerate() {
         if index == limit || bytes >= PAGE_BYTES {
             page.next = index.checked_sub(1).map(|last| found[last].0);
             break;
         }
         let row = statement.query_row([place], |row| cells::read_row(row, 0))?;
         bytes += size(&row);
-        page.records.extend(readable(*id, &row));
+        page.records.extend(readable(&row));
     }
     Ok(page)
 }
@@ -225,7 +215,7 @@ fn tally(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<V
             tool: text(2)?,
             intent: text(3)?,
             status: text(4)?.unwrap_or_default(),
-            count: number(row.get(5)?),
+            count: counted(row.get(5)?),
         });
     }
     Ok(tallies)
@@ -238,12 +228,8 @@ fn chains(connection: &Connection) -> rusqlite::Result<Vec<(Uuid, ChainHead)>> {
     let mut next = connection.prepare_cached(query::NEXT_CHAIN)?;
     loop {
         let chain = next.query_row([&last], |row| {
-            Ok(row
-                .get_ref(0)?
-                .as_blob_or_null()
-                .ok()
-                .flatten()
-                .map(<[u8]>::to_vec))
+            let chain = row.get_ref(0)?.as_blob_or_null();
+            Ok(chain.ok().flatten().map(<[u8]>::to_vec))
         })?;
         let Some(chain) = chain else {
             return Ok(found);
@@ -253,18 +239,6 @@ fn chains(connection: &Connection) -> rusqlite::Result<Vec<(Uuid, ChainHead)>> {
         }
         last = chain;
     }
-}
-
-fn readable(id: Uuid, row: &Row) -> Option<Record> {
-    let record = row.to_record();
-    if record.is_none() {
-        tracing::warn!(%id, "a record of the activity log cannot be read and is left out; `mcpproxy activity verify` tells more");
-    }
-    record
-}
-
-fn number(count: i64) -> u64 {
-    u64::try_from(count).unwrap_or(0)
 }
 
 fn size(row: &Row) -> usize {

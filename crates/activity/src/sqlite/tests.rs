@@ -7,10 +7,10 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::cells::COLUMNS;
 use super::connection::{self, Making};
 use super::query::{self, Lead, SqliteQuery};
 use crate::filter::{Conditions, Filter};
+use crate::row::Row;
 
 /// A value for each filter.
 const FILTERS: [(&str, &str); 12] = [
@@ -121,13 +121,16 @@ fn any_two_filters_are_answered_from_an_index_in_order() {
 #[test]
 fn the_other_questions_are_answered_from_an_index() {
     let (_folder, connection) = database();
-    let links = query::links(&COLUMNS);
+    let links = query::links(Row::column_names());
     for (sql, expected) in [
         (
-            query::find(&COLUMNS).as_str(),
+            query::find(Row::column_names()).as_str(),
             &["activity_by_id (id=?)"][..],
         ),
-        (&query::at_place(&COLUMNS), &["INTEGER PRIMARY KEY"]),
+        (
+            &query::at_place(Row::column_names()),
+            &["INTEGER PRIMARY KEY"],
+        ),
         (
             &links,
             &[
@@ -135,7 +138,7 @@ fn the_other_questions_are_answered_from_an_index() {
                 "activity_by_opened_seq (chain=? AND opened_seq>? AND opened_seq<?)",
             ],
         ),
-        (&query::stray(&COLUMNS), &["activity_stray"]),
+        (&query::stray(Row::column_names()), &["activity_stray"]),
         (query::LAST_CLOSED, &["activity_by_seq (chain=? AND seq<?)"]),
         (
             query::LAST_OPENED,

@@ -283,13 +283,15 @@ impl<'a> SubschemaReader<'a> {
                     }
                 }
                 ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
-                    list.iter().for_each(|one| add(AppliesTo::SameValue, one));
+                    for one in list {
+                        add(AppliesTo::SameValue, one);
+                    }
                 }
                 ("if" | "then" | "else", schema) => add(AppliesTo::SameValue, schema),
                 ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                    schemas
-                        .values()
-                        .for_each(|one| add(AppliesTo::SameValue, one));
+                    for one in schemas.values() {
+                        add(AppliesTo::SameValue, one);
+                    }
                 }
                 ("properties", Value::Object(schemas)) => {
                     let fields = schemas.iter();
