@@ -11,9 +11,6 @@ use crate::UpstreamState;
 use crate::protocol::remembered::RememberedProtocols;
 use crate::transport::http::{self, Connector};
 
-/// How long a server may take to start: `npx` and `uvx` download it first.
-const START_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// Time that a server may be silent on a request that those with sessions do not know, before it is
 /// greeted as one of them. Servers that answer at all do so as soon as they run.
 const PROBE_SILENCE: Duration = Duration::from_secs(2);
@@ -41,8 +38,6 @@ pub struct Runtime {
     pub guard: Option<PathBuf>,
     /// Our version, as servers are told.
     pub version: String,
-    /// How long a server may take to start.
-    pub start_timeout: Duration,
     /// Time that a server that is probed for its protocol may be silent.
     pub probe_silence: Duration,
     pub(crate) remembered: Arc<RememberedProtocols>,
@@ -60,7 +55,6 @@ impl Runtime {
         Self {
             guard,
             version: version.into(),
-            start_timeout: START_TIMEOUT,
             probe_silence: PROBE_SILENCE,
             remembered: Arc::default(),
             observer,
@@ -86,7 +80,6 @@ impl fmt::Debug for Runtime {
         formatter
             .debug_struct("Runtime")
             .field("version", &self.version)
-            .field("start_timeout", &self.start_timeout)
             .finish_non_exhaustive()
     }
 }

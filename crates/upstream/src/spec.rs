@@ -21,6 +21,8 @@ pub struct Spec {
     pub transport: TransportSpec,
     /// Protocol to speak with it.
     pub protocol: ProtocolSetting,
+    /// How long it may take to start: `npx` and `uvx` download it first.
+    pub start_timeout: Duration,
     /// The longest the upstream may take to list its tools again.
     pub timeout: Duration,
     /// The most calls it gets at the same time; zero counts as one.
@@ -179,6 +181,7 @@ mod tests {
                 headers: vec![("Authorization".into(), "Bearer topsecret".into())],
             }),
             protocol: ProtocolSetting::Auto,
+            start_timeout: Duration::from_mins(1),
             timeout: Duration::from_secs(1),
             max_concurrent: 1,
             idle_stop: None,

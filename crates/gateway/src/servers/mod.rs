@@ -15,13 +15,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use mcpproxy_catalog::{Catalog, Operator};
 use mcpproxy_policy::Operation;
-use mcpproxy_upstream::{BuiltIn, CallError, Runtime, Spec, TransportSpec, Upstream};
+use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 use tokio::sync::watch;
 
 pub use self::built_in::{BuiltInFactory, BuiltInParts, NamedBuiltIn};
 pub(crate) use self::lookup::ReachableServer;
 use self::observer::CatalogObserver;
-use self::spec::{operator, spec};
+use self::spec::{operator, spec, transport};
 pub use self::status::{ServerStatus, without_host_files};
 use crate::background::Background;
 use crate::failure::Failure;
@@ -267,24 +267,21 @@ impl Servers {
         {
             return RunState::NotStarted;
         }
-        match spec(server) {
-            Some(spec) => RunState::Running(Upstream::start(spec, &self.runtime)),
+        match transport(server) {
+            Some(transport) => self.run(server, transport),
             None => RunState::NotStarted,
         }
     }
 
+    fn run(&self, server: &ServerSettings, transport: TransportSpec) -> RunState {
+        RunState::Running(Upstream::start(spec(server, transport), &self.runtime))
+    }
+
     fn start_built_in(&self, name: &Arc<str>, built_in: &Arc<dyn BuiltIn>) -> ConfiguredServer {
         let settings = ServerSettings::built_in(name);
-        let spec = Spec {
-            name: Arc::clone(name),
-            transport: TransportSpec::BuiltIn(Arc::clone(built_in)),
-            protocol: settings.protocol,
-            timeout: settings.timeout,
-            max_concurrent: settings.max_concurrent,
-            idle_stop: None,
-        };
+        let transport = TransportSpec::BuiltIn(Arc::clone(built_in));
         ConfiguredServer {
-            run: RunState::Running(Upstream::start(spec, &self.runtime)),
+            run: self.run(&settings, transport),
             settings: Arc::new(settings),
         }
     }

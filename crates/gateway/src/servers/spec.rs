@@ -1,6 +1,7 @@
 //! From the settings of a server to what the catalog and its upstream need of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcpproxy_catalog::{Operator, ToolOverride};
 use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
@@ -26,37 +27,45 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
     }
 }
 
-/// Specification of an upstream; none for a server inside this program.
-pub(super) fn spec(server: &ServerSettings) -> Option<Spec> {
+/// How long a server may take to start.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Specification of an upstream that is reached in this way.
+pub(super) fn spec(server: &ServerSettings, transport: TransportSpec) -> Spec {
+    Spec {
+        name: Arc::clone(&server.name),
+        transport,
+        protocol: server.protocol,
+        start_timeout: START_TIMEOUT,
+        timeout: server.timeout,
+        max_concurrent: server.max_concurrent,
+        idle_stop: server.idle_stop,
+    }
+}
+
+/// The way to a server; none to one inside this program.
+pub(super) fn transport(server: &ServerSettings) -> Option<TransportSpec> {
     let exposed = |pairs: &[(String, Secret)]| {
         pairs
             .iter()
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
             .collect()
     };
-    let transport = match (&server.command, &server.url) {
+    match (&server.command, &server.url) {
         (Some(command), _) => {
             let args = server.args.iter();
             let folder = server.working_dir.as_ref();
-            TransportSpec::Stdio(StdioSpec {
+            Some(TransportSpec::Stdio(StdioSpec {
                 command: command.expose().to_owned(),
                 args: args.map(|one| one.expose().to_owned()).collect(),
                 env: exposed(&server.env),
                 working_dir: folder.map(|folder| folder.expose().into()),
-            })
+            }))
         }
-        (None, Some(url)) => TransportSpec::Http(HttpSpec {
+        (None, Some(url)) => Some(TransportSpec::Http(HttpSpec {
             url: url.expose().to_owned(),
             headers: exposed(&server.headers),
-        }),
-        (None, None) => return None,
-    };
-    Some(Spec {
-        name: Arc::clone(&server.name),
-        transport,
-        protocol: server.protocol,
-        timeout: server.timeout,
-        max_concurrent: server.max_concurrent,
-        idle_stop: server.idle_stop,
-    })
+        })),
+        (None, None) => None,
+    }
 }

@@ -185,6 +185,7 @@ mod tests {
                 headers: vec![("Authorization".into(), secret.into())],
             }),
             protocol: ProtocolSetting::Auto,
+            start_timeout: Duration::from_mins(1),
             timeout: Duration::ZERO,
             max_concurrent: 1,
             idle_stop: None,

@@ -31,6 +31,7 @@ pub(crate) fn run() -> ExitCode {
                 working_dir: None,
             }),
             protocol: ProtocolSetting::Legacy,
+            start_timeout: Duration::from_mins(1),
             timeout: Duration::from_secs(30),
             max_concurrent: 1,
             idle_stop: None,

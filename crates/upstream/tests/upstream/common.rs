@@ -199,6 +199,7 @@ pub(crate) fn spec(mode: &str) -> Spec {
             working_dir: None,
         }),
         protocol: ProtocolSetting::Legacy,
+        start_timeout: Duration::from_mins(1),
         timeout: LONG,
         max_concurrent: 16,
         idle_stop: None,

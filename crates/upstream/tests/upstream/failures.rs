@@ -11,8 +11,8 @@ use crate::common::{Fake, call, moment, permit, soon, stdio};
 
 #[tokio::test]
 async fn a_server_that_hangs_fails_by_its_deadline_and_holds_nobody_else() {
-    let hanging = Fake::with("hangs", |_, runtime| {
-        runtime.start_timeout = Duration::from_millis(300);
+    let hanging = Fake::with("hangs", |spec, _| {
+        spec.start_timeout = Duration::from_millis(300);
     });
     let other = Fake::start("normal");
     assert_eq!(other.read("echo", "{}").await, Ok(json!({})));

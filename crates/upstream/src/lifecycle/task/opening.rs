@@ -75,7 +75,7 @@ async fn open_in(
     task: &mut UpstreamTask,
     protocol: Protocol,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let deadline = Instant::now() + task.shared.runtime.start_timeout;
+    let deadline = Instant::now() + task.shared.spec.start_timeout;
     let connection = begin(task, protocol)?;
     let version = task.shared.runtime.version.clone();
     let greeting = connection
@@ -87,9 +87,10 @@ async fn open_in(
 
 async fn open_probing(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let runtime = task.shared.runtime.clone();
-    let deadline = Instant::now() + runtime.start_timeout;
+    let start_timeout = task.shared.spec.start_timeout;
+    let deadline = Instant::now() + start_timeout;
     let silence = if task.awaits_slow_server {
-        runtime.start_timeout
+        start_timeout
     } else {
         runtime.probe_silence
     };
