@@ -81,6 +81,20 @@ impl<'d> SettingsReader<'d> {
             .add_with(|| document.problem(offset, &message()));
     }
 
+    /// Notes something that was given before, first at a byte offset.
+    pub(super) fn report_duplicate(
+        &mut self,
+        part: &impl Ranged,
+        what: impl FnOnce() -> String,
+        first: usize,
+    ) {
+        let document = self.document;
+        self.report(part, || {
+            let (what, line) = (what(), document.line(first));
+            format!("duplicate {what}, first given on line {line}")
+        });
+    }
+
     /// Notes that what a string stands for cannot be used; whether reading goes on all the same,
     /// because it concerns one server only.
     pub(super) fn report_unusable(&mut self, part: &impl Ranged, message: String) -> bool {
@@ -145,12 +159,8 @@ impl<'d> SettingsReader<'d> {
         let mut seen = HashMap::new();
         for property in &object.properties {
             if let Some(first) = seen.insert(property.name.as_str(), property.name.start()) {
-                let document = self.document;
-                self.report(&property.name, || {
-                    let (key, place) = (shown(property.name.as_str()), place(at.path));
-                    let line = document.line(first);
-                    format!("duplicate key '{key}' {place}, first given on line {line}")
-                });
+                let what = || format!("key '{}' {}", shown(property.name.as_str()), place(at.path));
+                self.report_duplicate(&property.name, what, first);
             }
         }
         Some(object)
@@ -189,11 +199,6 @@ impl<'d> SettingsReader<'d> {
             });
         }
         preset
-    }
-
-    /// The line of a part of the tree.
-    pub(super) fn line(&self, part: &impl Ranged) -> usize {
-        self.document.line(part.start())
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::environment::Environment;
 use super::problem::shown;
-use super::secret::{Secret, SettingText};
+use super::secret::Secret;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: u64 = 64 * 1024;
@@ -16,13 +16,6 @@ pub(super) struct References<'a> {
     pub(super) environment: &'a Environment,
     /// Relative paths start here.
     pub(super) folder: &'a Path,
-}
-
-/// A string with its references replaced.
-pub(super) struct Expanded {
-    pub(super) value: String,
-    /// What each reference gave.
-    parts: Vec<String>,
 }
 
 /// One piece of a string.
@@ -40,7 +33,7 @@ pub(super) fn check(raw: &str) -> Result<(), String> {
 
 impl References<'_> {
     /// Replaces every reference. The error names the one that leads nowhere, never a value.
-    pub(super) fn expand(&self, raw: &str) -> Result<Expanded, String> {
+    pub(super) fn expand(&self, raw: &str) -> Result<Secret, String> {
         let mut value = String::new();
         let mut parts = Vec::new();
         for piece in split(raw)? {
@@ -61,7 +54,7 @@ impl References<'_> {
             value.push_str(&part);
             parts.push(part);
         }
-        Ok(Expanded { value, parts })
+        Ok(Secret::with_parts(value, parts))
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
@@ -96,35 +89,6 @@ impl References<'_> {
         let mut content = String::from_utf8(content).map_err(|_| problem("is not valid UTF-8"))?;
         content.truncate(content.trim_end_matches(['\n', '\r']).len());
         Ok(content)
-    }
-}
-
-impl Expanded {
-    /// A text in which references are not looked for.
-    pub(super) fn literal(value: String) -> Self {
-        Self {
-            value,
-            parts: Vec::new(),
-        }
-    }
-
-    /// Whether anything in it came from a reference.
-    fn has_reference(&self) -> bool {
-        !self.parts.is_empty()
-    }
-
-    /// As a secret, whether or not it had a reference.
-    pub(super) fn into_secret(self) -> Secret {
-        Secret::with_parts(self.value, self.parts)
-    }
-
-    /// As a secret only when it had a reference.
-    pub(super) fn into_text(self) -> SettingText {
-        if self.has_reference() {
-            SettingText::Secret(self.into_secret())
-        } else {
-            SettingText::Plain(self.value)
-        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Rules for the kinds of value that the keys of the file have; strings with references are in
 //! `text`.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
@@ -15,33 +14,26 @@ use super::secret::Secret;
 use super::shape::Shape;
 use super::text::TextRule;
 
-/// True or false.
-pub(super) struct Flag;
+/// Rule of a single value.
+pub(super) struct Leaf<T> {
+    allowed: String,
+    schema: Json,
+    read: Box<LeafReader<T>>,
+    shown: Box<LeafShown<T>>,
+}
 
-/// A string that is taken as it stands: what is allowed, and its JSON Schema's pattern.
-pub(super) struct Plain(pub(super) &'static str, pub(super) Option<&'static str>);
+/// Reads a value: nothing for a wrong type, else the value or what was found in its place.
+type LeafReader<T> = dyn Fn(&Value<'_>) -> Option<Result<T, String>>;
 
-/// A whole number between two bounds.
-pub(super) struct Whole(pub(super) u64, pub(super) u64);
-
-/// A duration between two bounds, written such as `"30s"`.
-pub(super) struct Span(pub(super) Duration, pub(super) Duration);
-
-/// A duration in milliseconds.
-pub(super) struct Milliseconds(pub(super) Whole);
-
-/// One of a few words, each with what it stands for.
-pub(super) struct Choice<T: 'static>(pub(super) &'static [(&'static str, T)]);
-
-/// A value that may be missing.
-pub(super) struct Optional<R>(pub(super) R);
+/// Shows a value as the file would say it.
+type LeafShown<T> = dyn Fn(&T) -> Option<Json>;
 
 /// Place of a value that is checked and not kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Unkept;
 
-/// A value that is checked and not kept.
-pub(super) struct Checked<T, R>(pub(super) R, pub(super) PhantomData<T>);
+/// A value that may be missing.
+pub(super) struct Optional<R>(pub(super) R);
 
 /// An array.
 pub(super) struct List<R>(pub(super) R);
@@ -52,139 +44,128 @@ pub(super) struct Entries<R>(pub(super) TextRule, pub(super) R);
 /// A section.
 pub(super) struct Nested;
 
-impl<T> Choice<T> {
-    fn words(&self) -> Vec<&'static str> {
-        self.0.iter().map(|(word, _)| *word).collect()
+/// True or false.
+pub(super) fn flag() -> Leaf<bool> {
+    Leaf::new("true or false", json!({ "type": "boolean" }), |value| {
+        Some(Ok(value.as_boolean_lit()?.value))
+    })
+}
+
+/// A string that is taken as it stands.
+pub(super) fn plain(allowed: &str, schema: Json) -> Leaf<String> {
+    Leaf::new(allowed, schema, |value| {
+        Some(Ok(value.as_string_lit()?.value.clone().into_owned()))
+    })
+}
+
+/// A whole number between two bounds.
+pub(super) fn whole<T: TryFrom<u64> + Serialize + 'static>(least: u64, most: u64) -> Leaf<T> {
+    Leaf::new(
+        &format!("a whole number from {least} to {most}"),
+        json!({ "type": "integer", "minimum": least, "maximum": most }),
+        move |value| {
+            let text = value.as_number_lit()?.value;
+            let number = text.parse().ok();
+            let number = number.filter(|number| (least..=most).contains(number));
+            let number = number.and_then(|number| T::try_from(number).ok());
+            Some(number.ok_or_else(|| shown(text)))
+        },
+    )
+}
+
+/// A duration between two bounds, written such as `"30s"`.
+pub(super) fn span(least: Duration, most: Duration) -> Leaf<Duration> {
+    let [from, to] = [least, most].map(humantime::format_duration);
+    Leaf {
+        allowed: format!("a duration from {from} to {to} such as \"30s\""),
+        schema: json!({ "type": "string", "examples": ["30s", "10m"] }),
+        read: Box::new(move |value| {
+            let text = &value.as_string_lit()?.value;
+            let duration = humantime::parse_duration(text).ok();
+            let duration = duration.filter(|duration| (least..=most).contains(duration));
+            Some(duration.ok_or_else(|| format!("\"{}\"", shown(text))))
+        }),
+        shown: Box::new(|value| Some(json!(humantime::format_duration(*value).to_string()))),
+    }
+}
+
+/// A duration in milliseconds between two bounds.
+pub(super) fn milliseconds(least: u64, most: u64) -> Leaf<Duration> {
+    let number = whole::<u64>(least, most);
+    Leaf {
+        allowed: number.allowed,
+        schema: number.schema,
+        read: Box::new(move |value| Some((number.read)(value)?.map(Duration::from_millis))),
+        shown: Box::new(|value| Some(json!(u64::try_from(value.as_millis()).ok()?))),
+    }
+}
+
+/// One of a few words, each with what it stands for.
+pub(super) fn choice<T: Copy + PartialEq>(words: &'static [(&'static str, T)]) -> Leaf<T> {
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let quoted: Vec<String> = known.iter().map(|word| format!("\"{word}\"")).collect();
+    Leaf {
+        allowed: quoted.join(", "),
+        schema: json!({ "type": "string", "enum": known }),
+        read: Box::new(move |value| {
+            let word = &*value.as_string_lit()?.value;
+            let meant = words.iter().find(|(known, _)| *known == word);
+            Some(meant.map(|(_, meaning)| *meaning).ok_or_else(|| {
+                let hint = nearest_keyword(word, &known)
+                    .map(|meant| format!(" (did you mean \"{meant}\"?)"))
+                    .unwrap_or_default();
+                format!("\"{}\"{hint}", shown(word))
+            }))
+        }),
+        shown: Box::new(|value| {
+            let known = words.iter().find(|(_, meaning)| meaning == value);
+            known.map(|(word, _)| json!(word))
+        }),
+    }
+}
+
+impl<T: 'static> Leaf<T> {
+    /// A value that is shown as it is.
+    fn new(
+        allowed: &str,
+        schema: Json,
+        read: impl Fn(&Value<'_>) -> Option<Result<T, String>> + 'static,
+    ) -> Self
+    where
+        T: Serialize,
+    {
+        Self {
+            allowed: allowed.to_owned(),
+            schema,
+            read: Box::new(read),
+            shown: Box::new(|value| Some(json!(value))),
+        }
+    }
+
+    /// The same for a value that is only checked.
+    pub(super) fn unkept(self) -> Leaf<Unkept> {
+        Leaf {
+            allowed: self.allowed,
+            schema: self.schema,
+            read: Box::new(move |value| Some((self.read)(value)?.map(|_| Unkept))),
+            shown: Box::new(|_| None),
+        }
     }
 }
 
 // === impl KeyRule ===
 
-impl KeyRule<bool> for Flag {
+impl<T> KeyRule<T> for Leaf<T> {
     fn shape(&self) -> Shape {
-        Shape::leaf("true or false", json!({ "type": "boolean" }))
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<bool> {
-        let read = at.value.as_boolean_lit().map(|literal| Ok(literal.value));
-        reader.leaf(self, at, read)
-    }
-
-    fn shown(&self, value: &bool) -> Option<Json> {
-        Some(json!(value))
-    }
-}
-
-impl KeyRule<String> for Plain {
-    fn shape(&self) -> Shape {
-        let mut schema = json!({ "type": "string" });
-        if let Some(pattern) = self.1 {
-            schema["pattern"] = json!(pattern);
-        }
-        Shape::leaf(self.0, schema)
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<String> {
-        let literal = at.value.as_string_lit();
-        let read = literal.map(|literal| Ok(literal.value.clone().into_owned()));
-        reader.leaf(self, at, read)
-    }
-
-    fn shown(&self, value: &String) -> Option<Json> {
-        Some(json!(value))
-    }
-}
-
-impl<T: TryFrom<u64> + Serialize> KeyRule<T> for Whole {
-    fn shape(&self) -> Shape {
-        let Self(least, most) = self;
-        Shape::leaf(
-            format!("a whole number from {least} to {most}"),
-            json!({ "type": "integer", "minimum": least, "maximum": most }),
-        )
+        Shape::leaf(&self.allowed, self.schema.clone())
     }
 
     fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<T> {
-        let read = at.value.as_number_lit().map(|literal| {
-            let number = literal.value.parse().ok();
-            let number = number.filter(|number| (self.0..=self.1).contains(number));
-            number
-                .and_then(|number| T::try_from(number).ok())
-                .ok_or_else(|| shown(literal.value))
-        });
-        reader.leaf(self, at, read)
+        reader.leaf(self, at, (self.read)(at.value))
     }
 
     fn shown(&self, value: &T) -> Option<Json> {
-        Some(json!(value))
-    }
-}
-
-impl KeyRule<Duration> for Span {
-    fn shape(&self) -> Shape {
-        let [least, most] = [self.0, self.1].map(humantime::format_duration);
-        Shape::leaf(
-            format!("a duration from {least} to {most} such as \"30s\""),
-            json!({ "type": "string", "examples": ["30s", "10m"] }),
-        )
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<Duration> {
-        let read = at.value.as_string_lit().map(|literal| {
-            let duration = humantime::parse_duration(&literal.value).ok();
-            duration
-                .filter(|duration| (self.0..=self.1).contains(duration))
-                .ok_or_else(|| format!("\"{}\"", shown(&literal.value)))
-        });
-        reader.leaf(self, at, read)
-    }
-
-    fn shown(&self, value: &Duration) -> Option<Json> {
-        Some(json!(humantime::format_duration(*value).to_string()))
-    }
-}
-
-impl KeyRule<Duration> for Milliseconds {
-    fn shape(&self) -> Shape {
-        KeyRule::<u64>::shape(&self.0)
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<Duration> {
-        self.0.read(reader, at).map(Duration::from_millis)
-    }
-
-    fn shown(&self, value: &Duration) -> Option<Json> {
-        Some(json!(u64::try_from(value.as_millis()).unwrap_or(u64::MAX)))
-    }
-}
-
-impl<T: Copy + PartialEq> KeyRule<T> for Choice<T> {
-    fn shape(&self) -> Shape {
-        let words = self.words();
-        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-        Shape::leaf(
-            quoted.join(", "),
-            json!({ "type": "string", "enum": words }),
-        )
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<T> {
-        let read = at.value.as_string_lit().map(|literal| {
-            let word = &*literal.value;
-            let meant = self.0.iter().find(|(known, _)| *known == word);
-            meant.map(|(_, meaning)| *meaning).ok_or_else(|| {
-                let hint = nearest_keyword(word, &self.words())
-                    .map(|meant| format!(" (did you mean \"{meant}\"?)"))
-                    .unwrap_or_default();
-                format!("\"{}\"{hint}", shown(word))
-            })
-        });
-        reader.leaf(self, at, read)
-    }
-
-    fn shown(&self, value: &T) -> Option<Json> {
-        let known = self.0.iter().find(|(_, meaning)| meaning == value);
-        known.map(|(word, _)| json!(word))
+        (self.shown)(value)
     }
 }
 
@@ -208,30 +189,14 @@ impl<T, R: KeyRule<T>> KeyRule<Option<T>> for Optional<R> {
     }
 }
 
-impl<T, R: KeyRule<T>> KeyRule<Unkept> for Checked<T, R> {
-    fn shape(&self) -> Shape {
-        self.0.shape()
-    }
-
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<Unkept> {
-        self.0.read(reader, at).map(|_| Unkept)
-    }
-
-    fn shown(&self, _: &Unkept) -> Option<Json> {
-        None
-    }
-}
-
 impl<T, R: KeyRule<T>> KeyRule<Vec<T>> for List<R> {
     fn shape(&self) -> Shape {
         let item = self.0.shape();
-        Shape::leaf(
-            match item.allowed.strip_prefix("a ") {
-                Some(noun) => format!("an array, each item a {noun}"),
-                None => "an array".to_owned(),
-            },
-            json!({ "type": "array", "items": item.schema }),
-        )
+        let allowed = match item.allowed.strip_prefix("a ") {
+            Some(noun) => format!("an array, each item a {noun}"),
+            None => "an array".to_owned(),
+        };
+        Shape::leaf(&allowed, json!({ "type": "array", "items": item.schema }))
     }
 
     fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<Vec<T>> {

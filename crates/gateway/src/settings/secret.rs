@@ -67,6 +67,15 @@ fn password(address: &str) -> Option<&str> {
 }
 
 impl SettingText {
+    /// A secret only if a reference gave a part of it.
+    pub(super) fn new(text: Secret) -> Self {
+        if text.parts.is_empty() {
+            Self::Plain(text.value)
+        } else {
+            Self::Secret(text)
+        }
+    }
+
     /// The text itself.
     pub fn expose(&self) -> &str {
         match self {

@@ -42,9 +42,9 @@ pub(super) enum DefaultShape {
 
 impl Shape {
     /// A single value.
-    pub(super) fn leaf(allowed: impl Into<String>, schema: Value) -> Self {
+    pub(super) fn leaf(allowed: &str, schema: Value) -> Self {
         Self {
-            allowed: allowed.into(),
+            allowed: allowed.to_owned(),
             schema,
             inside: None,
         }

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::problem::shown;
 use super::reader::{KeyRule, SettingsReader, Written};
-use super::references::{self, Expanded};
+use super::references;
 use super::secret::{Secret, SettingText};
 use super::shape::Shape;
 
@@ -32,11 +32,9 @@ pub(super) struct TextRule {
 
 /// Value that a string of the file becomes.
 pub(super) trait TextValue: Sized {
-    /// Takes a string that the rule allows.
-    fn from_text(text: Expanded) -> Self;
-
-    /// Stands in for a string that is not used: its references lead nowhere, or something wins over it.
-    fn stand_in(raw: &str) -> Self;
+    /// Takes a string that the rule allows. One that is not used comes as it was written: its
+    /// references lead nowhere, or something wins over it.
+    fn from_text(text: Result<Secret, &str>) -> Self;
 
     /// Value as the file would say it, a secret hidden.
     fn shown(&self) -> Json;
@@ -57,74 +55,76 @@ pub enum StoreAddress {
 }
 
 /// Anything an operating system takes as an argument or a variable.
-pub(super) const ANYTHING: TextRule = TextRule {
-    allowed: "a string without a NUL character",
-    is_repeated: false,
-    is_valid: |text| !text.contains('\0'),
-};
+pub(super) const ANYTHING: TextRule = TextRule::new("a string without a NUL character", |text| {
+    !text.contains('\0')
+});
 
 /// Something that names a program, a folder or a tool.
-pub(super) const NOT_EMPTY: TextRule = TextRule {
-    allowed: "a string that is not empty, without a NUL character",
-    is_repeated: false,
-    is_valid: |text| !text.is_empty() && !text.contains('\0'),
-};
+pub(super) const NOT_EMPTY: TextRule = TextRule::new(
+    "a string that is not empty, without a NUL character",
+    |text| !text.is_empty() && !text.contains('\0'),
+);
 
 /// Where to listen.
-pub(super) const ADDRESS: TextRule = TextRule {
-    allowed: "an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"",
-    is_repeated: true,
-    is_valid: |text| parse_address(text).is_some(),
-};
+pub(super) const ADDRESS: TextRule = TextRule::new(
+    "an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"",
+    |text| parse_address(text).is_some(),
+)
+.repeated();
 
 /// A key that fits into a header.
-pub(super) const API_KEY: TextRule = TextRule {
-    allowed: "a string of visible ASCII characters without spaces that is not empty",
-    is_repeated: false,
-    is_valid: |text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
-};
+pub(super) const API_KEY: TextRule = TextRule::new(
+    "a string of visible ASCII characters without spaces that is not empty",
+    |text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
+);
 
 /// Where a server is.
-pub(super) const URL: TextRule = TextRule {
-    allowed: "an address that begins with http:// or https://",
-    is_repeated: false,
-    is_valid: |text| {
+pub(super) const URL: TextRule =
+    TextRule::new("an address that begins with http:// or https://", |text| {
         has_host(text, ["http://", "https://"]) && text.bytes().all(|byte| byte.is_ascii_graphic())
-    },
-};
+    });
 
 /// Where state is kept.
-pub(super) const STORE: TextRule = TextRule {
-    allowed: "\"sqlite\", or an address that begins with postgres://",
-    is_repeated: false,
-    is_valid: |text| text == "sqlite" || has_host(text, ["postgres://", "postgresql://"]),
-};
+pub(super) const STORE: TextRule = TextRule::new(
+    "\"sqlite\", or an address that begins with postgres://",
+    |text| text == "sqlite" || has_host(text, ["postgres://", "postgresql://"]),
+);
 
 /// The name of a header.
-pub(super) const HEADER_NAME: TextRule = TextRule {
-    allowed: "a header name of letters, digits and !#$%&'*+-.^_`|~",
-    is_repeated: true,
-    is_valid: |text| http::HeaderName::from_bytes(text.as_bytes()).is_ok(),
-};
+pub(super) const HEADER_NAME: TextRule = TextRule::new(
+    "a header name of letters, digits and !#$%&'*+-.^_`|~",
+    |text| http::HeaderName::from_bytes(text.as_bytes()).is_ok(),
+)
+.repeated();
 
 /// The value of a header.
-pub(super) const HEADER_VALUE: TextRule = TextRule {
-    allowed: "a string of visible ASCII characters and spaces",
-    is_repeated: false,
-    is_valid: |text| {
+pub(super) const HEADER_VALUE: TextRule =
+    TextRule::new("a string of visible ASCII characters and spaces", |text| {
         let is_allowed = |byte: u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t');
         text.bytes().all(is_allowed)
-    },
-};
+    });
 
 /// The name of a variable.
-pub(super) const VARIABLE_NAME: TextRule = TextRule {
-    allowed: "a name that is not empty, without '=' and NUL",
-    is_repeated: true,
-    is_valid: |text| !text.is_empty() && !text.contains(['=', '\0']),
-};
+pub(super) const VARIABLE_NAME: TextRule =
+    TextRule::new("a name that is not empty, without '=' and NUL", |text| {
+        !text.is_empty() && !text.contains(['=', '\0'])
+    })
+    .repeated();
 
 impl TextRule {
+    const fn new(allowed: &'static str, is_valid: fn(&str) -> bool) -> Self {
+        Self {
+            allowed,
+            is_repeated: false,
+            is_valid,
+        }
+    }
+
+    const fn repeated(mut self) -> Self {
+        self.is_repeated = true;
+        self
+    }
+
     /// Value of a flag or a variable of this name, taken as it stands.
     pub(super) fn given<T: TextValue>(
         &self,
@@ -133,7 +133,7 @@ impl TextRule {
         text: String,
     ) -> Option<T> {
         if (self.is_valid)(&text) {
-            return Some(T::from_text(Expanded::literal(text)));
+            return Some(T::from_text(Ok(Secret::new(text))));
         }
         let (found, allowed) = (self.found(&text), self.allowed);
         let message = format!("{name}: found {found}, allowed: {allowed}");
@@ -171,17 +171,17 @@ impl<T: TextValue> KeyRule<T> for TextRule {
             return reader.leaf(self, at, Some(Err(self.found(raw))));
         }
         if reader.overridden.contains(&path) {
-            return Some(T::stand_in(raw));
+            return Some(T::from_text(Err(raw)));
         }
         let problem = match reader.references.expand(raw) {
-            Ok(text) if (self.is_valid)(&text.value) => return Some(T::from_text(text)),
+            Ok(text) if (self.is_valid)(text.expose()) => return Some(T::from_text(Ok(text))),
             Ok(_) => {
                 format!("its references give a value that is not allowed, allowed: {allowed}")
             }
             Err(problem) => problem,
         };
         let goes_on = reader.report_unusable(value, format!("{path}: {problem}"));
-        goes_on.then(|| T::stand_in(raw))
+        goes_on.then(|| T::from_text(Err(raw)))
     }
 
     fn shown(&self, value: &T) -> Option<Json> {
@@ -196,12 +196,8 @@ impl<T: TextValue> KeyRule<T> for TextRule {
 // === impl TextValue ===
 
 impl TextValue for SettingText {
-    fn from_text(text: Expanded) -> Self {
-        text.into_text()
-    }
-
-    fn stand_in(raw: &str) -> Self {
-        Self::Plain(raw.to_owned())
+    fn from_text(text: Result<Secret, &str>) -> Self {
+        text.map_or_else(|raw| Self::Plain(raw.to_owned()), Self::new)
     }
 
     /// As written; what looks like a credential in it is hidden all the same.
@@ -219,12 +215,8 @@ impl TextValue for SettingText {
 }
 
 impl TextValue for Secret {
-    fn from_text(text: Expanded) -> Self {
-        text.into_secret()
-    }
-
-    fn stand_in(_: &str) -> Self {
-        Self::new("")
+    fn from_text(text: Result<Secret, &str>) -> Self {
+        text.unwrap_or_else(|_| Self::new(""))
     }
 
     fn shown(&self) -> Json {
@@ -237,12 +229,9 @@ impl TextValue for Secret {
 }
 
 impl TextValue for SocketAddr {
-    fn from_text(text: Expanded) -> Self {
-        parse_address(&text.value).unwrap_or(DEFAULT_LISTEN)
-    }
-
-    fn stand_in(_: &str) -> Self {
-        DEFAULT_LISTEN
+    fn from_text(text: Result<Secret, &str>) -> Self {
+        let address = text.ok().and_then(|text| parse_address(text.expose()));
+        address.unwrap_or(DEFAULT_LISTEN)
     }
 
     fn shown(&self) -> Json {
@@ -251,15 +240,11 @@ impl TextValue for SocketAddr {
 }
 
 impl TextValue for StoreAddress {
-    fn from_text(text: Expanded) -> Self {
-        match text.value.as_str() {
-            "sqlite" => Self::Sqlite,
-            _ => Self::Postgres(text.into_secret()),
+    fn from_text(text: Result<Secret, &str>) -> Self {
+        match text {
+            Ok(address) if address.expose() != "sqlite" => Self::Postgres(address),
+            _ => Self::Sqlite,
         }
-    }
-
-    fn stand_in(_: &str) -> Self {
-        Self::Sqlite
     }
 
     fn shown(&self) -> Json {

@@ -2,20 +2,20 @@
 
 mod servers;
 
-use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::servers::ServersRule;
 pub use self::servers::{
     ADMIN_SERVER, AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust,
 };
 use super::reader::Section;
-use super::rules::{Checked, Choice, Flag, Nested, Optional, Plain, Span, Unkept, Whole};
+use super::rules::{Nested, Optional, Unkept, choice, flag, plain, span, whole};
 use super::secret::Secret;
 use super::section::section;
 use super::text::{ADDRESS, API_KEY, DEFAULT_LISTEN, STORE, StoreAddress};
@@ -28,7 +28,7 @@ section! {
     /// The configuration of mcpproxy. Every key may be left out.
     pub struct Settings {
         /// The JSON Schema of this file, for editors. The program ignores it.
-        "$schema" schema: Unkept = Unkept, Checked(Plain("a string", None), PhantomData);
+        "$schema" schema: Unkept = Unkept, plain("a string", json!({ "type": "string" })).unkept();
         /// The address of the HTTP endpoint, `host:port` with an IP address or `localhost`.
         /// Port 0 picks a free one. May hold references.
         "listen" pub listen: SocketAddr = DEFAULT_LISTEN, ADDRESS;
@@ -36,11 +36,11 @@ section! {
         /// in the file `api_key` of the data folder. May hold references.
         "api_key" pub api_key: Option<Secret> = None, Optional(API_KEY);
         /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
-        "allow_plain_http" pub allow_plain_http: bool = false, Flag;
+        "allow_plain_http" pub allow_plain_http: bool = false, flag();
         /// The MCP servers behind the gateway, by name.
         "mcpServers" pub servers: Vec<ServerSettings> = Vec::new(), ServersRule;
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
-        "input_timeout" pub input_timeout: Duration = Duration::from_mins(5), Span(MILLISECOND, DAY);
+        "input_timeout" pub input_timeout: Duration = Duration::from_mins(5), span(MILLISECOND, DAY);
         /// How declared intent is checked.
         "intent_declaration" pub intent_declaration: IntentSettings = IntentSettings::default(), Nested;
         /// What a search answers.
@@ -66,11 +66,11 @@ section! {
     /// How declared intent is checked.
     pub struct IntentSettings {
         /// Whether an agent declares the operation a second time (`two_key`) or the variant it calls is enough (`inferred`).
-        "mode" pub mode: Mode = Mode::TwoKey, Choice(&[("two_key", Mode::TwoKey), ("inferred", Mode::Inferred)]);
+        "mode" pub mode: Mode = Mode::TwoKey, choice(&[("two_key", Mode::TwoKey), ("inferred", Mode::Inferred)]);
         /// Whether a call that contradicts the server's annotations is refused. If not, it goes on with a warning.
-        "strict_server_validation" pub strict_server_validation: bool = true, Flag;
+        "strict_server_validation" pub strict_server_validation: bool = true, flag();
         /// What a tool without annotations may be called with: any variant, at least `call_tool_write`, or `call_tool_destructive` only.
-        "unannotated" pub unannotated: Unannotated = Unannotated::TrustAgent, Choice(&[
+        "unannotated" pub unannotated: Unannotated = Unannotated::TrustAgent, choice(&[
             ("trust_agent", Unannotated::TrustAgent),
             ("at_least_write", Unannotated::AtLeastWrite),
             ("require_destructive", Unannotated::RequireDestructive),
@@ -82,11 +82,11 @@ section! {
     /// What a search answers.
     pub struct DiscoverySettings {
         /// How many tools a search answers when the agent does not say.
-        "limit" pub limit: usize = 5, Whole(1, 50);
+        "limit" pub limit: usize = 5, whole(1, 50);
         /// How much a search says of each tool when the agent does not say: everything, or a signature and a summary.
-        "detail" pub detail: Detail = Detail::Full, Choice(&[("full", Detail::Full), ("compact", Detail::Compact)]);
+        "detail" pub detail: Detail = Detail::Full, choice(&[("full", Detail::Full), ("compact", Detail::Compact)]);
         /// Whether a search also looks at meaning, beside words. Checked, without effect in this version.
-        "semantic" pub semantic: bool = true, Flag;
+        "semantic" pub semantic: bool = true, flag();
     }
 }
 
@@ -94,15 +94,15 @@ section! {
     /// The record of calls.
     pub struct ActivitySettings {
         /// How many days a record is kept.
-        "retention_days" pub retention_days: u32 = 90, Whole(1, 36_500);
+        "retention_days" pub retention_days: u32 = 90, whole(1, 36_500);
         /// How many records are kept; by default, all within `retention_days`.
-        "max_records" pub max_records: Option<u64> = None, Optional(Whole(1, 1_000_000_000));
+        "max_records" pub max_records: Option<u64> = None, Optional(whole(1, 1_000_000_000));
         /// How many bytes of arguments and of a response are kept; the rest is cut off, its size is not.
-        "max_payload_bytes" pub max_payload_bytes: usize = 65_536, Whole(1024, 16 * 1024 * 1024);
+        "max_payload_bytes" pub max_payload_bytes: usize = 65_536, whole(1024, 16 * 1024 * 1024);
         /// `strict`: a call that writes or destroys is on disk before it is sent, and its outcome before the answer
         /// leaves. `balanced`: every record is written within 100 ms, and no call waits for it.
         "durability" pub durability: Durability = Durability::Strict,
-            Choice(&[("strict", Durability::Strict), ("balanced", Durability::Balanced)]);
+            choice(&[("strict", Durability::Strict), ("balanced", Durability::Balanced)]);
     }
 }
 
@@ -120,7 +120,7 @@ section! {
     pub struct HintSettings {
         /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
         /// into a text block at the end.
-        "proxied" pub proxied: ProxiedHints = ProxiedHints::Meta, Choice(&[
+        "proxied" pub proxied: ProxiedHints = ProxiedHints::Meta, choice(&[
             ("off", ProxiedHints::Off),
             ("meta", ProxiedHints::Meta),
             ("content", ProxiedHints::Content),

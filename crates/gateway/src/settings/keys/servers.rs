@@ -2,12 +2,11 @@
 //! servers with a name.
 
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use mcpproxy_upstream::ProtocolSetting;
 use serde_json::{Map, Value as Json, json};
@@ -16,8 +15,7 @@ use super::{DAY, HOUR, MILLISECOND};
 use crate::settings::problem::shown;
 use crate::settings::reader::{KeyRule, Section, SettingsReader, Written, join};
 use crate::settings::rules::{
-    Checked, Choice, Entries, Flag, List, Milliseconds, Nested, Optional, Plain, Span, Unkept,
-    Whole,
+    Entries, List, Nested, Optional, Unkept, choice, flag, milliseconds, plain, span, whole,
 };
 use crate::settings::secret::{Secret, SettingText};
 use crate::settings::section::section;
@@ -43,12 +41,9 @@ section! {
     /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP, or HTTP with a separate event stream; which one is found out).
     pub struct ServerSettings {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
-        "name" written_name: Unkept = Unkept, Checked(Plain(NAME_ALLOWED, Some(NAME_PATTERN)), PhantomData);
+        "name" written_name: Unkept = Unkept, plain(NAME_ALLOWED, json!({ "type": "string", "pattern": NAME_PATTERN })).unkept();
         /// How the server is reached, as many clients write it. It must agree with `command` or `url`; it may be left out.
-        "type" kind: Unkept = Unkept, Checked(
-            Choice(&[("stdio", ()), ("http", ()), ("streamable-http", ()), ("sse", ())]),
-            PhantomData
-        );
+        "type" kind: Unkept = Unkept, choice(&[("stdio", ()), ("http", ()), ("streamable-http", ()), ("sse", ())]).unkept();
         /// The program to start. May hold references.
         "command" pub command: Option<SettingText> = None, Optional(NOT_EMPTY);
         /// The arguments of the program. May hold references.
@@ -63,24 +58,24 @@ section! {
         "headers" pub headers: Vec<(String, Secret)> = Vec::new(), Entries(HEADER_NAME, HEADER_VALUE);
         /// Which revisions of MCP are spoken with the server: those up to 2025-11-25 (`legacy`), 2026-07-28 (`modern`),
         /// or the newest one it answers to (`auto`). The server is asked once and the answer is kept in the data folder.
-        "protocol" pub protocol: ProtocolSetting = ProtocolSetting::Auto, Choice(&[
+        "protocol" pub protocol: ProtocolSetting = ProtocolSetting::Auto, choice(&[
             ("auto", ProtocolSetting::Auto),
             ("legacy", ProtocolSetting::Legacy),
             ("modern", ProtocolSetting::Modern),
         ]);
         /// Whether the server is used at all.
-        "enabled" pub enabled: bool = true, Flag;
+        "enabled" pub enabled: bool = true, flag();
         /// Whether the server is held back: its tools are neither shown nor callable.
-        "quarantined" pub quarantined: bool = false, Flag;
+        "quarantined" pub quarantined: bool = false, flag();
         /// Whether new and changed tools of the server are used at once (`auto`) or wait for approval (`manual`).
         /// Checked, without effect in this version.
-        "trust" pub trust: Trust = Trust::Manual, Choice(&[("auto", Trust::Auto), ("manual", Trust::Manual)]);
+        "trust" pub trust: Trust = Trust::Manual, choice(&[("auto", Trust::Auto), ("manual", Trust::Manual)]);
         /// How long one call may take.
-        "timeout" pub timeout: Duration = Duration::from_secs(30), Span(MILLISECOND, HOUR);
+        "timeout" pub timeout: Duration = Duration::from_secs(30), span(MILLISECOND, HOUR);
         /// How many calls may be under way at once.
-        "max_concurrent" pub max_concurrent: usize = 64, Whole(1, 1024);
+        "max_concurrent" pub max_concurrent: usize = 64, whole(1, 1024);
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
-        "idle_stop" pub idle_stop: Option<Duration> = None, Optional(Span(100 * MILLISECOND, 7 * DAY));
+        "idle_stop" pub idle_stop: Option<Duration> = None, Optional(span(100 * MILLISECOND, 7 * DAY));
         /// What the operator says about single tools, by the tool's name.
         "tools" pub tools: Vec<(String, ToolSettings)> = Vec::new(), Entries(NOT_EMPTY, Nested);
     }
@@ -96,7 +91,7 @@ section! {
     /// What the operator says about one tool of a server.
     pub struct ToolSettings {
         /// Whether the tool can be found and called.
-        "enabled" pub enabled: bool = true, Flag;
+        "enabled" pub enabled: bool = true, flag();
         /// Annotations that win over the server's own, hint by hint.
         "annotations" pub annotations: AnnotationOverrides = AnnotationOverrides::default(), Nested;
         /// How often the tool may be called. Without it, there is no limit.
@@ -108,15 +103,15 @@ section! {
     /// Annotations of a tool, as MCP names them. A hint that is left out stays as the server gave it.
     pub struct AnnotationOverrides {
         /// The title shown to people.
-        "title" pub title: Option<String> = None, Optional(Plain("a string", None));
+        "title" pub title: Option<String> = None, Optional(plain("a string", json!({ "type": "string" })));
         /// The tool changes nothing.
-        "readOnlyHint" pub read_only: Option<bool> = None, Optional(Flag);
+        "readOnlyHint" pub read_only: Option<bool> = None, Optional(flag());
         /// The tool may delete or overwrite.
-        "destructiveHint" pub destructive: Option<bool> = None, Optional(Flag);
+        "destructiveHint" pub destructive: Option<bool> = None, Optional(flag());
         /// Repeating a call has no further effect.
-        "idempotentHint" pub idempotent: Option<bool> = None, Optional(Flag);
+        "idempotentHint" pub idempotent: Option<bool> = None, Optional(flag());
         /// The tool reaches beyond its own server.
-        "openWorldHint" pub open_world: Option<bool> = None, Optional(Flag);
+        "openWorldHint" pub open_world: Option<bool> = None, Optional(flag());
     }
 }
 
@@ -125,9 +120,9 @@ section! {
     #[derive(Copy)]
     pub struct ToolRateLimit {
         /// How many calls a window admits.
-        "max_calls" pub max_calls: u32, Whole(1, 1_000_000);
+        "max_calls" pub max_calls: u32, whole(1, 1_000_000);
         /// The length of the window in milliseconds.
-        "window_ms" pub window: Duration = Duration::from_mins(1), Milliseconds(Whole(1, 24 * 60 * 60 * 1000));
+        "window_ms" pub window: Duration = Duration::from_mins(1), milliseconds(1, 24 * 60 * 60 * 1000);
     }
 }
 
@@ -233,48 +228,20 @@ impl KeyRule<Vec<ServerSettings>> for ServersRule {
         reader: &mut SettingsReader<'_>,
         at: Written<'_>,
     ) -> Option<Vec<ServerSettings>> {
-        let mut servers = Vec::new();
-        if let Value::Array(array) = at.value {
+        let servers: Vec<Option<ServerSettings>> = if let Value::Array(array) = at.value {
             let mut seen = HashMap::new();
-            for (index, item) in array.elements.iter().enumerate() {
-                let path = at.item(index);
-                let server = read_server(reader, Written::new(item, &path));
-                let Some(object) = item.as_object() else {
-                    continue;
-                };
-                let Some(name) = object.get_string("name") else {
-                    // A name that is no string has been reported.
-                    if object.get("name").is_none() {
-                        reader.report(item, || {
-                            format!("missing key 'name' in {path}, allowed: {NAME_ALLOWED}")
-                        });
-                    }
-                    continue;
-                };
-                check_name(reader, name, &name.value);
-                if let Some(first) = seen.insert(name.value.clone(), name) {
-                    let line = reader.line(first);
-                    reader.report(name, || {
-                        let name = shown(&name.value);
-                        format!("duplicate server name '{name}', first given on line {line}")
-                    });
-                }
-                servers.push(named(server, &name.value));
-            }
+            let items = array.elements.iter().enumerate();
+            items
+                .map(|(index, item)| {
+                    read_item(reader, Written::new(item, &at.item(index)), &mut seen)
+                })
+                .collect()
         } else {
-            for property in &reader.object(self, at)?.properties {
-                let name = property.name.as_str();
-                let path = join(at.path, name);
-                check_name(reader, &property.name, name);
-                if let Some(key) = property.value.as_object().and_then(|one| one.get("name")) {
-                    reader.report(key, || {
-                        format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
-                    });
-                }
-                let server = read_server(reader, Written::new(&property.value, &path));
-                servers.push(named(server, name));
-            }
-        }
+            let entries = reader.object(self, at)?.properties.iter();
+            entries
+                .map(|entry| read_entry(reader, entry, &join(at.path, entry.name.as_str())))
+                .collect()
+        };
         servers.into_iter().collect()
     }
 
@@ -299,21 +266,63 @@ impl KeyRule<Vec<ServerSettings>> for ServersRule {
     }
 }
 
-fn named(server: Option<ServerSettings>, name: &str) -> Option<ServerSettings> {
-    server.map(|server| ServerSettings {
-        name: Arc::from(name),
-        ..server
-    })
+/// Reads a server of the map form.
+fn read_entry(
+    reader: &mut SettingsReader<'_>,
+    entry: &ObjectProp<'_>,
+    path: &str,
+) -> Option<ServerSettings> {
+    let name = entry.name.as_str();
+    check_name(reader, &entry.name, name);
+    if let Some(key) = entry.value.as_object().and_then(|one| one.get("name")) {
+        reader.report(key, || {
+            format!(
+                "{path}: 'name' belongs to the array form of mcpServers, here the key is the name"
+            )
+        });
+    }
+    read_server(reader, Written::new(&entry.value, path), name)
 }
 
-/// Reads an entry; what its references lack becomes its problem and no other server's.
-fn read_server(reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<ServerSettings> {
+/// Reads a server of the array form.
+fn read_item(
+    reader: &mut SettingsReader<'_>,
+    at: Written<'_>,
+    seen: &mut HashMap<String, usize>,
+) -> Option<ServerSettings> {
+    let item = at.value.as_object();
+    let name = item.and_then(|item| item.get_string("name"));
+    let server = read_server(reader, at, name.map_or("", |name| &name.value));
+    let Some(name) = name else {
+        // A name that is no string has been reported, and so has an item that is no object.
+        if item.is_some_and(|item| item.get("name").is_none()) {
+            reader.report(at.value, || {
+                format!("missing key 'name' in {}, allowed: {NAME_ALLOWED}", at.path)
+            });
+        }
+        return None;
+    };
+    check_name(reader, name, &name.value);
+    if let Some(first) = seen.insert(name.value.to_string(), name.start()) {
+        let what = || format!("server name '{}'", shown(&name.value));
+        reader.report_duplicate(name, what, first);
+    }
+    server
+}
+
+/// Reads a server of this name; what its references lack becomes its problem and no other server's.
+fn read_server(
+    reader: &mut SettingsReader<'_>,
+    at: Written<'_>,
+    name: &str,
+) -> Option<ServerSettings> {
     // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
     if let Some(object) = at.value.as_object() {
         check_transport(reader, object, at.path);
     }
     let (server, mut problems) = reader.in_server(|reader| Nested.read(reader, at));
     let mut server: ServerSettings = server?;
+    server.name = Arc::from(name);
     if let Err(problem) = server.resolve_working_dir(reader.references.folder) {
         problems.push(format!("{}.working_dir: {problem}", at.path));
     }
