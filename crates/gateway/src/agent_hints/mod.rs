@@ -21,11 +21,11 @@ use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::{AgentHints, RelatedResource};
 use mcpproxy_policy::agent_hints::vet;
 use mcpproxy_policy::{Caller, Permit};
+use mcpproxy_wire::json::to_text;
 use mcpproxy_wire::meta::AGENT_HINTS;
 use mcpproxy_wire::{CallResult, Json, JsonObject};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::observed::{Observed, ObservedCall};
 use self::proxied::CallEnding;
@@ -53,14 +53,8 @@ pub(crate) struct ObservedHints {
 #[derive(Default)]
 struct HintState {
     observed: Observed,
-    texts: HashMap<Arc<str>, ToolTexts>,
-}
-
-/// The texts for a tool: for calls that ended well, and badly.
-#[derive(Default)]
-struct ToolTexts {
-    well: Option<CachedText>,
-    badly: Option<CachedText>,
+    /// The texts for each tool: for calls that ended well, and badly.
+    texts: HashMap<Box<str>, [Option<CachedText>; 2]>,
 }
 
 /// A text, and what it rests on.
@@ -72,17 +66,15 @@ struct CachedText {
     catalog: Weak<Snapshot>,
 }
 
-/// Hints as JSON, into which resources can be put.
+/// Hints as JSON, member by member, so that resources can be put in.
 #[derive(Debug)]
-struct HintText {
-    members: Vec<(String, Json)>,
-}
+struct HintText(Vec<(String, Json)>);
 
 /// Hints with the resources that one call has to do with.
 struct HintsWithResources<'a> {
     hints: &'a HintText,
     /// Take the place of those of the hints, which know of none by themselves.
-    resources: &'a [RelatedResource],
+    resources: Option<Json>,
 }
 
 /// A call that its server answered, as far as hints are concerned.
@@ -165,28 +157,26 @@ impl ObservedHints {
         catalog: &Catalog,
     ) -> Option<PlacedHints> {
         let call = ObservedCall {
-            caller: same_caller(caller),
-            tool: answered.tool.qualified(),
+            caller: same_caller(caller).map(Into::into),
+            tool: answered.tool.qualified().into(),
             succeeded: answered.ending == CallEnding::Well,
             took: answered.took,
             at: Timestamp::now(),
         };
-        let (Ok(result), false) = (result, answered.tool.announces_contract()) else {
-            self.learn(&call);
+        let (Ok(result), false, ProxiedHints::Meta | ProxiedHints::Content) =
+            (result, answered.tool.announces_contract(), place)
+        else {
+            self.lock().observed.learn(&call);
             return None;
         };
-        if place == ProxiedHints::Off {
-            self.learn(&call);
-            return None;
-        }
         let text = self.text_after(&call, answered.ending, &catalog.snapshot())?;
         let resources = resources::named(result, answered.requested_resource.as_deref());
         let hints = text.with(&resources);
         Some(match place {
             ProxiedHints::Content => {
-                PlacedHints::Content(to_json(&BTreeMap::from([(AGENT_HINTS, hints)])))
+                PlacedHints::Content(to_text(&BTreeMap::from([(AGENT_HINTS, hints)])))
             }
-            _ => PlacedHints::Meta(to_json(&hints)),
+            _ => PlacedHints::Meta(to_text(&hints)),
         })
     }
 }
@@ -202,10 +192,6 @@ fn same_caller(caller: &Caller) -> Option<&str> {
 // === impl ObservedHints ===
 
 impl ObservedHints {
-    fn learn(&self, call: &ObservedCall<'_>) {
-        self.lock().observed.learn(call);
-    }
-
     /// Learns from a call, and gives the text of the hints for it.
     fn text_after(
         &self,
@@ -215,16 +201,13 @@ impl ObservedHints {
     ) -> Option<Arc<HintText>> {
         let mut state = self.lock();
         let revision = state.observed.learn(call);
-        let cached = state
-            .texts
-            .get(call.tool)
-            .and_then(|texts| texts.cached(ending));
-        if let Some(cached) = cached
+        let cached = state.texts.get(&*call.tool);
+        if let Some(cached) = cached.and_then(|texts| texts[ending as usize].as_ref())
             && cached.is_good(revision, catalog, call.at)
         {
             return Some(Arc::clone(&cached.text));
         }
-        let observation = state.observed.of(call.tool)?;
+        let observation = state.observed.of(&call.tool)?;
         drop(state);
         let hints = proxied::hints(&observation, catalog, ending, call.at);
         let text = Arc::new(HintText::of(&hints, catalog));
@@ -234,43 +217,25 @@ impl ObservedHints {
             made: call.at,
             catalog: Arc::downgrade(catalog),
         };
-        self.lock().keep(call.tool, ending, cached);
+        let texts = &mut self.lock().texts;
+        if texts.len() >= MOST_TEXTS && !texts.contains_key(&*call.tool) {
+            texts.clear();
+        }
+        let texts = texts.entry((*call.tool).into()).or_default();
+        texts[ending as usize] = Some(cached);
         Some(text)
     }
 
-    /// Puts what happened before the start beneath what was seen since.
-    fn prime(&self, earlier: Observed) {
+    /// Learns from calls before the start, oldest first.
+    fn prime<'a>(&self, calls: impl Iterator<Item = &'a ObservedCall<'a>>) {
         let mut state = self.lock();
-        let later = std::mem::replace(&mut state.observed, earlier);
-        state.observed.absorb(later);
+        state.observed.learn_past(calls);
         state.texts.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, HintState> {
         // Whoever panicked with it was counting; a count that is one short harms nobody.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl HintState {
-    fn keep(&mut self, tool: &str, ending: CallEnding, cached: CachedText) {
-        if self.texts.len() >= MOST_TEXTS && !self.texts.contains_key(tool) {
-            self.texts.clear();
-        }
-        let texts = self.texts.entry(tool.into()).or_default();
-        match ending {
-            CallEnding::Well => texts.well = Some(cached),
-            CallEnding::Badly => texts.badly = Some(cached),
-        }
-    }
-}
-
-impl ToolTexts {
-    fn cached(&self, ending: CallEnding) -> Option<&CachedText> {
-        match ending {
-            CallEnding::Well => self.well.as_ref(),
-            CallEnding::Badly => self.badly.as_ref(),
-        }
     }
 }
 
@@ -295,37 +260,29 @@ impl HintText {
         };
         let vetted = vet(members, &|action| vetting::resolve(catalog, "", action));
         let members = vetted.hints.into_iter();
-        Self {
-            members: members
+        Self(
+            members
                 .map(|(name, value)| (name, Json::of(&value)))
                 .collect(),
-        }
+        )
     }
 
-    fn with<'a>(&'a self, resources: &'a [RelatedResource]) -> HintsWithResources<'a> {
+    fn with(&self, resources: &[RelatedResource]) -> HintsWithResources<'_> {
         HintsWithResources {
             hints: self,
-            resources,
+            resources: (!resources.is_empty()).then(|| Json::of(&json!(resources))),
         }
     }
 }
 
 impl Serialize for HintsWithResources<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.hints.members.len()))?;
-        for (name, value) in &self.hints.members {
-            if name == "relatedResources" && !self.resources.is_empty() {
-                map.serialize_entry(name, self.resources)?;
-            } else {
-                map.serialize_entry(name, value)?;
-            }
-        }
-        map.end()
+        let resources = self.resources.as_ref();
+        serializer.collect_map(self.hints.0.iter().map(|(name, value)| {
+            let named = resources.filter(|_| name == "relatedResources");
+            (name, named.unwrap_or(value))
+        }))
     }
-}
-
-fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("hints are plain data with text as keys")
 }
 
 #[cfg(test)]

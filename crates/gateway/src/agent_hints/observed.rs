@@ -4,7 +4,8 @@
 //! It keeps counts, never arguments or results. It reads no clock and asks nobody, and what it
 //! holds is bounded whatever is called.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ const MOST_CALLERS: usize = 4_096;
 const FOLLOWS_WITHIN: Duration = Duration::from_mins(10);
 
 /// After so many calls all counts are halved, so that what happened lately counts for more.
-const FORGETTING_AFTER: u32 = 512;
+const FORGETTING_AFTER: u64 = 512;
 
 /// How many response times are kept of a tool: enough for the slowest in twenty.
 const TIMES_KEPT: usize = 64;
@@ -40,17 +41,17 @@ const LEAST_TIME_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     tools: HashMap<Arc<str>, ObservedTool>,
-    /// The last call of each caller.
-    callers: HashMap<Box<str>, Last>,
+    /// Tool and time of the last call of each caller.
+    callers: HashMap<Box<str>, (Arc<str>, Timestamp)>,
 }
 
 /// A call that was made, and what came of it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct ObservedCall<'a> {
     /// Who made it; nothing if nobody can tell which calls are of the same caller.
-    pub(crate) caller: Option<&'a str>,
+    pub(crate) caller: Option<Cow<'a, str>>,
     /// `server:tool`.
-    pub(crate) tool: &'a str,
+    pub(crate) tool: Cow<'a, str>,
     /// Whether the tool did what was asked.
     pub(crate) succeeded: bool,
     /// How long the tool took.
@@ -60,7 +61,7 @@ pub(crate) struct ObservedCall<'a> {
 }
 
 /// What is known of one tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Observation {
     /// How many calls were seen, of those that are not forgotten.
     pub(crate) calls: u64,
@@ -70,12 +71,10 @@ pub(crate) struct Observation {
     pub(crate) continued: u64,
     /// The tools that were called then, those that worked most often first.
     pub(crate) followers: Vec<Follower>,
-    /// How long half of the calls took at most.
-    pub(crate) median: Option<Duration>,
-    /// How long all but the slowest in twenty took at most.
-    pub(crate) slow: Option<Duration>,
     /// When it was called before its last call.
     pub(crate) called_before: Option<Timestamp>,
+    /// How long the latest calls took.
+    pub(super) times: VecDeque<Duration>,
 }
 
 /// A tool that was called after another one.
@@ -87,42 +86,17 @@ pub(crate) struct Follower {
     pub(crate) followed: u64,
     /// How often it worked then.
     pub(crate) succeeded: u64,
-    /// How long half of its calls take at most.
+    /// How long half of its calls take at most; looked up when somebody asks for it.
     pub(crate) median: Option<Duration>,
 }
 
 #[derive(Debug)]
-struct Last {
-    tool: Arc<str>,
-    at: Timestamp,
-}
-
-#[derive(Debug, Clone)]
 struct ObservedTool {
     name: Arc<str>,
-    calls: u32,
-    successes: u32,
-    continued: u32,
-    followers: Vec<FollowerCount>,
-    times: Times,
+    seen: Observation,
     at: Timestamp,
-    before: Option<Timestamp>,
     /// How often anything was learned about it, which is never halved.
     revision: u64,
-}
-
-#[derive(Debug, Clone)]
-struct FollowerCount {
-    tool: Arc<str>,
-    followed: u32,
-    succeeded: u32,
-}
-
-/// The latest response times, in microseconds.
-#[derive(Debug, Clone)]
-struct Times {
-    kept: [u32; TIMES_KEPT],
-    count: usize,
 }
 
 // === impl Observed ===
@@ -132,78 +106,65 @@ impl Observed {
     pub(crate) fn learn(&mut self, call: &ObservedCall<'_>) -> u64 {
         let name = self.remember(call);
         self.follow(call, &name);
-        self.tools.get(call.tool).map_or(0, |tool| tool.revision)
+        self.tools.get(&name).map_or(0, |tool| tool.revision)
+    }
+
+    /// Learns from calls that were made before the first one that was seen, oldest first.
+    pub(crate) fn learn_past<'a>(&mut self, calls: impl Iterator<Item = &'a ObservedCall<'a>>) {
+        // What was called since follows none of them, and is what the next call follows.
+        let since = std::mem::take(&mut self.callers);
+        for call in calls {
+            self.learn(call);
+        }
+        for (caller, last) in since {
+            make_room(&mut self.callers, MOST_CALLERS, |(_, at)| *at);
+            self.callers.insert(caller, last);
+        }
     }
 
     /// How long to wait for a tool that has shown how long it takes: many times its slowest call.
     /// Nothing while too few calls were seen. A call that runs into it counts as a slow one, so
     /// that a tool which has become slower is waited for from then on.
     pub(crate) fn time_limit(&self, tool: &str) -> Option<Duration> {
-        let times = &self.tools.get(tool)?.times;
-        let slowest = (times.count >= TIMES_KEPT).then(|| times.below(100))??;
-        Some((slowest * TIME_LIMIT_FACTOR).max(LEAST_TIME_LIMIT))
+        let times = &self.tools.get(tool)?.seen.times;
+        let slowest = times.iter().max().filter(|_| times.len() >= TIMES_KEPT)?;
+        Some((*slowest * TIME_LIMIT_FACTOR).max(LEAST_TIME_LIMIT))
     }
 
     /// What is known of a tool.
     pub(crate) fn of(&self, tool: &str) -> Option<Observation> {
-        let known = self.tools.get(tool)?;
-        let mut followers: Vec<Follower> = known
-            .followers
-            .iter()
-            .map(|counted| Follower {
-                tool: Arc::clone(&counted.tool),
-                followed: counted.followed.into(),
-                succeeded: counted.succeeded.into(),
-                median: None,
-            })
-            .collect();
-        followers.sort_by(|one, other| {
+        let mut seen = self.tools.get(tool)?.seen.clone();
+        seen.followers.sort_by(|one, other| {
             let rank = |follower: &Follower| (follower.succeeded, follower.followed);
             (rank(other).cmp(&rank(one))).then_with(|| one.tool.cmp(&other.tool))
         });
-        for follower in &mut followers {
+        for follower in &mut seen.followers {
             let tool = self.tools.get(&follower.tool);
-            follower.median = tool.and_then(|tool| tool.times.below(50));
+            follower.median = tool.and_then(|tool| tool.seen.median());
         }
-        Some(Observation {
-            calls: known.calls.into(),
-            successes: known.successes.into(),
-            continued: known.continued.into(),
-            followers,
-            median: known.times.below(50),
-            slow: known.times.below(95),
-            called_before: known.before,
-        })
-    }
-
-    /// Puts what was seen later on top of this.
-    pub(crate) fn absorb(&mut self, later: Self) {
-        for (name, tool) in later.tools {
-            make_room(&mut self.tools, MOST_TOOLS, |tool| tool.at);
-            match self.tools.get_mut(&name) {
-                Some(known) => known.absorb(tool),
-                None => {
-                    self.tools.insert(name, tool);
-                }
-            }
-        }
-        for (caller, last) in later.callers {
-            make_room(&mut self.callers, MOST_CALLERS, |last| last.at);
-            self.callers.insert(caller, last);
-        }
+        Some(seen)
     }
 
     /// Counts the call itself.
     fn remember(&mut self, call: &ObservedCall<'_>) -> Arc<str> {
-        if let Some(tool) = self.tools.get_mut(call.tool) {
-            tool.before = Some(tool.at);
-            tool.count(call);
+        if let Some(tool) = self.tools.get_mut(&*call.tool) {
+            // Calls from before the start are learned after those that were made since.
+            let before = tool.seen.called_before.max(Some(tool.at.min(call.at)));
+            tool.seen.called_before = before;
+            tool.at = tool.at.max(call.at);
+            tool.revision += 1;
+            tool.seen.count(call);
             return Arc::clone(&tool.name);
         }
         make_room(&mut self.tools, MOST_TOOLS, |tool| tool.at);
-        let name: Arc<str> = call.tool.into();
-        let mut tool = ObservedTool::new(Arc::clone(&name), call.at);
-        tool.count(call);
+        let name: Arc<str> = (*call.tool).into();
+        let mut tool = ObservedTool {
+            name: Arc::clone(&name),
+            seen: Observation::default(),
+            at: call.at,
+            revision: 1,
+        };
+        tool.seen.count(call);
         self.tools.insert(Arc::clone(&name), tool);
         name
     }
@@ -211,80 +172,66 @@ impl Observed {
     /// Counts the call as what followed the one before. A tool that is called again, because it
     /// is polled or leafed through, does not follow itself.
     fn follow(&mut self, call: &ObservedCall<'_>, name: &Arc<str>) {
-        let Some(caller) = call.caller else {
+        let Some(caller) = call.caller.as_deref() else {
             return;
         };
+        let this = (Arc::clone(name), call.at);
         let Some(last) = self.callers.get_mut(caller) else {
-            make_room(&mut self.callers, MOST_CALLERS, |last| last.at);
-            let last = Last {
-                tool: Arc::clone(name),
-                at: call.at,
-            };
-            self.callers.insert(caller.into(), last);
+            make_room(&mut self.callers, MOST_CALLERS, |(_, at)| *at);
+            self.callers.insert(caller.into(), this);
             return;
         };
-        let passed = call.at.duration_since(last.at).unsigned_abs();
-        last.at = call.at;
-        if last.tool == *name {
-            return;
-        }
-        let before = std::mem::replace(&mut last.tool, Arc::clone(name));
-        if passed > FOLLOWS_WITHIN {
-            return;
-        }
-        if let Some(tool) = self.tools.get_mut(&before) {
-            tool.followed_by(name, call.succeeded);
+        let (before, at) = std::mem::replace(last, this);
+        let is_late = call.at.duration_since(at).unsigned_abs() > FOLLOWS_WITHIN;
+        if before != *name
+            && !is_late
+            && let Some(tool) = self.tools.get_mut(&before)
+        {
+            tool.revision += 1;
+            tool.seen.followed_by(name, call.succeeded);
         }
     }
 }
 
-// === impl ObservedTool ===
+// === impl Observation ===
 
-impl ObservedTool {
-    fn new(name: Arc<str>, at: Timestamp) -> Self {
-        Self {
-            name,
-            calls: 0,
-            successes: 0,
-            continued: 0,
-            followers: Vec::new(),
-            times: Times {
-                kept: [0; TIMES_KEPT],
-                count: 0,
-            },
-            at,
-            before: None,
-            revision: 0,
-        }
+impl Observation {
+    /// How long half of the calls took at most.
+    pub(crate) fn median(&self) -> Option<Duration> {
+        self.time_below(50)
+    }
+
+    /// How long all but the slowest in twenty took at most.
+    pub(crate) fn slow(&self) -> Option<Duration> {
+        self.time_below(95)
+    }
+
+    fn time_below(&self, percent: usize) -> Option<Duration> {
+        let mut times: Vec<Duration> = self.times.iter().copied().collect();
+        times.sort_unstable();
+        let last = times.len().checked_sub(1)?;
+        times.get((last * percent).div_ceil(100)).copied()
     }
 
     fn count(&mut self, call: &ObservedCall<'_>) {
         self.calls += 1;
-        self.successes += u32::from(call.succeeded);
-        self.times.push(call.took);
-        self.at = call.at;
-        self.revision += 1;
+        self.successes += u64::from(call.succeeded);
+        if self.times.len() >= TIMES_KEPT {
+            self.times.pop_front();
+        }
+        self.times.push_back(call.took);
         if self.calls >= FORGETTING_AFTER {
             self.forget_half();
         }
     }
 
+    /// Adds to a follower; where there is no room for a new one, the rarest makes it.
     fn followed_by(&mut self, name: &Arc<str>, succeeded: bool) {
         self.continued += 1;
-        self.revision += 1;
-        self.add(FollowerCount {
-            tool: Arc::clone(name),
-            followed: 1,
-            succeeded: succeeded.into(),
-        });
-    }
-
-    /// Adds to a follower; where there is no room for a new one, the rarest makes it.
-    fn add(&mut self, more: FollowerCount) {
         let mut known = self.followers.iter_mut();
-        if let Some(known) = known.find(|known| known.tool == more.tool) {
-            known.followed += more.followed;
-            known.succeeded += more.succeeded;
+        if let Some(known) = known.find(|known| known.tool == *name) {
+            known.followed += 1;
+            known.succeeded += u64::from(succeeded);
             return;
         }
         if self.followers.len() >= MOST_FOLLOWERS {
@@ -293,25 +240,12 @@ impl ObservedTool {
                 self.followers.swap_remove(at);
             }
         }
-        self.followers.push(more);
-    }
-
-    fn absorb(&mut self, later: Self) {
-        self.calls += later.calls;
-        self.successes += later.successes;
-        self.continued += later.continued;
-        for follower in later.followers {
-            self.add(follower);
-        }
-        for time in later.times.kept.iter().take(later.times.count) {
-            self.times.push(Duration::from_micros((*time).into()));
-        }
-        self.before = later.before.or(Some(self.at));
-        self.at = later.at;
-        self.revision += later.revision;
-        if self.calls >= FORGETTING_AFTER {
-            self.forget_half();
-        }
+        self.followers.push(Follower {
+            tool: Arc::clone(name),
+            followed: 1,
+            succeeded: succeeded.into(),
+            median: None,
+        });
     }
 
     fn forget_half(&mut self) {
@@ -323,30 +257,6 @@ impl ObservedTool {
             follower.succeeded /= 2;
         }
         self.followers.retain(|follower| follower.followed > 0);
-    }
-}
-
-// === impl Times ===
-
-impl Times {
-    /// Keeps a time; the one that was kept longest makes room.
-    fn push(&mut self, took: Duration) {
-        let microseconds = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        self.kept[self.count % TIMES_KEPT] = microseconds;
-        // Once full it stays between one and two rounds, so that it never overflows.
-        self.count += 1;
-        if self.count == 2 * TIMES_KEPT {
-            self.count = TIMES_KEPT;
-        }
-    }
-
-    /// The time that so many percent of the calls stayed below.
-    fn below(&self, percent: usize) -> Option<Duration> {
-        let mut kept = self.kept;
-        let kept = &mut kept[..self.count.min(TIMES_KEPT)];
-        let last = kept.len().checked_sub(1)?;
-        let (_, time, _) = kept.select_nth_unstable((last * percent).div_ceil(100));
-        Some(Duration::from_micros(u64::from(*time)))
     }
 }
 

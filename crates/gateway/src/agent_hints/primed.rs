@@ -1,12 +1,13 @@
 //! What was observed before the start, read back from the activity log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
 use uuid::Uuid;
 
-use super::observed::{Observed, ObservedCall};
+use super::observed::ObservedCall;
 use super::{ObservedHints, says_something_of_the_tool};
 use crate::background::Background;
 use crate::failure::TOOL_ERROR;
@@ -17,15 +18,6 @@ const MOST_RECORDS: usize = 4_000;
 
 /// How many are read at once; records may be large, and nobody waits for these.
 const PAGE: usize = 200;
-
-/// What is needed of a record.
-struct Past {
-    caller: Option<String>,
-    tool: String,
-    succeeded: bool,
-    began: Timestamp,
-    took: std::time::Duration,
-}
 
 impl ObservedHints {
     /// Reads the newest calls of the log, beside everything else.
@@ -43,7 +35,7 @@ async fn prime(archive: &Archive, hints: &ObservedHints) {
         to: Some(Timestamp::now()),
         ..Filter::default()
     };
-    let mut calls: Vec<Past> = Vec::new();
+    let mut calls: Vec<ObservedCall<'_>> = Vec::new();
     let mut before: Option<Uuid> = None;
     let mut read = 0;
     while read < MOST_RECORDS {
@@ -55,33 +47,18 @@ async fn prime(archive: &Archive, hints: &ObservedHints) {
             }
         };
         read += page.records.len();
-        calls.extend(page.records.into_iter().filter_map(past));
+        calls.extend(page.records.into_iter().filter_map(observed));
         before = page.next;
         if before.is_none() {
             break;
         }
     }
-    hints.prime(observed(&calls));
+    // The log gives the newest first.
+    hints.prime(calls.iter().rev());
 }
 
-/// Calls, newest first, as if they had been seen.
-fn observed(calls: &[Past]) -> Observed {
-    let mut observed = Observed::default();
-    for past in calls.iter().rev() {
-        let took = SignedDuration::try_from(past.took).unwrap_or_default();
-        observed.learn(&ObservedCall {
-            caller: past.caller.as_deref(),
-            tool: &past.tool,
-            succeeded: past.succeeded,
-            took: past.took,
-            at: past.began.checked_add(took).unwrap_or(past.began),
-        });
-    }
-    observed
-}
-
-/// What is to be learned from a record; nothing, if nobody knows how its tool did.
-fn past(record: Record) -> Option<Past> {
+/// Call that a record tells of; nothing, if nobody knows how its tool did.
+fn observed(record: Record) -> Option<ObservedCall<'static>> {
     let succeeded = match record.status {
         Status::Success => true,
         Status::Error => {
@@ -93,12 +70,13 @@ fn past(record: Record) -> Option<Past> {
         }
         Status::Blocked | Status::InDoubt => return None,
     };
-    let microseconds = u64::try_from(record.duration_us?).ok()?;
-    Some(Past {
-        caller: record.session_id.or(record.agent),
-        tool: format!("{}:{}", record.server_name?, record.tool_name?),
+    let took = Duration::from_micros(u64::try_from(record.duration_us?).ok()?);
+    let ended = record.timestamp.checked_add(took);
+    Some(ObservedCall {
+        caller: record.session_id.or(record.agent).map(Into::into),
+        tool: format!("{}:{}", record.server_name?, record.tool_name?).into(),
         succeeded,
-        began: record.timestamp,
-        took: std::time::Duration::from_micros(microseconds),
+        took,
+        at: ended.unwrap_or(record.timestamp),
     })
 }

@@ -212,7 +212,7 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
         );
         risks.push(risk.mitigated_by("Read the tool's error before calling it again"));
     }
-    if let Some(slow) = observation.slow.filter(|slow| *slow >= SLOW) {
+    if let Some(slow) = observation.slow().filter(|slow| *slow >= SLOW) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         risks.push(RiskFactor::new(
             RiskType::Performance,
@@ -242,7 +242,7 @@ fn summary(observation: &Observation, ended: CallEnding) -> String {
             "This call failed, so what usually follows may not be what helps now. "
         }
     };
-    let time = observation.median.map_or_else(String::new, |median| {
+    let time = observation.median().map_or_else(String::new, |median| {
         format!(", half of them within {} ms", median.as_millis().max(1))
     });
     format!(

@@ -2,7 +2,7 @@
 
 use mcpproxy_contract::agent_hints::{RelatedResource, Share};
 use mcpproxy_wire::CallResult;
-use mcpproxy_wire::json::Fields;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,6 +17,23 @@ const LONGEST_TEXT: usize = 1_000;
 
 /// What every block that names a resource has in it.
 const MARK: &[u8] = b"\"resource";
+
+/// Block of the content that names a resource.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResourceBlock {
+    ResourceLink(NamedResource),
+    Resource { resource: NamedResource },
+}
+
+/// Address and labels of a resource, whatever a server sends in their place.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedResource {
+    uri: Value,
+    title: Value,
+    name: Value,
+}
 
 /// The address that a call was given, if it was given one.
 pub(super) fn requested(arguments: &Value) -> Option<String> {
@@ -58,25 +75,15 @@ fn of_content(result: &CallResult) -> Vec<(String, Option<String>)> {
 }
 
 fn of_block(block: &RawValue) -> Option<(String, Option<String>)> {
-    let fields: Fields<'_> = serde_json::from_str(block.get()).ok()?;
-    match text(&fields, "type")?.as_str() {
-        "resource_link" => address_and_label(&fields),
-        "resource" => {
-            address_and_label(&serde_json::from_str(fields.given("resource")?.get()).ok()?)
-        }
-        _ => None,
-    }
-}
-
-fn address_and_label(fields: &Fields<'_>) -> Option<(String, Option<String>)> {
-    let address = text(fields, "uri").filter(|address| is_address(address))?;
-    let label = text(fields, "title").or_else(|| text(fields, "name"));
+    let named = match serde_json::from_str(block.get()).ok()? {
+        ResourceBlock::ResourceLink(named) => named,
+        ResourceBlock::Resource { resource } => resource,
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let address = text(&named.uri).filter(|address| is_address(address))?;
+    let label = text(&named.title).or_else(|| text(&named.name));
     let label = label.filter(|label| !label.is_empty() && is_short(label));
     Some((address, label))
-}
-
-fn text(fields: &Fields<'_>, name: &str) -> Option<String> {
-    serde_json::from_str(fields.given(name)?.get()).ok()
 }
 
 /// Whether a text is an address at all: it has a scheme.

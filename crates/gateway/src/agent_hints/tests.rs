@@ -26,8 +26,8 @@ fn catalog() -> Catalog {
 
 fn call(tool: &str, second: i64) -> ObservedCall<'_> {
     ObservedCall {
-        caller: Some("one"),
-        tool,
+        caller: Some("one".into()),
+        tool: tool.into(),
         succeeded: true,
         took: Duration::from_millis(1),
         at: Timestamp::from_second(1_800_000_000 + second).unwrap(),
@@ -43,8 +43,8 @@ fn each_suggestion_says_how_to_call_it() {
     let catalog = catalog().snapshot();
     let hints = ObservedHints::default();
     for second in 0..20 {
-        hints.learn(&call("s:a", second));
-        hints.learn(&call("s:b", second));
+        hints.lock().observed.learn(&call("s:a", second));
+        hints.lock().observed.learn(&call("s:b", second));
     }
     let text = hints
         .text_after(&call("s:a", 20), CallEnding::Well, &catalog)
@@ -64,7 +64,7 @@ fn a_text_is_kept_until_enough_has_changed() {
     let snapshot = catalog.snapshot();
     let hints = ObservedHints::default();
     for _ in 0..80 {
-        hints.learn(&call("s:a", 0));
+        hints.lock().observed.learn(&call("s:a", 0));
     }
     let made = |second: i64, snapshot: &Arc<Snapshot>| {
         hints
@@ -95,8 +95,8 @@ fn a_tool_that_is_withheld_is_not_suggested_any_more() {
     let catalog = catalog();
     let hints = ObservedHints::default();
     for second in 0..50 {
-        hints.learn(&call("s:a", second));
-        hints.learn(&call("s:b", second));
+        hints.lock().observed.learn(&call("s:a", second));
+        hints.lock().observed.learn(&call("s:b", second));
     }
     let suggested = |catalog: &Catalog| {
         let text = hints.text_after(&call("s:a", 50), CallEnding::Well, &catalog.snapshot());
@@ -130,12 +130,8 @@ fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
     let catalog = catalog().snapshot();
     let hints = ObservedHints::default();
     hints.text_after(&call("s:a", 1_000), CallEnding::Well, &catalog);
-    let mut earlier = Observed::default();
-    for second in 0..30 {
-        earlier.learn(&call("s:a", second));
-        earlier.learn(&call("s:b", second));
-    }
-    hints.prime(earlier);
+    let earlier = (0..30).flat_map(|second| [call("s:a", second), call("s:b", second)]);
+    hints.prime(earlier.collect::<Vec<_>>().iter());
     let text = hints
         .text_after(&call("s:a", 1_001), CallEnding::Well, &catalog)
         .unwrap();

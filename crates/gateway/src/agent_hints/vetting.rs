@@ -8,10 +8,12 @@ use std::sync::Arc;
 use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
 use mcpproxy_policy::Warning;
 use mcpproxy_policy::agent_hints::{Resolution, Vetted, vet};
-use mcpproxy_wire::json::{Fields, decode_for_display, parse_strict};
+use mcpproxy_wire::json::{Fields, JsonError, decode_for_display, parse_strict};
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::{CallResult, Json};
+use serde::Serializer;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Where the hints stand in `structuredContent`.
 const HINTS: &str = "agentHints";
@@ -77,31 +79,27 @@ fn hints_of(result: &CallResult) -> Option<(Json, Json)> {
 
 /// The vetted hints as text, in which every member that was not changed has the bytes it came in.
 fn written(given: &Json, vetted: Vetted) -> Json {
-    let given = given.fields().unwrap_or_default();
-    let mut text = String::from("{");
-    for (name, value) in &vetted.hints {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(&Value::from(name.as_str()).to_string());
-        text.push(':');
-        match unchanged(&given, name, value) {
-            Some(own) => text.push_str(own),
-            None => text.push_str(&value.to_string()),
-        }
-    }
-    text.push('}');
-    Json::parse(text).unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints)))
+    let fields = given.fields().unwrap_or_default();
+    let members = vetted.hints.iter().map(|(name, value)| {
+        let own = unchanged(&fields, name, value).map(|own| given.part(own));
+        (name, own.unwrap_or_else(|| Json::of(value)))
+    });
+    let mut text = Vec::new();
+    let written = serde_json::Serializer::new(&mut text).collect_map(members);
+    written
+        .map_err(JsonError::from)
+        .and_then(|()| Json::parse(text))
+        .unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints)))
 }
 
 /// The bytes of a member that means what it meant. Where actions are named, a key that is given
 /// twice would let another reader see what we did not vet, so such bytes are not kept.
-fn unchanged<'a>(given: &Fields<'a>, name: &str, value: &Value) -> Option<&'a str> {
-    let own = given.get(name)?.get();
+fn unchanged<'a>(given: &Fields<'a>, name: &str, value: &Value) -> Option<&'a RawValue> {
+    let own = given.get(name)?;
     let read = if NAMING.contains(&name) {
-        parse_strict(own).ok()?
+        parse_strict(own.get()).ok()?
     } else {
-        decode_for_display(own)
+        decode_for_display(own.get())
     };
     (read == *value).then_some(own)
 }

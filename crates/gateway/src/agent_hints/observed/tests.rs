@@ -8,8 +8,8 @@ fn at(seconds: i64) -> Timestamp {
 
 fn call<'a>(caller: &'a str, tool: &'a str, succeeded: bool, seconds: i64) -> ObservedCall<'a> {
     ObservedCall {
-        caller: (!caller.is_empty()).then_some(caller),
-        tool,
+        caller: (!caller.is_empty()).then_some(caller.into()),
+        tool: tool.into(),
         succeeded,
         took: Duration::from_millis(10),
         at: at(seconds),
@@ -95,8 +95,8 @@ fn times_are_of_the_latest_calls() {
         observed.learn(&call);
         let seen = observed.of("s:a").unwrap();
         (
-            seen.median.unwrap().as_millis(),
-            seen.slow.unwrap().as_millis(),
+            seen.median().unwrap().as_millis(),
+            seen.slow().unwrap().as_millis(),
         )
     };
     assert_eq!(learn(7), (7, 7));
@@ -126,7 +126,7 @@ fn what_happened_lately_counts_for_more() {
         observed.learn(&call("one", "s:a", false, second));
     }
     assert!(share(&observed) < 35, "{}", share(&observed));
-    assert!(observed.of("s:a").unwrap().calls < u64::from(FORGETTING_AFTER));
+    assert!(observed.of("s:a").unwrap().calls < FORGETTING_AFTER);
 }
 
 #[test]
@@ -161,21 +161,23 @@ fn a_frequent_follower_is_not_pushed_out_by_rare_ones() {
 
 #[test]
 fn what_was_seen_since_is_put_on_top_of_what_was_seen_before() {
-    let learned = |rounds: std::ops::Range<i64>, succeeded: bool| {
-        let mut observed = Observed::default();
-        for round in rounds {
-            observed.learn(&call("one", "s:a", true, round * 2));
-            observed.learn(&call("one", "s:b", succeeded, round * 2 + 1));
-        }
-        observed
+    let calls = |rounds: std::ops::Range<i64>, succeeded: bool| {
+        let round = |round| {
+            let first = call("one", "s:a", true, round * 2);
+            [first, call("one", "s:b", succeeded, round * 2 + 1)]
+        };
+        rounds.flat_map(round).collect::<Vec<_>>()
     };
-    let mut observed = learned(0..100, true);
-    observed.absorb(learned(100..150, false));
+    let mut observed = Observed::default();
+    for call in &calls(100..150, false) {
+        observed.learn(call);
+    }
+    observed.learn_past(calls(0..100, true).iter());
     assert_eq!(followers(&observed), [("s:b".to_owned(), 150, 100)]);
     let a = observed.of("s:a").unwrap();
     assert_eq!((a.calls, a.continued), (150, 150));
     assert_eq!(a.called_before, Some(at(296)));
-    assert!(a.median.is_some());
+    assert!(a.median().is_some());
     // The last call of a caller is that of the later one.
     observed.learn(&call("one", "s:c", true, 301));
     assert_eq!(observed.of("s:b").unwrap().followers.len(), 2);

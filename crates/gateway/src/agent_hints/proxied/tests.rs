@@ -62,8 +62,8 @@ fn observe(
         let (tool, succeeded) = next(round);
         for (tool, succeeded, second) in [("s:a", true, 0), (tool, succeeded, 1)] {
             observed.learn(&ObservedCall {
-                caller: Some("one"),
-                tool,
+                caller: Some("one".into()),
+                tool: tool.into(),
                 succeeded,
                 took: Duration::from_millis(20),
                 at: at(round * 2 + second),
@@ -225,11 +225,8 @@ fn unreliable_and_slow_tools_are_a_risk() {
     let observation = |calls: u64, successes: u64, slow: u64| Observation {
         calls,
         successes,
-        continued: 0,
-        followers: Vec::new(),
-        median: None,
-        slow: Some(Duration::from_secs(slow)),
-        called_before: None,
+        times: [Duration::from_secs(slow)].into(),
+        ..Observation::default()
     };
     let told = |observation: &Observation| {
         let risks = serde_json::to_value(risks(observation)).unwrap();
