@@ -31,44 +31,25 @@ pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(body: B) -> Result<Bytes
         .unwrap_or(Err(BodyError::TooSlow))
 }
 
+/// The pieces are copied: they are slices of the connection's buffer, and as long as one of them
+/// lives, the connection has to take a new buffer for each request.
 async fn gather<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, BodyError> {
-    let mut gathered = Gathered::default();
+    let mut gathered = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| BodyError::Broken)?;
-        if let Ok(data) = frame.into_data()
-            && !gathered.take(&data)
-        {
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else {
+            continue;
+        };
+        if gathered.len() + data.len() > BODY_LIMIT {
             discard(body).await;
             return Err(BodyError::TooLarge);
         }
+        gathered.extend_from_slice(&data);
     }
-    Ok(gathered.finish())
+    Ok(gathered.freeze())
 }
 
 async fn discard<B: Body + Unpin>(mut body: B) {
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };
     // Whoever sends for longer than this does not read the answer anyway.
     let _ = tokio::time::timeout(DISCARD_TIME, rest).await;
-}
-
-/// What came so far.
-///
-/// The pieces are copied: they are slices of the connection's buffer, and as long as one of them
-/// lives, the connection has to take a new buffer for each request.
-#[derive(Default)]
-struct Gathered(BytesMut);
-
-impl Gathered {
-    /// Takes a piece; false if that is too much.
-    fn take(&mut self, data: &[u8]) -> bool {
-        if self.0.len() + data.len() > BODY_LIMIT {
-            return false;
-        }
-        self.0.extend_from_slice(data);
-        true
-    }
-
-    fn finish(self) -> Bytes {
-        self.0.freeze()
-    }
 }

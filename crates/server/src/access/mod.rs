@@ -6,11 +6,13 @@
 
 pub(crate) mod caller;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use http::uri::Authority;
 use http::{HeaderMap, header};
 use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_policy::Rights;
@@ -150,29 +152,22 @@ fn check_origin(reach: Reach, headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-/// Whether `host[:port]` names this machine.
+/// Whether `host[:port]`, and nothing else, names this machine.
 fn is_loopback_authority(authority: &[u8]) -> bool {
-    let Ok(authority) = std::str::from_utf8(authority) else {
+    let Ok(authority) = Authority::try_from(authority) else {
         return false;
     };
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some((host, port)) => (host, port),
-            None => return false,
-        },
-        None => authority
-            .find(':')
-            .map_or((authority, ""), |colon| authority.split_at(colon)),
-    };
-    let port_is_fine = port.is_empty()
-        || port
-            .strip_prefix(':')
-            .is_some_and(|digits| digits.parse::<u16>().is_ok());
-    port_is_fine
+    let host = authority.host();
+    let port = authority.port_u16().and(authority.port());
+    let port_length = port.map_or(0, |port| ":".len() + port.as_str().len());
+    let is_all = authority.as_str().len() == host.len() + port_length;
+    let inside = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let address = inside.unwrap_or(host).parse::<IpAddr>();
+    is_all
         && (host.eq_ignore_ascii_case("localhost")
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback()))
+            || address.is_ok_and(|address| address.is_loopback()))
 }
 
 #[cfg(test)]

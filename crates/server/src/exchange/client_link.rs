@@ -24,9 +24,9 @@ pub(crate) fn client_link(request: &Request, delivery: Delivery) -> ClientLink {
 }
 
 fn of_session(session: &Session, params: &RequestParams, delivery: Delivery) -> ClientLink {
-    let mut link = ClientLink::new(Protocol::Session, Arc::clone(session.client_key()));
+    let mut link = ClientLink::new(Protocol::Session, Arc::clone(&session.key));
     if delivery == Delivery::Stream {
-        if let Some(capabilities) = session.capabilities() {
+        if let Some(capabilities) = &session.capabilities {
             link.capabilities = capabilities.clone();
         }
         link.progress_token = params.progress_token().cloned();

@@ -33,8 +33,9 @@ pub(crate) struct Session {
     pub(crate) revision: Revision,
     /// Key of the client: requests of one session may stand in for each other where a server
     /// does not say which one it means.
-    key: Arc<str>,
-    capabilities: Option<Json>,
+    pub(crate) key: Arc<str>,
+    /// Capabilities that the client declared; none before `initialize`.
+    pub(crate) capabilities: Option<Json>,
     /// Position in [`LogLevel::ALL`].
     log_level: AtomicUsize,
     /// Requests under way, so that the client can cancel one.
@@ -105,16 +106,6 @@ impl Session {
 
     /// Id on the wire; empty before `initialize`.
     pub(crate) fn id(&self) -> &str {
-        &self.key
-    }
-
-    /// Capabilities that the client declared; none before `initialize`.
-    pub(crate) fn capabilities(&self) -> Option<&Json> {
-        self.capabilities.as_ref()
-    }
-
-    /// Key under which requests of this client count as those of one client.
-    pub(crate) fn client_key(&self) -> &Arc<str> {
         &self.key
     }
 
