@@ -9,6 +9,7 @@ use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
+use utoipa::ToSchema;
 
 use crate::archive::{Archive, Engine, database};
 use crate::chain_files::{ChainFiles, Role};
@@ -63,7 +64,8 @@ struct LogState {
 }
 
 /// Counts of calls by how they ended, since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = CallCounts)]
 pub struct Counts {
     /// Calls and searches that worked.
     pub success: u64,
@@ -76,7 +78,7 @@ pub struct Counts {
 }
 
 /// Health of the log.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct LogHealth {
     /// The engine: `sqlite` or `postgres`.
     pub store: &'static str,

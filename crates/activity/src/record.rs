@@ -2,13 +2,16 @@
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use jiff::Timestamp;
-use mcpproxy_policy::{Operation, Sensitivity};
+use mcpproxy_policy::{Operation, Sensitivity, Warning};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 mcpproxy_policy::words! {
     /// Kind of a record: what kind of thing happened.
+    #[derive(ToSchema)]
+    #[schema(as = ActivityType, rename_all = "snake_case")]
     RecordKind {
         /// A call that went to its server.
         ToolCall = "tool_call",
@@ -31,6 +34,8 @@ mcpproxy_policy::words! {
 
 mcpproxy_policy::words! {
     /// Status of a record: what came of what happened.
+    #[derive(ToSchema)]
+    #[schema(as = ActivityStatus, rename_all = "snake_case")]
     Status {
         /// The call worked.
         Success = "success",
@@ -55,7 +60,8 @@ pub struct Payload {
 }
 
 /// Error that a record tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ActivityError)]
 pub struct RecordError {
     /// Code that programs match on.
     pub code: String,
@@ -154,7 +160,7 @@ impl Record {
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let link = self.link();
-        Shown {
+        ShownRecord {
             id: self.id,
             request_id: self.request_id,
             parent_id: self.parent_id,
@@ -193,39 +199,93 @@ impl Serialize for Record {
     }
 }
 
-/// A record as JSON, field by field.
-#[derive(Serialize)]
-struct Shown<'a> {
+/// One thing that happened.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Activity)]
+pub struct ShownRecord<'a> {
+    /// A UUIDv7: ordered by time.
     id: Uuid,
+    /// The request it answers.
     request_id: Uuid,
+    /// The record this one belongs to.
+    #[schema(required)]
     parent_id: Option<Uuid>,
+    /// The session the request came in.
+    #[schema(required)]
     session_id: Option<&'a str>,
+    /// The W3C trace the request belongs to.
+    #[schema(required)]
     trace_id: Option<&'a str>,
+    /// What kind of thing happened.
     #[serde(rename = "type")]
     kind: RecordKind,
+    /// When it began: UTC, with milliseconds.
+    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
     timestamp: String,
+    /// How long it took; null of what is in doubt.
+    #[schema(required)]
     duration_ms: Option<f64>,
+    /// The server it was about.
+    #[schema(required)]
     server_name: Option<&'a str>,
+    /// The tool it was about.
+    #[schema(required)]
     tool_name: Option<&'a str>,
+    /// The tool of the menu it came through.
+    #[schema(required)]
     tool_variant: Option<&'a str>,
+    /// The operation of that variant.
+    #[schema(required)]
     intent_type: Option<Operation>,
+    /// What the agent declared, as it declared it; also in `metadata`.
+    #[schema(required, value_type = Value)]
     intent: Option<&'a Value>,
+    /// How sensitive the data is; `unknown` where a call does not say.
+    #[schema(required)]
     data_sensitivity: Option<Sensitivity>,
+    /// Who asked: the token's name, else the client's.
+    #[schema(required)]
     agent: Option<&'a str>,
+    /// What came of it. Of what is `in_doubt` nobody saw the outcome.
     status: Status,
+    /// What was sent, secrets hidden; text where it was cut.
+    #[schema(required, value_type = Value)]
     arguments: Option<Value>,
+    /// How many bytes there were.
+    #[schema(required)]
     arguments_size: Option<u64>,
+    /// Whether only the beginning was kept.
     arguments_truncated: bool,
+    /// What came back, secrets hidden; text where it was cut.
+    #[schema(required, value_type = Value)]
     response: Option<Value>,
+    /// How many bytes there were.
+    #[schema(required)]
     response_size: Option<u64>,
+    /// Whether only the beginning was kept.
     response_truncated: bool,
+    /// Why it did not work.
+    #[schema(required)]
     error: Option<&'a RecordError>,
+    /// What the caller was warned about.
+    #[schema(value_type = Vec<Warning>)]
     warnings: &'a Value,
+    /// The intent, the variant, the client, and what else there is to say.
+    #[schema(value_type = BTreeMap<String, Value>)]
     metadata: &'a Map<String, Value>,
+    /// The chain it is in: each writer has its own.
     chain: Uuid,
+    /// Its number in the chain.
+    #[schema(required)]
     seq: Option<i64>,
+    /// The hash of the link before it, in hexadecimal.
+    #[schema(required, value_type = Option<String>)]
     prev_hash: Option<Hash>,
+    /// The hash over its content and the link before it, in hexadecimal.
+    #[schema(required, value_type = Option<String>)]
     hash: Option<Hash>,
+    /// Its number from before the call was sent, where it was written then.
+    #[schema(required)]
     opened_seq: Option<i64>,
 }
 

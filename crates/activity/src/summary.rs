@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Tally of the records that agree in all of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +22,9 @@ pub struct Tally {
     pub count: u64,
 }
 
-/// Summary of records by everything people ask for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// How many records there are; each list begins with the most frequent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Summary)]
 pub struct RecordSummary {
     /// How many records there are.
     pub total: u64,
@@ -39,7 +41,8 @@ pub struct RecordSummary {
 }
 
 /// Counts of the records with one word, by how they went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Counted)]
 pub struct NamedCounts {
     /// The word.
     pub name: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::chain::{ChainHead, closed_hash, opened_hash};
@@ -20,7 +21,8 @@ const STEP: usize = 100;
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
 /// Verdict on all chains.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Verdict)]
 pub struct LogVerdict {
     /// Whether everything is as it was written.
     pub ok: bool,
@@ -31,13 +33,14 @@ pub struct LogVerdict {
     /// Every chain.
     pub chains: Vec<ChainVerdict>,
     /// First problem of all.
+    #[schema(required)]
     pub problem: Option<ChainProblem>,
     /// First problem of each chain.
     pub problems: Vec<ChainProblem>,
 }
 
 /// Verdict on one chain.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ChainVerdict {
     /// The chain.
     pub chain: Uuid,
@@ -47,27 +50,32 @@ pub struct ChainVerdict {
     pub pruned_through: i64,
     /// Number of its last link.
     pub last_seq: i64,
-    /// The hash of its last link.
+    /// The hash of its last link, in hexadecimal.
+    #[schema(value_type = String)]
     pub head: Hash,
 }
 
 /// Problem of a chain: something that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Problem)]
 pub struct ChainProblem {
     /// Kind of tampering.
     pub kind: Tampering,
     /// The chain.
+    #[schema(required)]
     pub chain: Option<Uuid>,
     /// The place in the chain.
+    #[schema(required)]
     pub seq: Option<i64>,
     /// The record, where it is there.
+    #[schema(required)]
     pub id: Option<Uuid>,
     /// All of that in a sentence.
     pub message: String,
 }
 
 /// Kind of tampering with a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tampering {
     /// The record says something else.

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcpproxy_gateway::settings::{Environment, Sources};
 
 pub(crate) use activity::{
-    ActivityCommand, ExportArguments, ListArguments, Look, SummaryArguments, WatchArguments,
+    ActivityCommand, ExportArguments, FilteredArguments, ListArguments, Look,
 };
 
 /// One safe, fast endpoint in front of every MCP server.

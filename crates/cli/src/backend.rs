@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{CallRequest, Failure, Gateway, GatewayOptions, LogRole, ServersToStart};
+use mcpproxy_gateway::{
+    CallRequest, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
+};
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::json::decode_for_display;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use crate::daemon::{Daemon, DaemonResponse};
+use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
 use crate::output::{note, printable};
 
@@ -64,6 +64,12 @@ struct RestCallBody<'a> {
     variant: &'static str,
 }
 
+/// Servers in the answer of `status`.
+#[derive(Default, Deserialize)]
+struct ServersOfStatus {
+    servers: Vec<ServerStatus>,
+}
+
 /// Our own program, for watching over server processes. The name holds even when the file
 /// was replaced by a newer one meanwhile.
 pub(crate) fn guard_path() -> Option<PathBuf> {
@@ -77,7 +83,7 @@ impl Backend {
     /// The running gateway if there is one; else starts the servers that are wanted.
     pub(crate) async fn find(sources: &Sources, wanted: ServersToStart) -> Result<Self, CliError> {
         // A running gateway has its settings; the file may be in the middle of an edit.
-        if let Some(daemon) = Daemon::find(&settings::data_dir(sources)?).await {
+        if let Some(daemon) = Daemon::find(sources).await? {
             return Ok(Self::Daemon(daemon));
         }
         let settings = settings::load(sources)?;
@@ -97,7 +103,7 @@ impl Backend {
                     variant: variant.variant(),
                 };
                 let body = Bytes::from(json!(body).to_string());
-                answered(daemon.post("/api/v1/tools/call", body).await)
+                daemon.post("/api/v1/tools/call", body).await
             }
             Self::Own(gateway) => {
                 let caller = Arc::new(Caller {
@@ -130,20 +136,14 @@ impl Backend {
         match self {
             Self::Daemon(daemon) => {
                 let pairs = [("q", query), ("server", server)];
-                let query: Vec<String> = pairs
-                    .iter()
-                    .filter_map(|(name, value)| Some(format!("{name}={}", encode((*value)?))))
-                    .collect();
-                answered(
-                    daemon
-                        .get(&format!("/api/v1/tools?{}", query.join("&")))
-                        .await,
-                )
+                let pairs = pairs.map(|(name, value)| Some((name, value?)));
+                let pairs: Vec<_> = pairs.into_iter().flatten().collect();
+                daemon.get(&rest_path("/tools", &pairs)).await
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                tell_of_failures(gateway).await;
-                local(gateway.search().list_tools(query, server))
+                tell_of_failures(gateway);
+                Ok(gateway.search().list_tools(query, server)?.to_string())
             }
         }
     }
@@ -153,30 +153,30 @@ impl Backend {
         match self {
             Self::Daemon(daemon) => {
                 let path = format!("/api/v1/tools/{}/{}", encode(server), encode(tool));
-                answered(daemon.get(&path).await)
+                daemon.get(&path).await
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                local(gateway.search().show_tool(&format!("{server}:{tool}")))
+                let shown = gateway.search().show_tool(&format!("{server}:{tool}"))?;
+                Ok(shown.to_string())
             }
         }
     }
 
     /// Every configured server as `status` shows it, once this one has answered or failed.
-    pub(crate) async fn servers(&self, wanted: &str) -> Result<Vec<Value>, CliError> {
+    pub(crate) async fn servers(&self, wanted: &str) -> Result<Vec<ServerStatus>, CliError> {
         let deadline = tokio::time::Instant::now() + SETTLE_TIME;
         loop {
-            let mut status = match self {
+            let servers = match self {
                 Self::Daemon(daemon) => {
-                    decode_for_display(&answered(daemon.get("/api/v1/status").await)?)
+                    let status = daemon.get("/api/v1/status").await?;
+                    let status: ServersOfStatus = serde_json::from_str(&status).unwrap_or_default();
+                    status.servers
                 }
-                Self::Own(gateway) => gateway.status().await,
+                Self::Own(gateway) => gateway.servers().status(),
             };
-            let servers = match status.get_mut("servers").map(Value::take) {
-                Some(Value::Array(servers)) => servers,
-                _ => Vec::new(),
-            };
-            let starts = |server: &Value| server["name"] == wanted && server["state"] == "starting";
+            let starts =
+                |server: &ServerStatus| server.name == wanted && server.state == "starting";
             if !servers.iter().any(starts) || tokio::time::Instant::now() >= deadline {
                 return Ok(servers);
             }
@@ -230,59 +230,10 @@ async fn settle(gateway: &Gateway) {
 }
 
 /// Tells the person which servers have no tools because they failed.
-async fn tell_of_failures(gateway: &Gateway) {
-    let status = gateway.status().await;
-    for server in status["servers"].as_array().map_or(&[][..], Vec::as_slice) {
-        if let (Some(name), Some(reason)) = (server["name"].as_str(), server["reason"].as_str()) {
+fn tell_of_failures(gateway: &Gateway) {
+    for ServerStatus { name, reason, .. } in gateway.servers().status() {
+        if let Some(reason) = reason {
             note(&printable(&format!("server '{name}' failed: {reason}")));
         }
-    }
-}
-
-fn local(result: Result<Value, Failure>) -> Result<String, CliError> {
-    result
-        .map(|value| value.to_string())
-        .map_err(|failure| CliError::of_failure(&failure, Uuid::now_v7()))
-}
-
-/// The body of an answer, or the error in it.
-pub(crate) fn answered(answer: Result<DaemonResponse, String>) -> Result<String, CliError> {
-    let answer = answer.map_err(CliError::not_reachable)?;
-    let body = String::from_utf8_lossy(&answer.body).into_owned();
-    if answer.status.is_success() {
-        return Ok(body);
-    }
-    let error = serde_json::from_str::<Value>(&body)
-        .ok()
-        .and_then(|mut body| body.get_mut("error").map(Value::take));
-    Err(match error {
-        Some(error) => CliError::of_gateway(error),
-        None => CliError::refused(format!(
-            "the gateway answered with status {}",
-            answer.status
-        )),
-    })
-}
-
-/// A value as part of a URL: all but the plainest characters are written as their bytes.
-pub(crate) fn encode(value: &str) -> String {
-    use std::fmt::Write;
-    value.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn url_parts_are_encoded() {
-        assert_eq!(encode("a b/c?é~"), "a%20b%2Fc%3F%C3%A9~");
     }
 }

@@ -1,17 +1,22 @@
 //! Talking to the running gateway through the socket in its data directory.
 
-use mcpproxy_wire::header as wire_header;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use mcpproxy_gateway::settings::{self, Sources};
+use mcpproxy_wire::header as wire_header;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
+
+use crate::error::CliError;
 
 /// The socket's name in the data directory.
 const SOCKET: &str = "mcpproxy.sock";
@@ -24,7 +29,8 @@ const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Names an MCP session.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static(wire_header::SESSION_ID);
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static(wire_header::LAST_EVENT_ID);
+/// Names the last event that was seen.
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static(wire_header::LAST_EVENT_ID);
 
 /// The running gateway.
 #[derive(Debug, Clone)]
@@ -54,8 +60,24 @@ pub(crate) fn socket_path(data_dir: &Path) -> PathBuf {
 }
 
 impl Daemon {
-    /// Finds the running gateway of a data directory.
-    pub(crate) async fn find(data_dir: &Path) -> Option<Self> {
+    /// The running gateway of the data directory that the sources name, if one runs.
+    pub(crate) async fn find(sources: &Sources) -> Result<Option<Self>, CliError> {
+        Ok(Self::listening(&settings::data_dir(sources)?).await)
+    }
+
+    /// The running gateway of the data directory that the sources name.
+    pub(crate) async fn require(sources: &Sources) -> Result<Self, CliError> {
+        let data_dir = settings::data_dir(sources)?;
+        Self::listening(&data_dir).await.ok_or_else(|| {
+            CliError::not_reachable(format!(
+                "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
+                data_dir.display()
+            ))
+        })
+    }
+
+    /// The running gateway of a data directory.
+    pub(crate) async fn listening(data_dir: &Path) -> Option<Self> {
         let daemon = Self {
             socket: socket_path(data_dir),
         };
@@ -68,41 +90,28 @@ impl Daemon {
         UnixStream::connect(&self.socket).await.is_ok()
     }
 
-    /// Reads something.
-    pub(crate) async fn get(&self, path: &str) -> Result<DaemonResponse, String> {
-        self.send(Method::GET, path, HeaderMap::new(), Bytes::new())
-            .await
+    /// Answer of the REST interface at a path.
+    pub(crate) async fn get(&self, path: &str) -> Result<String, CliError> {
+        let answer = self.send(request(Method::GET, path, Bytes::new())).await;
+        answer.map_err(CliError::not_reachable)?.into_text()
     }
 
-    /// Begins to read something that may go on for long, or without an end. `last_event_id` says
-    /// where an earlier stream of events broke.
+    /// Answer of the REST interface to what is sent to a path.
+    pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<String, CliError> {
+        let answer = self.send(request(Method::POST, path, body)).await;
+        answer.map_err(CliError::not_reachable)?.into_text()
+    }
+
+    /// Begins to read something that may go on for long, or without an end. The header says where
+    /// an earlier stream broke, or which session it is of.
     pub(crate) async fn open(
         &self,
         path: &str,
-        last_event_id: Option<&str>,
+        header: Option<(HeaderName, HeaderValue)>,
     ) -> Result<Stream, String> {
         let mut request = request(Method::GET, path, Bytes::new())?;
-        let id = last_event_id.map(HeaderValue::try_from).transpose();
-        if let Some(id) = id.map_err(|error| format!("the request cannot be sent: {error}"))? {
-            request.headers_mut().insert(LAST_EVENT_ID, id);
-        }
+        request.headers_mut().extend(header);
         self.stream(request).await
-    }
-
-    async fn stream(&self, request: Request<Full<Bytes>>) -> Result<Stream, String> {
-        let (response, driver) = self.exchange(request).await.map_err(unreachable)?;
-        let (parts, body) = response.into_parts();
-        Ok(Stream {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-            driver,
-        })
-    }
-
-    /// Sends something.
-    pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<DaemonResponse, String> {
-        self.send(Method::POST, path, HeaderMap::new(), body).await
     }
 
     /// Sends an MCP message with the headers that belong to it. The answer is one message, or a
@@ -110,69 +119,59 @@ impl Daemon {
     pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Stream, String> {
         let mut request = request(Method::POST, "/mcp", body)?;
         request.headers_mut().extend(headers);
-        let answered = self.stream(request);
-        tokio::time::timeout(ANSWER_TIME, answered)
-            .await
-            .map_err(|_| too_late())?
-    }
-
-    /// Opens the stream of changes to a session.
-    pub(crate) async fn changes(&self, session_id: HeaderValue) -> Result<Stream, String> {
-        let mut request = request(Method::GET, "/mcp", Bytes::new())?;
-        request.headers_mut().insert(SESSION_ID, session_id);
-        self.stream(request).await
+        in_time(self.stream(request)).await
     }
 
     /// Ends an MCP session.
-    pub(crate) async fn end_session(
-        &self,
-        session_id: HeaderValue,
-    ) -> Result<DaemonResponse, String> {
-        let headers = HeaderMap::from_iter([(SESSION_ID, session_id)]);
-        self.send(Method::DELETE, "/mcp", headers, Bytes::new())
-            .await
+    pub(crate) async fn end_session(&self, id: HeaderValue) -> Result<DaemonResponse, String> {
+        let mut request = request(Method::DELETE, "/mcp", Bytes::new())?;
+        request.headers_mut().insert(SESSION_ID, id);
+        self.send(Ok(request)).await
     }
 
     async fn send(
         &self,
-        method: Method,
-        path: &str,
-        headers: HeaderMap,
-        body: Bytes,
+        request: Result<Request<Full<Bytes>>, String>,
     ) -> Result<DaemonResponse, String> {
-        let mut request = request(method, path, body)?;
-        request.headers_mut().extend(headers);
-        let answered = async {
-            let (response, driver) = self.exchange(request).await?;
-            let session_id = response.headers().get(SESSION_ID).cloned();
-            let status = response.status();
-            let body = Limited::new(response.into_body(), ANSWER_LIMIT)
-                .collect()
-                .await?
-                .to_bytes();
-            driver.abort();
-            Ok(DaemonResponse {
-                status,
-                session_id,
-                body,
-            })
-        };
-        tokio::time::timeout(ANSWER_TIME, answered)
-            .await
-            .map_err(|_| too_late())?
-            .map_err(unreachable)
+        in_time(async { self.stream(request?).await?.collect().await }).await
     }
 
-    /// Sends a request and gives the answer as soon as its head is there, with the task that
-    /// drives the connection: it ends with the connection.
-    async fn exchange(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, JoinHandle<hyper::Result<()>>), Broken> {
-        let stream = UnixStream::connect(&self.socket).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let driver = tokio::spawn(connection);
-        Ok((sender.send_request(request).await?, driver))
+    /// Sends a request and gives the answer as soon as its head is there.
+    async fn stream(&self, request: Request<Full<Bytes>>) -> Result<Stream, String> {
+        let exchange = async {
+            let stream = UnixStream::connect(&self.socket).await?;
+            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+            // It ends with the connection.
+            let driver = tokio::spawn(connection);
+            let (parts, body) = sender.send_request(request).await?.into_parts();
+            Ok::<_, Broken>(Stream {
+                status: parts.status,
+                headers: parts.headers,
+                body,
+                driver,
+            })
+        };
+        let stream = exchange.await;
+        stream.map_err(|error| format!("the gateway could not be reached: {error}"))
+    }
+}
+
+// === impl DaemonResponse ===
+
+impl DaemonResponse {
+    /// The body of an answer of the REST interface, or the error in it.
+    pub(crate) fn into_text(self) -> Result<String, CliError> {
+        let body = String::from_utf8_lossy(&self.body).into_owned();
+        if self.status.is_success() {
+            return Ok(body);
+        }
+        let error = serde_json::from_str::<Value>(&body)
+            .ok()
+            .and_then(|mut body| body.get_mut("error").map(Value::take));
+        Err(match error {
+            Some(error) => CliError::of_gateway(error),
+            None => CliError::refused(format!("the gateway answered with status {}", self.status)),
+        })
     }
 }
 
@@ -217,6 +216,17 @@ impl Stream {
             body: body.into(),
         })
     }
+
+    /// Error that an answer without success tells; `otherwise` is for one that tells none.
+    pub(crate) async fn into_error(self, otherwise: &str) -> CliError {
+        match self.collect().await.map_err(CliError::not_reachable) {
+            Ok(answer) => match answer.into_text() {
+                Ok(_) => CliError::refused(otherwise),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        }
+    }
 }
 
 impl Drop for Stream {
@@ -241,14 +251,37 @@ fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes
         .map_err(|error| format!("the request cannot be sent: {error}"))
 }
 
-fn too_late() -> String {
-    "the gateway did not answer in time".to_owned()
+async fn in_time<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let answered = tokio::time::timeout(ANSWER_TIME, answer).await;
+    answered.unwrap_or_else(|_| Err("the gateway did not answer in time".to_owned()))
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
-)]
-fn unreachable(error: Broken) -> String {
-    format!("the gateway could not be reached: {error}")
+/// Path of something of the REST interface, with the parameters that are given.
+pub(crate) fn rest_path(of: &str, pairs: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(name, value)| format!("{name}={}", encode(value)))
+        .collect();
+    let mark = if pairs.is_empty() { "" } else { "?" };
+    format!("/api/v1{of}{mark}{}", pairs.join("&"))
+}
+
+/// A value as part of a URL: all but the plainest characters are written as their bytes.
+pub(crate) fn encode(value: &str) -> impl std::fmt::Display {
+    const WRITTEN: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~');
+    utf8_percent_encode(value, WRITTEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_parts_are_encoded() {
+        assert_eq!(encode("a b/c?é~").to_string(), "a%20b%2Fc%3F%C3%A9~");
+    }
 }

@@ -19,7 +19,7 @@ use mcpproxy_wire::{Message, Protocol, RequestId, header, sse};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::{Daemon, DaemonResponse, Stream};
+use crate::daemon::{Daemon, DaemonResponse, SESSION_ID, Stream};
 
 /// Messages that wait to be written.
 const WAITING_MESSAGES: usize = 64;
@@ -169,10 +169,11 @@ impl DaemonRelay {
     /// Begins a session: its changes are written until the input ends.
     fn begin_session(self: &Arc<Self>, session_id: &HeaderValue) {
         *self.session_id() = Some(session_id.clone());
-        let (relay, session_id) = (Arc::clone(self), session_id.clone());
+        let relay = Arc::clone(self);
+        let session = Some((SESSION_ID, session_id.clone()));
         tokio::spawn(async move {
             let changes = async {
-                let Ok(stream) = relay.daemon.changes(session_id).await else {
+                let Ok(stream) = relay.daemon.open("/mcp", session).await else {
                     return;
                 };
                 let (out, mut messages) = mpsc::channel(WAITING_MESSAGES);
@@ -195,7 +196,7 @@ impl DaemonRelay {
 
     fn session_headers(&self) -> HeaderMap {
         let session_id = self.session_id().clone();
-        let headers = session_id.map(|id| (HeaderName::from_static(header::SESSION_ID), id));
+        let headers = session_id.map(|id| (SESSION_ID, id));
         headers.into_iter().collect()
     }
 

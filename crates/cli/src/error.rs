@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use mcpproxy_gateway::Failure;
+use mcpproxy_gateway::failure::{ErrorObject, FailureCategory};
 use mcpproxy_gateway::settings::SettingsError;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -16,17 +16,6 @@ pub(crate) struct CliError {
     kind: ExitKind,
     /// The error object that every face shows.
     error: Value,
-}
-
-/// Error object of a command, as the gateway writes its own.
-#[derive(Serialize)]
-struct CommandErrorObject<'a> {
-    code: &'a str,
-    message: &'a str,
-    category: &'static str,
-    retryable: bool,
-    details: Map<String, Value>,
-    request_id: Uuid,
 }
 
 /// Kind of an error, which decides the exit code.
@@ -97,10 +86,10 @@ impl CliError {
         let mut details = Map::new();
         details.insert("server".to_owned(), json!(name));
         details.insert("servers".to_owned(), json!(servers));
-        Self::of_gateway(json!(CommandErrorObject {
+        Self::of_gateway(json!(ErrorObject {
             code: "UNKNOWN_SERVER",
             message: &format!("There is no server '{name}' and no file of that name. {configured}"),
-            category: "validation",
+            category: FailureCategory::Validation,
             retryable: false,
             details,
             request_id: Uuid::now_v7(),
@@ -114,12 +103,12 @@ impl CliError {
 
     fn new(kind: ExitKind, code: &str, message: &str) -> Self {
         let category = match kind {
-            ExitKind::Usage | ExitKind::Configuration => "validation",
-            ExitKind::Refused | ExitKind::NotReachable => "system",
+            ExitKind::Usage | ExitKind::Configuration => FailureCategory::Validation,
+            ExitKind::Refused | ExitKind::NotReachable => FailureCategory::System,
         };
         Self {
             kind,
-            error: json!(CommandErrorObject {
+            error: json!(ErrorObject {
                 code,
                 message,
                 category,
@@ -145,5 +134,11 @@ impl CliError {
 impl From<SettingsError> for CliError {
     fn from(error: SettingsError) -> Self {
         Self::configuration(error.to_string())
+    }
+}
+
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        Self::of_failure(&failure, Uuid::now_v7())
     }
 }

@@ -22,25 +22,27 @@ impl Output {
 
     /// Shows a result: as `table` draws it, or as the value itself.
     pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) {
-        let shown = match self.format {
-            // Decoding and writing again could change a number; programs get what was sent.
-            OutputFormat::Json => format!("{text}\n"),
-            OutputFormat::Yaml => as_yaml(&decode_for_display(text)),
-            OutputFormat::Table => table(&decode_for_display(text)),
-        };
         // A pipe that nobody reads any more is no failure.
-        let _ = write_out(&shown);
+        let _ = write_out(&self.shown(text, table));
     }
 
     /// Shows one of many results that come one after the other; false if nobody reads them.
     pub(crate) fn item(self, text: &str, line: impl FnOnce(&Value) -> String) -> bool {
-        let shown = match self.format {
-            OutputFormat::Json => format!("{text}\n"),
-            // Each is a document of its own.
-            OutputFormat::Yaml => format!("---\n{}", as_yaml(&decode_for_display(text))),
-            OutputFormat::Table => line(&decode_for_display(text)),
+        // Each is a document of its own.
+        let mark = match self.format {
+            OutputFormat::Yaml => "---\n",
+            OutputFormat::Json | OutputFormat::Table => "",
         };
-        write_out(&shown)
+        write_out(&format!("{mark}{}", self.shown(text, line)))
+    }
+
+    fn shown(self, text: &str, table: impl FnOnce(&Value) -> String) -> String {
+        match self.format {
+            // Decoding and writing again could change a number; programs get what was sent.
+            OutputFormat::Json => text.to_owned(),
+            OutputFormat::Yaml => as_yaml(&decode_for_display(text)),
+            OutputFormat::Table => table(&decode_for_display(text)),
+        }
     }
 
     /// Whether results are shown to people.
@@ -132,6 +134,11 @@ pub(crate) fn printable(text: &str) -> String {
             _ => character,
         })
         .collect()
+}
+
+/// The elements of a list in an answer; none where it is no list.
+pub(crate) fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn as_yaml(value: &Value) -> String {

@@ -14,6 +14,7 @@ use mcpproxy_wire::{CallResult, Json};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Code, Failure, effect_of};
+use crate::request::cut;
 use crate::settings::LiveSettings;
 
 /// How many violations a message names; the details have all of them.
@@ -170,18 +171,7 @@ fn named(found: &[ContractViolation], limit: usize) -> String {
 
 /// Text that a server has a part in, short and on one line.
 fn shortened(text: &str) -> String {
-    let clean = text.chars().map(|character| {
-        if character.is_control() {
-            ' '
-        } else {
-            character
-        }
-    });
-    let mut short: String = clean.clone().take(TEXT_LIMIT).collect();
-    if clean.count() > TEXT_LIMIT {
-        short.push('…');
-    }
-    short
+    cut(&text.replace(char::is_control, " "), TEXT_LIMIT)
 }
 
 #[cfg(test)]

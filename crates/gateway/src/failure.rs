@@ -11,8 +11,9 @@ use mcpproxy_policy::{Denial, IntentError, Mode, Operation};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::{RpcError, meta};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::menu;
@@ -20,59 +21,81 @@ use crate::menu;
 /// Code on record when the tool itself reports an error.
 pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
-/// What programs match on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
+/// Makes the enum of codes from their table: what each is written as, and its group.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $word:literal, $category:ident;)+) => {
+        /// What programs match on.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $code,)+
+        }
+
+        impl Code {
+            /// The code as it is written.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$code => $word,)+ }
+            }
+
+            /// The group it belongs to.
+            pub fn category(self) -> FailureCategory {
+                match self { $(Self::$code => FailureCategory::$category,)+ }
+            }
+        }
+    };
+}
+
+codes! {
     /// Nothing was declared.
-    MissingIntent,
+    MissingIntent = "MISSING_INTENT", Validation;
     /// The operation was not declared.
-    MissingOperationType,
+    MissingOperationType = "MISSING_OPERATION_TYPE", Validation;
     /// The declared operation does not exist.
-    InvalidOperationType,
+    InvalidOperationType = "INVALID_OPERATION_TYPE", Validation;
     /// The declared operation is not the variant's.
-    IntentMismatch,
+    IntentMismatch = "INTENT_MISMATCH", Validation;
     /// The server's annotation speaks against the variant.
-    ServerMismatch,
+    ServerMismatch = "SERVER_MISMATCH", Business;
     /// The rules ask for more care with a tool without annotations.
-    UnannotatedTool,
+    UnannotatedTool = "UNANNOTATED_TOOL", Business;
     /// The declared sensitivity does not exist.
-    InvalidSensitivity,
+    InvalidSensitivity = "INVALID_SENSITIVITY", Validation;
     /// The reason is too long.
-    ReasonTooLong,
+    ReasonTooLong = "REASON_TOO_LONG", Validation;
     /// The arguments do not fit.
-    InvalidArguments,
+    InvalidArguments = "INVALID_ARGUMENTS", Validation;
     /// The name is not `server:tool`.
-    InvalidToolName,
+    InvalidToolName = "INVALID_TOOL_NAME", Validation;
     /// There is no such server.
-    UnknownServer,
+    UnknownServer = "UNKNOWN_SERVER", Validation;
     /// The server has no such tool.
-    UnknownTool,
+    UnknownTool = "UNKNOWN_TOOL", Validation;
     /// An operator switched the tool or its server off.
-    ToolDisabled,
+    ToolDisabled = "TOOL_DISABLED", Business;
     /// The server waits for approval.
-    ServerQuarantined,
+    ServerQuarantined = "SERVER_QUARANTINED", Business;
     /// The server could not be reached.
-    UpstreamUnavailable,
+    UpstreamUnavailable = "UPSTREAM_UNAVAILABLE", System;
     /// The server did not answer in time.
-    UpstreamTimeout,
+    UpstreamTimeout = "UPSTREAM_TIMEOUT", System;
     /// The server answered with an error of the protocol.
-    UpstreamError,
+    UpstreamError = "UPSTREAM_ERROR", System;
     /// The caller called too often.
-    RateLimited,
+    RateLimited = "RATE_LIMITED", Business;
     /// The log cannot be written or read.
-    StoreUnavailable,
+    StoreUnavailable = "STORE_UNAVAILABLE", System;
     /// There is nothing under this name.
-    NotFound,
+    NotFound = "NOT_FOUND", Validation;
     /// The credential is missing or wrong.
-    Unauthorized,
+    Unauthorized = "UNAUTHORIZED", Business;
     /// The caller may not do this.
-    Forbidden,
+    Forbidden = "FORBIDDEN", Business;
     /// Something broke on our side.
-    Internal,
+    Internal = "INTERNAL", System;
 }
 
 /// The three groups of errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ErrorCategory)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureCategory {
     /// What was sent is wrong.
@@ -81,6 +104,25 @@ pub enum FailureCategory {
     Business,
     /// Something does not work.
     System,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorObject<'a> {
+    /// What programs match on.
+    #[schema(example = "SERVER_MISMATCH")]
+    pub code: &'a str,
+    /// What happened and what to do.
+    pub message: &'a str,
+    /// The group it belongs to.
+    pub category: FailureCategory,
+    /// Whether the very same request may work later.
+    pub retryable: bool,
+    /// More for programs.
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub details: Map<String, Value>,
+    /// The id of the request, as the record of it has.
+    pub request_id: Uuid,
 }
 
 /// An error as a caller sees it.
@@ -101,66 +143,8 @@ pub struct Failure {
 // === impl Code ===
 
 impl Code {
-    /// The code as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MissingIntent => "MISSING_INTENT",
-            Self::MissingOperationType => "MISSING_OPERATION_TYPE",
-            Self::InvalidOperationType => "INVALID_OPERATION_TYPE",
-            Self::IntentMismatch => "INTENT_MISMATCH",
-            Self::ServerMismatch => "SERVER_MISMATCH",
-            Self::UnannotatedTool => "UNANNOTATED_TOOL",
-            Self::InvalidSensitivity => "INVALID_SENSITIVITY",
-            Self::ReasonTooLong => "REASON_TOO_LONG",
-            Self::InvalidArguments => "INVALID_ARGUMENTS",
-            Self::InvalidToolName => "INVALID_TOOL_NAME",
-            Self::UnknownServer => "UNKNOWN_SERVER",
-            Self::UnknownTool => "UNKNOWN_TOOL",
-            Self::ToolDisabled => "TOOL_DISABLED",
-            Self::ServerQuarantined => "SERVER_QUARANTINED",
-            Self::UpstreamUnavailable => "UPSTREAM_UNAVAILABLE",
-            Self::UpstreamTimeout => "UPSTREAM_TIMEOUT",
-            Self::UpstreamError => "UPSTREAM_ERROR",
-            Self::RateLimited => "RATE_LIMITED",
-            Self::StoreUnavailable => "STORE_UNAVAILABLE",
-            Self::NotFound => "NOT_FOUND",
-            Self::Unauthorized => "UNAUTHORIZED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::Internal => "INTERNAL",
-        }
-    }
-
-    /// The group it belongs to.
-    pub fn category(self) -> FailureCategory {
-        match self {
-            Self::MissingIntent
-            | Self::MissingOperationType
-            | Self::InvalidOperationType
-            | Self::IntentMismatch
-            | Self::InvalidSensitivity
-            | Self::ReasonTooLong
-            | Self::InvalidArguments
-            | Self::InvalidToolName
-            | Self::UnknownServer
-            | Self::UnknownTool
-            | Self::NotFound => FailureCategory::Validation,
-            Self::ServerMismatch
-            | Self::UnannotatedTool
-            | Self::ToolDisabled
-            | Self::ServerQuarantined
-            | Self::RateLimited
-            | Self::Unauthorized
-            | Self::Forbidden => FailureCategory::Business,
-            Self::UpstreamUnavailable
-            | Self::UpstreamTimeout
-            | Self::UpstreamError
-            | Self::StoreUnavailable
-            | Self::Internal => FailureCategory::System,
-        }
-    }
-
     /// Whether the very same call may work later.
-    pub fn is_retryable(self) -> bool {
+    fn is_retryable(self) -> bool {
         matches!(
             self,
             Self::UpstreamUnavailable
@@ -171,17 +155,11 @@ impl Code {
     }
 
     /// Whether the call got as far as its server, or at least on the way there.
-    pub fn is_of_upstream(self) -> bool {
+    pub(crate) fn is_of_upstream(self) -> bool {
         matches!(
             self,
             Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::UpstreamError
         )
-    }
-}
-
-impl Serialize for Code {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -217,13 +195,13 @@ impl Failure {
 
     /// Marks a call that must not simply be made again.
     #[must_use]
-    pub fn not_retryable(mut self) -> Self {
+    pub(crate) fn not_retryable(mut self) -> Self {
         self.retryable = false;
         self
     }
 
     /// Arguments that do not fit, with everything that is wrong with them.
-    pub fn invalid_arguments(of: &str, violations: &[Violation]) -> Self {
+    pub(crate) fn invalid_arguments(of: &str, violations: &[Violation]) -> Self {
         let listed: Vec<String> = violations
             .iter()
             .map(|violation| match violation.path.as_str() {
@@ -244,7 +222,12 @@ impl Failure {
     }
 
     /// What an upstream that did not do its part means for the caller.
-    pub fn of_upstream(server: &str, operation: Operation, error: CallError, mask: &Mask) -> Self {
+    pub(crate) fn of_upstream(
+        server: &str,
+        operation: Operation,
+        error: CallError,
+        mask: &Mask,
+    ) -> Self {
         let may_have_taken_effect = error.may_have_taken_effect();
         let failure = match error {
             CallError::Unavailable { reason } => Self::new(
@@ -302,15 +285,20 @@ impl Failure {
     }
 
     /// The error object, as every face shows it.
+    pub fn to_object(&self, request_id: Uuid) -> ErrorObject<'_> {
+        ErrorObject {
+            code: self.code.as_str(),
+            message: &self.message,
+            category: self.code.category(),
+            retryable: self.retryable,
+            details: self.details.clone(),
+            request_id,
+        }
+    }
+
+    /// The error object as a value.
     pub fn to_json(&self, request_id: Uuid) -> Value {
-        json!({
-            "code": self.code,
-            "message": self.message,
-            "category": self.code.category(),
-            "retryable": self.retryable,
-            "details": self.details,
-            "request_id": request_id,
-        })
+        json!(self.to_object(request_id))
     }
 
     /// Text of a `CallToolResult`: the message as text, the object for programs.

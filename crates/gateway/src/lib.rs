@@ -17,7 +17,7 @@ pub mod request;
 pub mod search;
 pub mod servers;
 pub mod settings;
-mod status;
+pub mod status;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -127,7 +127,7 @@ impl Gateway {
         self.servers.stop();
         self.background.finished().await;
         self.records.gateway_stopped();
-        self.records.stop().await;
+        self.records.log().stop().await;
     }
 
     /// Settings in force.

@@ -9,7 +9,7 @@ use mcpproxy_policy::{Mode, Operation};
 use serde_json::{Value, json};
 
 /// What the three variants are for, told with every search result.
-pub const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
+pub(crate) const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
 
 /// What a client is told when it connects.
 pub const INSTRUCTIONS: &str = "Find tools with retrieve_tools, then call them by the variant it names in call_with: call_tool_read, call_tool_write or call_tool_destructive.";

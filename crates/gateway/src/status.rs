@@ -1,52 +1,103 @@
 //! What a person is told about the running gateway.
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
 
-use mcpproxy_activity::{Filter, Status};
+use mcpproxy_activity::{Counts, Filter, Status};
+use mcpproxy_policy::Rules;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::Gateway;
+use crate::servers::ServerStatus;
+
+/// The running gateway.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GatewayStatus {
+    version: &'static str,
+    pid: u32,
+    uptime_seconds: u64,
+    #[schema(value_type = String)]
+    data_dir: PathBuf,
+    #[schema(value_type = BTreeMap<String, Value>)]
+    intent_declaration: Rules,
+    /// Why the file on disk is not what runs.
+    #[schema(required)]
+    configuration_problem: Option<String>,
+    servers: Vec<ServerStatus>,
+    /// How many tools are known.
+    #[schema(value_type = u64)]
+    tools: usize,
+    calls: Counts,
+    activity: LogStatus,
+    /// The address it listens on.
+    pub listen: String,
+}
+
+/// How the activity log is.
+#[derive(Debug, Serialize, ToSchema)]
+struct LogStatus {
+    #[schema(value_type = StoreName)]
+    store: &'static str,
+    /// Why it cannot be written.
+    #[schema(required)]
+    problem: Option<String>,
+    /// How many records wait to be written.
+    #[schema(value_type = u64)]
+    queued: usize,
+    /// How many refusals are not in the log, because it could not be written.
+    unrecorded_refusals: u64,
+    /// Of how many calls nobody saw the outcome; null while the log cannot be read.
+    #[schema(required)]
+    in_doubt: Option<u64>,
+}
+
+/// Where records are kept.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "it only says which words there are")]
+enum StoreName {
+    Sqlite,
+    Postgres,
+}
 
 impl Gateway {
     /// The state of the gateway and of every server, for `status`.
-    pub async fn status(&self) -> Value {
+    pub async fn status(&self, listen: String) -> GatewayStatus {
         let activity = self.activity_status().await;
         let settings = self.settings.load();
-        json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "pid": std::process::id(),
-            "uptime_seconds": self.started.elapsed().as_secs(),
-            "data_dir": settings.data_dir,
-            "intent_declaration": {
-                "mode": settings.intent_declaration.mode,
-                "strict_server_validation": settings.intent_declaration.strict_server_validation,
-                "unannotated": settings.intent_declaration.unannotated,
-            },
-            "configuration_problem": self.settings.problem(),
-            "servers": self.servers.status(),
-            "tools": self.servers.catalog().snapshot().tools().count(),
-            "calls": self.records.counts(),
-            "activity": activity,
-        })
+        GatewayStatus {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            data_dir: settings.data_dir.clone(),
+            intent_declaration: settings.rules(),
+            configuration_problem: self.settings.problem(),
+            servers: self.servers.status(),
+            tools: self.servers.catalog().snapshot().tools().count(),
+            calls: self.records.log().counts(),
+            activity,
+            listen,
+        }
     }
 
     /// How the log is, and how many calls nobody saw the outcome of.
-    async fn activity_status(&self) -> Value {
+    async fn activity_status(&self) -> LogStatus {
         let in_doubt = Filter {
             status: Some(Status::InDoubt),
             ..Filter::default()
         };
         let found = self.records.archive().count(&in_doubt).await;
-        let mut health = json!(self.records.health());
-        // Calls that are under way have no outcome on record either, but they will.
-        let in_doubt = found
-            .as_ref()
-            .map(|count| count.saturating_sub(self.records.under_way()));
-        health["in_doubt"] = json!(in_doubt.ok());
-        if let Err(problem) = found
-            && health["problem"].is_null()
-        {
-            health["problem"] = json!(problem.to_string());
+        let health = self.records.health();
+        let unreadable = found.as_ref().err().map(ToString::to_string);
+        LogStatus {
+            store: health.store,
+            problem: health.problem.or(unreadable),
+            queued: health.queued,
+            unrecorded_refusals: health.unrecorded_refusals,
+            // Calls that are under way have no outcome on record either, but they will.
+            in_doubt: found
+                .ok()
+                .map(|count| count.saturating_sub(self.records.log().under_way())),
         }
-        health
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::{Effect, Intent, Mode, Operation, effect, risk};
 use mcpproxy_wire::ToolAnnotations;
 
 /// What the operator configured about declared intent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rules {
     /// Whether the operation is declared once or twice.
     pub mode: Mode,
@@ -92,7 +93,8 @@ pub enum Denial {
 }
 
 /// Something the agent and the record should know about a call that went on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ActivityWarning)]
 pub struct Warning {
     /// The stable code programs match on.
     pub code: &'static str,

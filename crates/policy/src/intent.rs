@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::Operation;
 
@@ -29,6 +30,8 @@ pub enum Mode {
 
 mcpproxy_wire::words! {
     /// How the agent classes the data it touches.
+    #[derive(ToSchema)]
+    #[schema(as = DataSensitivity, rename_all = "lowercase")]
     Sensitivity {
         /// May be known to anyone.
         Public = "public",

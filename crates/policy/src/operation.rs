@@ -1,8 +1,11 @@
 //! The three things a call can do.
 
+use utoipa::ToSchema;
+
 mcpproxy_wire::words! {
     /// What a call does, in rising order of harm.
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, ToSchema)]
+    #[schema(as = OperationType, rename_all = "lowercase")]
     Operation {
         /// Queries data and changes nothing.
         Read = "read",

@@ -3,10 +3,20 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, Uri, header};
+use mcpproxy_gateway::failure::{ErrorObject, FailureCategory};
 use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_wire::json::to_text;
 use mcpproxy_wire::rpc::{RpcError, error_response};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Map;
+use utoipa::ToSchema;
 use uuid::Uuid;
+
+/// The one shape of errors.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorAnswer<'a> {
+    error: ErrorObject<'a>,
+}
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -26,8 +36,8 @@ pub(crate) fn failure_response(failure: &Failure) -> Response {
 
 /// Failure of a request that already has an id.
 pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Response {
-    let body: Value = json!({ "error": failure.to_json(request_id) });
-    let mut response = json_response(status_of(failure.code), body.to_string());
+    let error = failure.to_object(request_id);
+    let mut response = json_response(status_of(failure.code), to_text(&ErrorAnswer { error }));
     if failure.code == Code::Unauthorized {
         response
             .headers_mut()
@@ -63,15 +73,15 @@ pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Response {
 
 /// A request that never got to the gateway, in the shape every error has.
 fn misdirected(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = json!({ "error": {
-        "code": code,
-        "message": message,
-        "category": "validation",
-        "retryable": false,
-        "details": {},
-        "request_id": Uuid::now_v7(),
-    } });
-    json_response(status, body.to_string())
+    let error = ErrorObject {
+        code,
+        message,
+        category: FailureCategory::Validation,
+        retryable: false,
+        details: Map::new(),
+        request_id: Uuid::now_v7(),
+    };
+    json_response(status, to_text(&ErrorAnswer { error }))
 }
 
 fn status_of(code: Code) -> StatusCode {

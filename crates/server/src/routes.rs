@@ -43,18 +43,16 @@ pub(crate) struct Route {
     handler: MethodRouter<Arc<App>>,
 }
 
-/// Routes of administrators, under `/api/v1`.
-pub(crate) fn administration() -> Vec<Route> {
-    let read = |path, handler| Route {
+fn read(path: &'static str, handler: MethodRouter<Arc<App>>) -> Route {
+    Route {
         method: "get",
         path,
         handler,
-    };
-    let write = |path, handler| Route {
-        method: "post",
-        path,
-        handler,
-    };
+    }
+}
+
+/// Routes of administrators, under `/api/v1`.
+pub(crate) fn administration() -> Vec<Route> {
     vec![
         read("/activity", get(rest::activity::list)),
         read("/activity/summary", get(rest::activity::summary)),
@@ -66,18 +64,16 @@ pub(crate) fn administration() -> Vec<Route> {
         read("/status", get(rest::status::status)),
         read("/config", get(rest::status::config)),
         read("/tools", get(rest::tools::list_tools)),
-        write("/tools/call", post(rest::tools::call_tool)),
+        Route {
+            method: "post",
+            ..read("/tools/call", post(rest::tools::call_tool))
+        },
         read("/tools/{server}/{tool}", get(rest::tools::show_tool)),
     ]
 }
 
 /// Routes of whoever watches over the gateway.
 pub(crate) fn health() -> Vec<Route> {
-    let read = |path, handler| Route {
-        method: "get",
-        path,
-        handler,
-    };
     vec![
         read("/healthz", get(rest::status::healthz)),
         read("/readyz", get(rest::status::readyz)),

@@ -157,7 +157,7 @@ fn listed(server: &ServerStatus) -> ListedServer {
 impl State {
     /// The state of a server as the gateway tells it.
     pub(super) fn of(server: &ServerStatus) -> Self {
-        match server.state {
+        match &*server.state {
             "ready" => Self::Ready,
             "idle" => Self::Idle,
             "starting" => Self::Starting,

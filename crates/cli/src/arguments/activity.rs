@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_gateway::records::{ExportFormat, Pair};
 use mcpproxy_policy::{Operation, Sensitivity};
+use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ActivityCommand {
@@ -29,12 +30,12 @@ pub(crate) enum ActivityCommand {
     #[command(
         after_help = "Needs a running gateway.\n\nExamples:\n  mcpproxy activity watch\n  mcpproxy activity watch --intent-type destructive -o json"
     )]
-    Watch(WatchArguments),
+    Watch(FilteredArguments),
     /// Count records by status, intent, server and tool
     #[command(
         after_help = "Examples:\n  mcpproxy activity summary --from 7d\n  mcpproxy activity summary --agent claude-code -o json"
     )]
-    Summary(SummaryArguments),
+    Summary(FilteredArguments),
     /// Write records to standard output or a new file
     #[command(
         after_help = "Examples:\n  mcpproxy activity export > activity.jsonl\n  mcpproxy activity export --format csv --from 2026-01-01 --to 2026-02-01 --file january.csv"
@@ -62,15 +63,7 @@ pub(crate) struct ListArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct WatchArguments {
-    #[command(flatten)]
-    pub(crate) filters: FilterArguments,
-    #[command(flatten)]
-    pub(crate) look: Look,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SummaryArguments {
+pub(crate) struct FilteredArguments {
     #[command(flatten)]
     pub(crate) filters: FilterArguments,
     #[command(flatten)]
@@ -82,7 +75,7 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
-    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::ALL.map(ExportFormat::as_str)))]
+    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::WORDS))]
     pub(crate) format: String,
     /// A file that does not exist yet; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]
@@ -97,12 +90,12 @@ pub(crate) struct Look {
     pub(crate) no_icons: bool,
 }
 
-/// Which records are meant; all of the filters have to hold.
-#[derive(Debug, Args)]
+/// Which records are meant; all of the filters have to hold. Fields are named as in the REST interface.
+#[derive(Debug, Args, Serialize)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArguments {
     /// What kind of thing happened
-    #[arg(long = "type", value_parser = words(RecordKind::ALL.iter().map(|kind| kind.as_str())))]
+    #[arg(long = "type", value_parser = words(RecordKind::WORDS))]
     r#type: Option<String>,
     /// The server it was about
     #[arg(long)]
@@ -111,10 +104,10 @@ pub(crate) struct FilterArguments {
     #[arg(long)]
     tool: Option<String>,
     /// What came of it
-    #[arg(long, value_parser = words(Status::ALL.iter().map(|status| status.as_str())))]
+    #[arg(long, value_parser = words(Status::WORDS))]
     status: Option<String>,
     /// The operation it declared
-    #[arg(long, value_parser = words(Operation::ALL.map(Operation::as_str)))]
+    #[arg(long, value_parser = words(Operation::WORDS))]
     intent_type: Option<String>,
     /// The request it answers
     #[arg(long, value_name = "ID")]
@@ -123,7 +116,7 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
     /// How sensitive the data is
-    #[arg(long, value_parser = words(Sensitivity::ALL.map(Sensitivity::as_str)))]
+    #[arg(long, value_parser = words(Sensitivity::WORDS))]
     sensitivity: Option<String>,
     /// Who asked: the token's name, else the client's
     #[arg(long)]
@@ -161,23 +154,11 @@ impl ExportArguments {
 impl FilterArguments {
     /// The filters that were given, by the names of the REST interface.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
-        [
-            ("type", &self.r#type),
-            ("server", &self.server),
-            ("tool", &self.tool),
-            ("status", &self.status),
-            ("intent_type", &self.intent_type),
-            ("request_id", &self.request_id),
-            ("session_id", &self.session_id),
-            ("sensitivity", &self.sensitivity),
-            ("agent", &self.agent),
-            ("from", &self.from),
-            ("to", &self.to),
-            ("text", &self.text),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| given(name, value.as_deref()))
-        .collect()
+        let filters = serde_json::to_value(self).unwrap_or_default();
+        let filters = filters.as_object().into_iter().flatten();
+        filters
+            .filter_map(|(name, value)| given(name, value.as_str()))
+            .collect()
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::arguments::{CallArguments, CallCommand, Common};
 use crate::backend::{Backend, CallBody, CallIntent};
 use crate::error::CliError;
-use crate::output::{Output, printable};
+use crate::output::{Output, elements, printable};
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
@@ -96,7 +96,7 @@ fn read_arguments(given: &str) -> Result<String, CliError> {
 
 /// Content of a result as a person wants to see it: its text, and a line for what is not text.
 fn text_content(result: &Value) -> String {
-    let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let blocks = elements(&result["content"]);
     if blocks.is_empty() && !result["structuredContent"].is_null() {
         return format!("{:#}", result["structuredContent"]);
     }

@@ -6,7 +6,6 @@ use mcpproxy_gateway::settings;
 use serde_json::{Value, json};
 
 use crate::arguments::{Common, ConfigCommand};
-use crate::backend::answered;
 use crate::daemon::Daemon;
 use crate::error::CliError;
 use crate::output::Output;
@@ -20,8 +19,8 @@ pub(crate) async fn run(
         ConfigCommand::Schema => output.result(&settings::schema().to_string(), pretty),
         ConfigCommand::Show => {
             let sources = common.sources();
-            let shown = match Daemon::find(&settings::data_dir(&sources)?).await {
-                Some(daemon) => answered(daemon.get("/api/v1/config").await)?,
+            let shown = match Daemon::find(&sources).await? {
+                Some(daemon) => daemon.get("/api/v1/config").await?,
                 None => settings::effective(&settings::load(&sources)?).to_string(),
             };
             output.result(&shown, pretty);

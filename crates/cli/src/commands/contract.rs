@@ -10,7 +10,7 @@ use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
 use mcpproxy_contract_check::checklist::{self, Report};
-use mcpproxy_gateway::ServersToStart;
+use mcpproxy_gateway::{ServerStatus, ServersToStart};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{Common, ContractCommand};
 use crate::backend::{Backend, CallBody, CallIntent};
 use crate::error::CliError;
-use crate::output::{Output, note, printable};
+use crate::output::{Output, elements, note, printable};
 use crate::progress_bar::TerminalProgress;
 
 /// The most examples of a tool that are called.
@@ -96,15 +96,14 @@ async fn checked_tools(
     progress: &TerminalProgress,
 ) -> Result<Vec<CheckedTool>, CliError> {
     let servers = backend.servers(server).await?;
-    let Some(state) = servers.iter().find(|one| one["name"] == server) else {
-        let names = servers.iter().filter_map(|one| one["name"].as_str());
-        let names: Vec<String> = names.map(str::to_owned).collect();
+    let Some(status) = servers.iter().find(|one| one.name == server) else {
+        let names: Vec<String> = servers.into_iter().map(|one| one.name).collect();
         return Err(CliError::unknown_server(server, &names));
     };
     let listed = decode_for_display(&backend.tools(None, Some(server)).await?);
-    let rows = listed["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let rows = elements(&listed["tools"]);
     if rows.is_empty() {
-        return Err(nothing_to_check(server, state));
+        return Err(nothing_to_check(status));
     }
     let mut tools = Vec::with_capacity(rows.len());
     for (done, row) in rows.iter().enumerate() {
@@ -119,12 +118,12 @@ async fn checked_tools(
     Ok(tools)
 }
 
-fn nothing_to_check(server: &str, state: &Value) -> CliError {
-    let word = state["state"].as_str().unwrap_or("unknown");
-    let reason = state["reason"].as_str();
+fn nothing_to_check(status: &ServerStatus) -> CliError {
+    let (server, state) = (&status.name, &status.state);
+    let reason = status.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     CliError::refused(format!(
-        "Server '{server}' offers no tools to check; its state is {word}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
+        "Server '{server}' offers no tools to check; its state is {state}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
     ))
 }
 

@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{LogRole, ServersToStart};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
-use serde_json::{Value, json};
+use mcpproxy_wire::json::to_text;
+use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +45,8 @@ pub(crate) async fn run(
     let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
-    output.result(&announcement(&settings, address).to_string(), welcome);
+    let announcement = Announcement::new(&settings, address);
+    output.result(&to_text(&announcement), |_| announcement.welcome());
     let following = Arc::clone(&app);
     let following = Arc::clone(&gateway).follow(sources, move |key| following.set_api_key(key));
     let following = tokio::spawn(following);
@@ -112,7 +114,7 @@ fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
 
 /// The socket that only the owner can open, in the place of one that nobody listens on.
 async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
-    if Daemon::find(data_dir).await.is_some() {
+    if Daemon::listening(data_dir).await.is_some() {
         return Err(CliError::refused(format!(
             "a gateway already runs on the data directory {}; stop it, or use another --data-dir",
             data_dir.display()
@@ -134,40 +136,49 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
     Ok(socket)
 }
 
-fn announcement(settings: &Settings, address: SocketAddr) -> Value {
-    let key = match settings.api_key {
-        Some(_) => "the configuration".to_owned(),
-        None => settings.data_dir.join("api_key").display().to_string(),
-    };
-    json!({
-        "endpoint": format!("http://{address}/mcp"),
-        "rest": format!("http://{address}/api/v1"),
-        "api_key": key,
-        "configuration": settings.config_file,
-        "servers": settings.servers.len(),
-        "demo": settings.demo,
-    })
+/// What a person needs to know to use the gateway that just started.
+#[derive(Serialize)]
+struct Announcement {
+    endpoint: String,
+    rest: String,
+    api_key: String,
+    configuration: PathBuf,
+    servers: usize,
+    demo: bool,
 }
 
-/// What a person needs to know to use the gateway that just started.
-fn welcome(announcement: &Value) -> String {
-    let text = |name: &str| announcement[name].as_str().unwrap_or_default();
-    let demo = if announcement["demo"] == json!(true) {
-        "
+impl Announcement {
+    fn new(settings: &Settings, address: SocketAddr) -> Self {
+        Self {
+            endpoint: format!("http://{address}/mcp"),
+            rest: format!("http://{address}/api/v1"),
+            api_key: match settings.api_key {
+                Some(_) => "the configuration".to_owned(),
+                None => settings.data_dir.join("api_key").display().to_string(),
+            },
+            configuration: settings.config_file.clone(),
+            servers: settings.servers.len(),
+            demo: settings.demo,
+        }
+    }
+
+    fn welcome(&self) -> String {
+        let demo = if self.demo {
+            "
 Try the sample server, in another terminal:
   mcpproxy tools search 'review a card'
   mcpproxy call tool-read cards:review-next-card
   mcpproxy call tool-read cards:delete-card --args '{\"cardId\":\"card_1\"}'    (refused: it deletes)
 "
-    } else {
-        ""
-    };
-    let empty = if announcement["servers"] == json!(0) && demo.is_empty() {
-        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
-    } else {
-        ""
-    };
-    format!(
+        } else {
+            ""
+        };
+        let empty = if self.servers == 0 && demo.is_empty() {
+            "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+        } else {
+            ""
+        };
+        format!(
         "mcpproxy is running
 
   MCP endpoint   {endpoint}
@@ -183,9 +194,10 @@ Connect a client:
 {demo}{empty}
 Stop with Ctrl-C.
 ",
-        endpoint = text("endpoint"),
-        rest = text("rest"),
-        key = text("api_key"),
-        configuration = text("configuration"),
+        endpoint = self.endpoint,
+        rest = self.rest,
+        key = self.api_key,
+        configuration = self.configuration.display(),
     )
+    }
 }

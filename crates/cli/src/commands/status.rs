@@ -3,24 +3,16 @@
 use std::process::ExitCode;
 
 use mcpproxy_builtin::admin_tools;
-use mcpproxy_gateway::settings;
 use serde_json::Value;
 
 use crate::arguments::Common;
-use crate::backend::answered;
 use crate::daemon::Daemon;
 use crate::error::CliError;
-use crate::output::{Output, printable, table};
+use crate::output::{Output, elements, printable, table};
 
 pub(crate) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
-    let data_dir = settings::data_dir(&common.sources())?;
-    let Some(daemon) = Daemon::find(&data_dir).await else {
-        return Err(CliError::not_reachable(format!(
-            "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
-            data_dir.display()
-        )));
-    };
-    let status = answered(daemon.get("/api/v1/status").await)?;
+    let daemon = Daemon::require(&common.sources()).await?;
+    let status = daemon.get("/api/v1/status").await?;
     output.result(&status, page);
     Ok(ExitCode::SUCCESS)
 }
@@ -50,7 +42,7 @@ fn page(status: &Value) -> String {
             printable(problem)
         ));
     }
-    let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
+    let servers = elements(&status["servers"]);
     if servers
         .iter()
         .all(|server| server["name"] == admin_tools::NAME)
@@ -71,7 +63,7 @@ fn page(status: &Value) -> String {
         }),
     ));
     for server in servers {
-        for line in server["stderr"].as_array().map_or(&[][..], Vec::as_slice) {
+        for line in elements(&server["stderr"]) {
             page.push_str(&printable(&format!(
                 "{}: {}\n",
                 text(&server["name"]),

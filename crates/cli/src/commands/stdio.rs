@@ -15,7 +15,7 @@ use crate::error::CliError;
 
 pub(crate) async fn run(common: &Common) -> Result<ExitCode, CliError> {
     let sources = common.sources();
-    let served = if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
+    let served = if let Some(daemon) = Daemon::find(&sources).await? {
         let input = BufReader::new(tokio::io::stdin());
         serve_through(input, tokio::io::stdout(), |lines, closing| {
             DaemonConnection::new(daemon, lines, closing)

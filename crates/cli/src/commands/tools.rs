@@ -6,12 +6,11 @@ use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::ToolName;
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::{Output, printable, table};
+use crate::output::{Output, elements, printable, table};
 
 pub(crate) async fn run(
     common: &Common,
@@ -48,8 +47,7 @@ async fn list(
 }
 
 async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, CliError> {
-    let name =
-        ToolName::parse(name).map_err(|failure| CliError::of_failure(&failure, Uuid::now_v7()))?;
+    let name = ToolName::parse(name)?;
     let backend = Backend::find(&common.sources(), wanted(Some(&name.server))).await?;
     let shown = backend.tool(&name.server, &name.tool).await;
     backend.finish().await;
@@ -64,7 +62,7 @@ fn wanted(server: Option<&str>) -> ServersToStart {
 }
 
 fn rows(value: &Value, is_search: bool) -> String {
-    let tools = value["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let tools = elements(&value["tools"]);
     if tools.is_empty() && is_search {
         return "No tool matches. `mcpproxy tools list` shows all of them.\n".to_owned();
     }

@@ -19,24 +19,26 @@ impl Records {
         if self.is_daemon() {
             let mut details = event("start");
             details.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-            self.add(change(RecordKind::System, None, details));
+            self.log().record(change(RecordKind::System, None, details));
         }
     }
 
     pub(crate) fn gateway_stopped(&self) {
         if self.is_daemon() {
-            self.add(change(RecordKind::System, None, event("stop")));
+            self.log()
+                .record(change(RecordKind::System, None, event("stop")));
         }
     }
 
     /// Records a configuration that was put in force.
     pub(crate) fn configuration_reloaded(&self) {
-        self.add(change(RecordKind::ConfigChange, None, event("reloaded")));
+        self.log()
+            .record(change(RecordKind::ConfigChange, None, event("reloaded")));
     }
 
     /// Records a configuration that could not be used.
     pub(crate) fn configuration_refused(&self, problem: &str) {
-        self.add(LogEvent {
+        self.log().record(LogEvent {
             status: Status::Error,
             error: Some(("INVALID_CONFIGURATION".to_owned(), problem.to_owned())),
             ..change(RecordKind::ConfigChange, None, event("refused"))
@@ -64,14 +66,16 @@ impl Records {
         changes.extend(gone.map(|name| (&**name, "removed")));
         changes.sort_unstable();
         for (server, word) in changes {
-            self.add(change(RecordKind::ServerChange, Some(server), event(word)));
+            self.log()
+                .record(change(RecordKind::ServerChange, Some(server), event(word)));
         }
     }
 
     /// Records a server that somebody had started anew.
     pub(crate) fn server_restarted(&self, server: &str) {
         let details = event("restarted");
-        self.add(change(RecordKind::ServerChange, Some(server), details));
+        self.log()
+            .record(change(RecordKind::ServerChange, Some(server), details));
     }
 
     /// Records that a server can be called, or failed.
@@ -81,8 +85,8 @@ impl Records {
         }
         let of_server = |word| change(RecordKind::ServerChange, Some(server), event(word));
         match state {
-            UpstreamState::Ready { .. } => self.add(of_server("ready")),
-            UpstreamState::Failed { reason, .. } => self.add(LogEvent {
+            UpstreamState::Ready { .. } => self.log().record(of_server("ready")),
+            UpstreamState::Failed { reason, .. } => self.log().record(LogEvent {
                 status: Status::Error,
                 error: Some((
                     Code::UpstreamUnavailable.as_str().to_owned(),
@@ -99,7 +103,8 @@ impl Records {
     pub(crate) fn tools_changed(&self, server: &str, before: &Definitions, after: &Definitions) {
         let details = differences(before, after);
         if self.is_daemon() && !details.is_empty() {
-            self.add(change(RecordKind::ToolChange, Some(server), details));
+            self.log()
+                .record(change(RecordKind::ToolChange, Some(server), details));
         }
     }
 }

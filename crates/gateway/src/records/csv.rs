@@ -1,99 +1,87 @@
 //! Records as CSV, safe to open in a spreadsheet.
 //!
 //! RFC 4180, with a header. A cell that a spreadsheet would take for a formula gets an apostrophe
-//! in front, because what agents and servers send ends up in these cells.
+//! in front, because what agents and servers send ends up in these cells. Quotes are put around more
+//! than RFC 4180 asks for, which is why no library writes them.
 
 use mcpproxy_activity::record::{Payload, Record};
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::Value;
 
-/// The columns, in the order of the header.
-pub const COLUMNS: [&str; 32] = [
-    "id",
-    "request_id",
-    "parent_id",
-    "session_id",
-    "trace_id",
-    "type",
-    "timestamp",
-    "duration_ms",
-    "server_name",
-    "tool_name",
-    "tool_variant",
-    "intent_type",
-    "intent_operation_type",
-    "intent_reason",
-    "data_sensitivity",
-    "agent",
-    "status",
-    "error_code",
-    "error_message",
-    "arguments",
-    "arguments_size",
-    "arguments_truncated",
-    "response",
-    "response_size",
-    "response_truncated",
-    "warnings",
-    "metadata",
-    "chain",
-    "seq",
-    "prev_hash",
-    "hash",
-    "opened_seq",
+/// Text of a record's cell in one column.
+type CellText = fn(&Record) -> String;
+
+/// The columns, in the order of the header: each with what a record has there.
+const COLUMNS: [(&str, CellText); 32] = [
+    ("id", |record| record.id.to_string()),
+    ("request_id", |record| record.request_id.to_string()),
+    ("parent_id", |record| shown(record.parent_id)),
+    ("session_id", |record| text(record.session_id.as_deref())),
+    ("trace_id", |record| text(record.trace_id.as_deref())),
+    ("type", |record| record.kind.as_str().to_owned()),
+    ("timestamp", |record| format!("{:.3}", record.timestamp)),
+    ("duration_ms", |record| shown(record.duration_ms())),
+    ("server_name", |record| text(record.server_name.as_deref())),
+    ("tool_name", |record| text(record.tool_name.as_deref())),
+    ("tool_variant", |record| {
+        text(record.tool_variant.as_deref())
+    }),
+    ("intent_type", |record| {
+        text(record.intent_type.map(Operation::as_str))
+    }),
+    ("intent_operation_type", |record| {
+        declared(record, "operation_type")
+    }),
+    ("intent_reason", |record| declared(record, "reason")),
+    ("data_sensitivity", |record| {
+        text(record.sensitivity.map(Sensitivity::as_str))
+    }),
+    ("agent", |record| text(record.agent.as_deref())),
+    ("status", |record| record.status.as_str().to_owned()),
+    ("error_code", |record| {
+        text(record.error.as_ref().map(|error| error.code.as_str()))
+    }),
+    ("error_message", |record| {
+        text(record.error.as_ref().map(|error| error.message.as_str()))
+    }),
+    ("arguments", |record| content(record.arguments.as_ref())),
+    ("arguments_size", |record| size(record.arguments.as_ref())),
+    ("arguments_truncated", |record| {
+        is_cut(record.arguments.as_ref())
+    }),
+    ("response", |record| content(record.response.as_ref())),
+    ("response_size", |record| size(record.response.as_ref())),
+    ("response_truncated", |record| {
+        is_cut(record.response.as_ref())
+    }),
+    ("warnings", |record| record.warnings.to_string()),
+    ("metadata", |record| {
+        Value::Object(record.metadata.clone()).to_string()
+    }),
+    ("chain", |record| record.chain.to_string()),
+    ("seq", |record| shown(record.link().map(|link| link.seq))),
+    ("prev_hash", |record| {
+        shown(record.link().map(|link| link.prev_hash))
+    }),
+    ("hash", |record| shown(record.link().map(|link| link.hash))),
+    ("opened_seq", |record| {
+        shown(record.closed.and(record.opened).map(|link| link.seq))
+    }),
 ];
 
 /// The first line.
 pub(super) fn header() -> String {
-    COLUMNS.join(",") + "\r\n"
+    COLUMNS.map(|(name, _)| name).join(",") + "\r\n"
 }
 
 /// The line of a record.
 pub(super) fn line(record: &Record) -> String {
-    let cells: Vec<String> = cells(record).iter().map(|cell| written(cell)).collect();
-    cells.join(",") + "\r\n"
+    COLUMNS.map(|(_, cell)| written(&cell(record))).join(",") + "\r\n"
 }
 
-fn cells(record: &Record) -> [String; COLUMNS.len()] {
-    let link = record.link();
-    let declared = |name: &str| {
-        let value = record.intent().and_then(|intent| intent.get(name));
-        text(value.and_then(Value::as_str))
-    };
-    [
-        record.id.to_string(),
-        record.request_id.to_string(),
-        shown(record.parent_id),
-        text(record.session_id.as_deref()),
-        text(record.trace_id.as_deref()),
-        record.kind.as_str().to_owned(),
-        format!("{:.3}", record.timestamp),
-        shown(record.duration_ms()),
-        text(record.server_name.as_deref()),
-        text(record.tool_name.as_deref()),
-        text(record.tool_variant.as_deref()),
-        text(record.intent_type.map(Operation::as_str)),
-        declared("operation_type"),
-        declared("reason"),
-        text(record.sensitivity.map(Sensitivity::as_str)),
-        text(record.agent.as_deref()),
-        record.status.as_str().to_owned(),
-        text(record.error.as_ref().map(|error| error.code.as_str())),
-        text(record.error.as_ref().map(|error| error.message.as_str())),
-        content(record.arguments.as_ref()),
-        size(record.arguments.as_ref()),
-        is_cut(record.arguments.as_ref()),
-        content(record.response.as_ref()),
-        size(record.response.as_ref()),
-        is_cut(record.response.as_ref()),
-        record.warnings.to_string(),
-        Value::Object(record.metadata.clone()).to_string(),
-        record.chain.to_string(),
-        shown(link.map(|link| link.seq)),
-        shown(link.map(|link| link.prev_hash)),
-        shown(link.map(|link| link.hash)),
-        shown(record.closed.and(record.opened).map(|link| link.seq)),
-    ]
+fn declared(record: &Record, name: &str) -> String {
+    let value = record.intent().and_then(|intent| intent.get(name));
+    text(value.and_then(Value::as_str))
 }
 
 fn text(value: Option<&str>) -> String {

@@ -1,6 +1,7 @@
 //! All records that are asked for, page by page.
 
 use mcpproxy_activity::{Archive, Filter};
+use mcpproxy_policy::words;
 use uuid::Uuid;
 
 use super::query::{Pair, parse, wrong};
@@ -10,14 +11,16 @@ use crate::Failure;
 /// How many records are read at a time; the store gives fewer where they are large.
 const PAGE: usize = 500;
 
-/// How records are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// A JSON object per line.
-    #[default]
-    JsonLines,
-    /// A header and a line per record.
-    Csv,
+words! {
+    /// How records are written.
+    #[derive(Default)]
+    ExportFormat {
+        /// A JSON object per line.
+        #[default]
+        JsonLines = "jsonl",
+        /// A header and a line per record.
+        Csv = "csv",
+    }
 }
 
 /// Gives all records that are asked for, newest first, a page at a time: however many there are,
@@ -26,15 +29,9 @@ pub struct RecordExport {
     archive: Archive,
     filter: Filter,
     format: ExportFormat,
-    next: ExportStep,
-}
-
-/// What comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ExportStep {
-    Header,
-    Page(Option<Uuid>),
-    Nothing,
+    /// The last record that was given.
+    before: Option<Uuid>,
+    is_done: bool,
 }
 
 /// Some of the text of an export: whole lines.
@@ -47,17 +44,6 @@ pub struct ExportPiece {
 }
 
 impl ExportFormat {
-    /// Every format.
-    pub const ALL: [Self; 2] = [Self::JsonLines, Self::Csv];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::JsonLines => "jsonl",
-            Self::Csv => "csv",
-        }
-    }
-
     /// What the text is, as HTTP says it.
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -73,30 +59,22 @@ impl RecordExport {
         let (filter, others) = parse(pairs, &["format"])?;
         let format = match others.get("format") {
             None => ExportFormat::default(),
-            Some(word) => ExportFormat::ALL
-                .into_iter()
-                .find(|format| format.as_str() == *word)
-                .ok_or_else(|| {
-                    wrong("format", word, "jsonl or csv").with(
-                        "allowed",
-                        ExportFormat::ALL.map(ExportFormat::as_str).to_vec(),
-                    )
-                })?,
+            Some(word) => ExportFormat::parse(word).ok_or_else(|| {
+                let wrong = wrong("format", word, "jsonl or csv");
+                wrong.with("allowed", ExportFormat::WORDS.to_vec())
+            })?,
         };
         Ok((filter, format))
     }
 
     /// An export that has given nothing yet.
     pub fn new(archive: Archive, filter: Filter, format: ExportFormat) -> Self {
-        let next = match format {
-            ExportFormat::JsonLines => ExportStep::Page(None),
-            ExportFormat::Csv => ExportStep::Header,
-        };
         Self {
             archive,
             filter,
             format,
-            next,
+            before: None,
+            is_done: false,
         }
     }
 
@@ -108,16 +86,14 @@ impl RecordExport {
 
     /// The next lines; nothing after the last ones.
     pub async fn next(&mut self) -> Result<Option<ExportPiece>, Failure> {
-        let mut text = String::new();
-        let before = match self.next {
-            ExportStep::Nothing => return Ok(None),
-            ExportStep::Page(before) => before,
-            ExportStep::Header => {
-                text = csv::header();
-                None
-            }
+        if self.is_done {
+            return Ok(None);
+        }
+        let mut text = match (self.format, self.before) {
+            (ExportFormat::Csv, None) => csv::header(),
+            _ => String::new(),
         };
-        let page = self.archive.page(&self.filter, before, PAGE).await;
+        let page = self.archive.page(&self.filter, self.before, PAGE).await;
         let page = page.map_err(|error| unreadable(&error))?;
         for record in &page.records {
             match self.format {
@@ -128,9 +104,8 @@ impl RecordExport {
                 ExportFormat::Csv => text.push_str(&csv::line(record)),
             }
         }
-        self.next = page
-            .next
-            .map_or(ExportStep::Nothing, |next| ExportStep::Page(Some(next)));
+        self.before = page.next;
+        self.is_done = page.next.is_none();
         Ok(Some(ExportPiece {
             text,
             records: page.records.len() as u64,

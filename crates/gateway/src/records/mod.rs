@@ -9,12 +9,14 @@ mod export;
 mod query;
 mod recorder;
 
+use mcpproxy_activity::record::ShownRecord;
 use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage, StoreError};
+use mcpproxy_wire::json::to_text;
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub(crate) use change_records::Definitions;
-pub use csv::COLUMNS;
 pub use export::{ExportFormat, ExportPiece, RecordExport};
 pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, RecordQuery, parse_filter};
 pub use recorder::Records;
@@ -31,7 +33,7 @@ pub fn open(settings: &Settings) -> Result<Archive, Failure> {
 /// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
 pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
     let (_, page) = page(archive, pairs).await?;
-    Ok(to_json(&RecordList {
+    Ok(to_text(&RecordList {
         activities: &page.records,
         next_cursor: page.next,
     }))
@@ -52,7 +54,7 @@ pub async fn show(archive: &Archive, id: &str) -> Result<String, Failure> {
     let known = query::parse_id(id)?;
     let found = archive.find(known).await;
     match found.map_err(|error| unreadable(&error))? {
-        Some(record) => Ok(to_json(&record)),
+        Some(record) => Ok(to_text(&record)),
         None => Err(Failure::new(
             Code::NotFound,
             format!("There is no record '{known}'; `mcpproxy activity list` shows what there is"),
@@ -69,7 +71,7 @@ pub fn check_id(id: &str) -> Result<(), Failure> {
 pub async fn summary(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
     let filter = parse_filter(pairs)?;
     let summary = archive.summary(&filter).await;
-    Ok(to_json(&summary.map_err(|error| unreadable(&error))?))
+    Ok(to_text(&summary.map_err(|error| unreadable(&error))?))
 }
 
 /// Whether everything is as it was written. `progress` is told how many links of how many were
@@ -79,12 +81,12 @@ pub async fn verify(
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<String, Failure> {
     let verdict = archive.verify(progress).await;
-    Ok(to_json(&verdict.map_err(|error| unreadable(&error))?))
+    Ok(to_text(&verdict.map_err(|error| unreadable(&error))?))
 }
 
 /// A record as every face shows it, on one line.
 pub fn to_line(record: &Record) -> String {
-    to_json(record)
+    to_text(record)
 }
 
 /// The stream of events that a record belongs to.
@@ -109,12 +111,13 @@ pub fn unreadable(error: &StoreError) -> Failure {
     }
 }
 
-#[derive(Serialize)]
-struct RecordList<'a> {
+/// A page of records, newest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ActivityList)]
+pub struct RecordList<'a> {
+    #[schema(value_type = Vec<ShownRecord<'_>>)]
     activities: &'a [Record],
+    /// Where the next page begins; null after the last one.
+    #[schema(required, value_type = Option<String>)]
     next_cursor: Option<Uuid>,
-}
-
-fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("records and counts are plain data with text as keys")
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_activity::{
-    Archive, Counts, Engine, Log, LogEvent, LogHealth, LogOptions, OpenRecord, RecordKind,
-    RecordingPolicy, Role, StoreError,
+    Archive, Engine, Log, LogHealth, LogOptions, OpenRecord, RecordKind, RecordingPolicy, Role,
+    StoreError,
 };
 use mcpproxy_policy::{Caller, Operation};
 use tokio::sync::watch;
@@ -59,14 +59,9 @@ impl Records {
         self.log.health()
     }
 
-    /// Calls since the start, counted by how they ended.
-    pub(crate) fn counts(&self) -> Counts {
-        self.log.counts()
-    }
-
-    /// Number of calls that are under way and on record.
-    pub(crate) fn under_way(&self) -> u64 {
-        self.log.under_way()
+    /// The log itself.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
     }
 
     /// Begins the record of a request.
@@ -114,19 +109,10 @@ impl Records {
         });
     }
 
-    /// Ends the log.
-    pub(crate) async fn stop(&self) {
-        self.log.stop().await;
-    }
-
     /// Whether this process is the daemon. A command lives for one call; what its servers do is no
     /// change of anything.
     pub(super) fn is_daemon(&self) -> bool {
         self.role == Role::Daemon
-    }
-
-    pub(super) fn add(&self, event: LogEvent) {
-        self.log.record(event);
     }
 }
 

@@ -1,26 +1,32 @@
 //! Status of each server, for people and for agents.
 
+use std::borrow::Cow;
+
 use mcpproxy_upstream::UpstreamState;
 use mcpproxy_wire::Revision;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{RunState, Servers};
 
 /// Status of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
     /// One word for it.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// The revision of the protocol that is spoken with it; nothing while it is not ready, and for
     /// servers inside this program.
-    pub revision: Option<&'static str>,
+    #[schema(required)]
+    pub revision: Option<Cow<'static, str>>,
     /// Why it is not ready, for people: it may name files of the host.
+    #[schema(required)]
     pub reason: Option<String>,
     /// The last lines that it wrote for people, if it failed.
     pub stderr: Vec<String>,
     /// Number of its tools.
+    #[schema(value_type = u64)]
     pub tools: usize,
 }
 
@@ -58,8 +64,8 @@ impl Servers {
                 let (state, reason) = describe(&server.run);
                 ServerStatus {
                     name: name.to_string(),
-                    state,
-                    revision: revision(&server.run),
+                    state: state.into(),
+                    revision: revision(&server.run).map(Into::into),
                     reason: reason.map(|reason| self.settings.mask().apply(&reason).into_owned()),
                     stderr: stderr(&server.run),
                     tools: snapshot

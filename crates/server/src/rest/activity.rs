@@ -9,12 +9,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport};
+use mcpproxy_activity::record::ShownRecord;
+use mcpproxy_activity::{LogVerdict, RecordSummary};
+use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport, RecordList};
 use mcpproxy_gateway::{Code, Failure};
 
 use super::parameters::{ExportParameters, FilterParameters, PageParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
-use super::schemas::{ActivityListSchema, ActivitySchema, SummarySchema, VerdictSchema};
 use crate::app::App;
 use crate::respond::{failure_response, json_response};
 
@@ -27,21 +28,20 @@ pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
 #[utoipa::path(
     get, path = "/api/v1/activity", tag = "activity", operation_id = "list_activity",
     params(FilterParameters, PageParameters),
-    responses((status = 200, description = "A page of records", body = ActivityListSchema), InvalidRefusals, AccessRefusals, StoreRefusals),
+    responses((status = 200, description = "A page of records", body = RecordList<'_>), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    let pairs = match read_pairs(query) {
-        Ok(pairs) => pairs,
-        Err(failure) => return failure_response(&failure),
-    };
-    answered(records::list(app.gateway().records().archive(), &pairs).await)
+    answered(match read_pairs(query) {
+        Ok(pairs) => records::list(app.gateway().records().archive(), &pairs).await,
+        Err(failure) => Err(failure),
+    })
 }
 
 /// Show one record
 #[utoipa::path(
     get, path = "/api/v1/activity/{id}", tag = "activity", operation_id = "show_activity",
     params(("id" = Uuid, Path, description = "The record's id")),
-    responses((status = 200, description = "The record", body = ActivitySchema), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
+    responses((status = 200, description = "The record", body = ShownRecord<'_>), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
 )]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
@@ -62,14 +62,13 @@ pub(crate) async fn show(
 #[utoipa::path(
     get, path = "/api/v1/activity/summary", tag = "activity", operation_id = "summarize_activity",
     params(FilterParameters),
-    responses((status = 200, description = "The counts", body = SummarySchema), InvalidRefusals, AccessRefusals, StoreRefusals),
+    responses((status = 200, description = "The counts", body = RecordSummary), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    let pairs = match read_pairs(query) {
-        Ok(pairs) => pairs,
-        Err(failure) => return failure_response(&failure),
-    };
-    answered(records::summary(app.gateway().records().archive(), &pairs).await)
+    answered(match read_pairs(query) {
+        Ok(pairs) => records::summary(app.gateway().records().archive(), &pairs).await,
+        Err(failure) => Err(failure),
+    })
 }
 
 /// Check that no record was altered
@@ -78,7 +77,7 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Respon
 /// see `ok`.
 #[utoipa::path(
     get, path = "/api/v1/activity/verify", tag = "activity", operation_id = "verify_activity",
-    responses((status = 200, description = "What was found", body = VerdictSchema), AccessRefusals, StoreRefusals),
+    responses((status = 200, description = "What was found", body = LogVerdict), AccessRefusals, StoreRefusals),
 )]
 pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
     answered(records::verify(app.gateway().records().archive(), |_, _| {}).await)
@@ -93,7 +92,7 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
     params(ExportParameters, FilterParameters),
     responses(
         (status = 200, description = "A record per line; CSV begins with a header and is safe to open in a spreadsheet", content(
-            (ActivitySchema = "application/x-ndjson"),
+            (ShownRecord<'_> = "application/x-ndjson"),
             (String = "text/csv; charset=utf-8"),
         )),
         InvalidRefusals, AccessRefusals, StoreRefusals,

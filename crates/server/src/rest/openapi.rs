@@ -1,7 +1,8 @@
 //! Description of the REST interface, made from its handlers.
 //!
-//! Every handler says beside its code what it takes and answers. What it answers is described in
-//! `schemas`, what it takes in `parameters`, how it refuses in `refusals`.
+//! Every handler says beside its code what it takes and answers. The types that are answered
+//! describe themselves, those of other servers are in `schemas`. What a handler takes is described
+//! in `parameters`, how it refuses in `refusals`.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,8 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::refusals::AccessRefusals;
-use super::{activity, events, schemas, status, tools};
-use crate::respond::json_response;
+use super::{activity, events, status, tools};
+use crate::respond::{ErrorAnswer, json_response};
 
 /// Description of the REST interface.
 #[derive(OpenApi)]
@@ -34,7 +35,7 @@ use crate::respond::json_response;
         tools::list_tools, tools::show_tool, tools::call_tool,
         status::status, status::config, document, status::healthz, status::readyz,
     ),
-    components(schemas(schemas::ErrorAnswerSchema)),
+    components(schemas(ErrorAnswer<'_>)),
     security(("api_key" = []), ("bearer" = [])),
     modifiers(&Keys),
 )]

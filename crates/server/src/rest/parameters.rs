@@ -26,7 +26,7 @@ impl IntoParams for FilterParameters {
             .iter()
             .map(|name| {
                 let (about, schema) = filter(name);
-                parameter(name, ParameterIn::Query, about, schema)
+                in_query(name, about, schema)
             })
             .collect()
     }
@@ -39,29 +39,19 @@ impl IntoParams for PageParameters {
             .minimum(Some(1))
             .maximum(Some(MOST_RECORDS))
             .default(Some(DEFAULT_LIMIT.into()));
+        let cursor = "The `next_cursor` of the page before";
         vec![
-            parameter(
-                "limit",
-                ParameterIn::Query,
-                "How many records",
-                limit.build(),
-            ),
-            parameter(
-                "cursor",
-                ParameterIn::Query,
-                "The `next_cursor` of the page before",
-                text(),
-            ),
+            in_query("limit", "How many records", limit.build()),
+            in_query("cursor", cursor, text()),
         ]
     }
 }
 
 impl IntoParams for ExportParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut schema = words(ExportFormat::ALL.map(ExportFormat::as_str));
+        let mut schema = words(ExportFormat::WORDS);
         schema.default = Some(ExportFormat::default().as_str().into());
-        let about = "JSON lines or CSV";
-        vec![parameter("format", ParameterIn::Query, about, schema)]
+        vec![in_query("format", "JSON lines or CSV", schema)]
     }
 }
 
@@ -69,15 +59,14 @@ impl IntoParams for EventParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let header = "The id of the last event that was seen; it wins over `last_event_id`";
         let query = "The same, for clients that cannot set headers";
-        vec![
-            parameter("Last-Event-ID", ParameterIn::Header, header, text()),
-            parameter("last_event_id", ParameterIn::Query, query, text()),
-        ]
+        let mut header = in_query("Last-Event-ID", header, text());
+        header.parameter_in = ParameterIn::Header;
+        vec![header, in_query("last_event_id", query, text())]
     }
 }
 
 /// Text that is one of these words.
-pub(super) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
+fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some(words))
@@ -86,34 +75,28 @@ pub(super) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
 
 /// What a filter is about, and what it admits.
 fn filter(name: &str) -> (&'static str, Object) {
-    let time = "a time (RFC 3339), a date (UTC), or so long ago, such as `24h` or `7d`";
+    let (mut time, mut id) = (text(), text());
+    let moment = "a time (RFC 3339), a date (UTC), or so long ago, such as `24h` or `7d`";
+    time.description = Some(moment.to_owned());
+    id.format = Some(SchemaFormat::KnownFormat(KnownFormat::Uuid));
     match name {
-        "type" => (
-            "What kind of thing happened",
-            words(RecordKind::ALL.iter().map(|kind| kind.as_str())),
-        ),
+        "type" => ("What kind of thing happened", words(RecordKind::WORDS)),
         "server" => ("The server it was about", text()),
         "tool" => ("The tool it was about, without its server", text()),
-        "status" => (
-            "What came of it",
-            words(Status::ALL.iter().map(|status| status.as_str())),
-        ),
+        "status" => ("What came of it", words(Status::WORDS)),
         "intent_type" => (
             "The operation of the variant it came through",
-            words(Operation::ALL.map(Operation::as_str)),
+            words(Operation::WORDS),
         ),
-        "request_id" => (
-            "The request it answers",
-            text_of(SchemaFormat::KnownFormat(KnownFormat::Uuid)),
-        ),
+        "request_id" => ("The request it answers", id),
         "session_id" => ("The session it came in", text()),
         "sensitivity" => (
             "How sensitive the data is; `unknown` where a call does not say",
-            words(Sensitivity::ALL.map(Sensitivity::as_str)),
+            words(Sensitivity::WORDS),
         ),
         "agent" => ("Who asked: the token's name, else the client's", text()),
-        "from" => ("Not before this", described(time)),
-        "to" => ("Before this", described(time)),
+        "from" => ("Not before this", time),
+        "to" => ("Before this", time),
         "text" => (
             "Words that server, tool, reason, error or arguments have, each by how it begins",
             text(),
@@ -123,10 +106,10 @@ fn filter(name: &str) -> (&'static str, Object) {
     }
 }
 
-fn parameter(name: &str, place: ParameterIn, about: &str, schema: Object) -> Parameter {
+fn in_query(name: &str, about: &str, schema: Object) -> Parameter {
     ParameterBuilder::new()
         .name(name)
-        .parameter_in(place)
+        .parameter_in(ParameterIn::Query)
         .required(Required::False)
         .description(Some(about))
         .schema(Some(schema))
@@ -135,14 +118,4 @@ fn parameter(name: &str, place: ParameterIn, about: &str, schema: Object) -> Par
 
 fn text() -> Object {
     Object::with_type(Type::String)
-}
-
-fn text_of(format: SchemaFormat) -> Object {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    text.format(Some(format)).build()
-}
-
-fn described(about: &str) -> Object {
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    text.description(Some(about)).build()
 }

@@ -6,21 +6,38 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use mcpproxy_gateway::settings;
-use serde_json::json;
+use mcpproxy_gateway::status::GatewayStatus;
+use mcpproxy_wire::json::to_text;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::refusals::AccessRefusals;
-use super::schemas;
 use crate::app::App;
 use crate::respond::json_response;
+
+/// Whether the gateway lives.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
+    status: &'static str,
+}
+
+/// Whether the gateway takes calls.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Readiness {
+    status: &'static str,
+    /// How many servers have not answered yet; a call waits for its own server only.
+    #[schema(value_type = u64)]
+    servers_starting: usize,
+}
 
 /// Whether the process runs
 #[utoipa::path(
     get, path = "/healthz", tag = "gateway", operation_id = "healthz",
-    responses((status = 200, description = "It does", body = schemas::HealthSchema), AccessRefusals),
+    responses((status = 200, description = "It does", body = Health), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn healthz() -> Response {
-    json_response(StatusCode::OK, r#"{"status":"ok"}"#)
+    json_response(StatusCode::OK, to_text(&Health { status: "ok" }))
 }
 
 /// Whether the gateway takes calls
@@ -28,24 +45,25 @@ pub(crate) async fn healthz() -> Response {
 /// Servers that are starting do not hold it back: a call waits for its own server only.
 #[utoipa::path(
     get, path = "/readyz", tag = "gateway", operation_id = "readyz",
-    responses((status = 200, description = "It does", body = schemas::ReadinessSchema), AccessRefusals),
+    responses((status = 200, description = "It does", body = Readiness), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let starting = app.gateway().servers().starting();
-    let body = json!({ "status": "ready", "servers_starting": starting.len() });
-    json_response(StatusCode::OK, body.to_string())
+    let readiness = Readiness {
+        status: "ready",
+        servers_starting: app.gateway().servers().starting().len(),
+    };
+    json_response(StatusCode::OK, to_text(&readiness))
 }
 
 /// Show the state of the gateway and of its servers
 #[utoipa::path(
     get, path = "/api/v1/status", tag = "gateway", operation_id = "show_status",
-    responses((status = 200, description = "The state", body = schemas::GatewayStatusSchema), AccessRefusals),
+    responses((status = 200, description = "The state", body = GatewayStatus), AccessRefusals),
 )]
 pub(crate) async fn status(State(app): State<Arc<App>>) -> Response {
-    let mut status = app.gateway().status().await;
-    status["listen"] = json!(app.address.to_string());
-    json_response(StatusCode::OK, status.to_string())
+    let status = app.gateway().status(app.address.to_string()).await;
+    json_response(StatusCode::OK, to_text(&status))
 }
 
 /// Show the configuration in force, secrets masked

@@ -8,7 +8,7 @@ use super::*;
 fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
     ServerStatus {
         name: "files".to_owned(),
-        state,
+        state: state.into(),
         revision: None,
         reason: reason.map(str::to_owned),
         stderr: Vec::new(),

@@ -10,7 +10,7 @@ use super::source::Source;
 use super::words::{self, Icons, text};
 use crate::arguments::{Common, ListArguments};
 use crate::error::CliError;
-use crate::output::{Output, note, wide_table};
+use crate::output::{Output, elements, note, wide_table};
 
 pub(super) async fn run(
     common: &Common,
@@ -31,7 +31,7 @@ pub(super) async fn run(
 }
 
 fn rows(list: &Value, icons: Icons, is_filtered: bool) -> String {
-    let records = list["activities"].as_array().map_or(&[][..], Vec::as_slice);
+    let records = elements(&list["activities"]);
     if records.is_empty() && is_filtered {
         return "No record matches. `mcpproxy activity list` shows all of them.\n".to_owned();
     }

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::words::{self, Icons, text};
 use crate::arguments::{Common, Look};
 use crate::error::CliError;
-use crate::output::{Output, printable};
+use crate::output::{Output, elements, printable};
 
 /// How far the values stand to the right of the margin.
 const LABEL: usize = 14;
@@ -96,7 +96,7 @@ fn intent(page: &mut RecordText, record: &Value, icons: Icons) {
 }
 
 fn warnings(page: &mut RecordText, warnings: &Value) {
-    let warnings = warnings.as_array().map_or(&[][..], Vec::as_slice);
+    let warnings = elements(warnings);
     if warnings.is_empty() {
         return;
     }

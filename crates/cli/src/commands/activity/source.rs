@@ -4,12 +4,10 @@
 
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, Pair, RecordExport};
-use mcpproxy_gateway::{Failure, redaction, settings};
-use uuid::Uuid;
+use mcpproxy_gateway::{redaction, settings};
 
 use crate::arguments::Common;
-use crate::backend::{answered, encode};
-use crate::daemon::{Daemon, Stream};
+use crate::daemon::{Daemon, Stream, encode, rest_path};
 use crate::error::CliError;
 
 /// Source that answers what is asked of the log.
@@ -33,20 +31,19 @@ impl Source {
     pub(super) async fn find(common: &Common) -> Result<Self, CliError> {
         let sources = common.sources();
         // A running gateway has its settings; the file may be in the middle of an edit.
-        if let Some(daemon) = Daemon::find(&settings::data_dir(&sources)?).await {
+        if let Some(daemon) = Daemon::find(&sources).await? {
             return Ok(Self::Daemon(daemon));
         }
         let settings = settings::load(&sources)?;
         redaction::set(settings.secrets());
-        let archive = records::open(&settings).map_err(|failure| refused(&failure))?;
-        Ok(Self::Store(archive))
+        Ok(Self::Store(records::open(&settings)?))
     }
 
     /// A page of records.
     pub(super) async fn list(&self, pairs: &[Pair]) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity", pairs).await,
-            Self::Store(archive) => local(records::list(archive, pairs).await),
+            Self::Store(archive) => Ok(records::list(archive, pairs).await?),
         }
     }
 
@@ -54,7 +51,7 @@ impl Source {
     pub(super) async fn show(&self, id: &str) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, &format!("/activity/{}", encode(id)), &[]).await,
-            Self::Store(archive) => local(records::show(archive, id).await),
+            Self::Store(archive) => Ok(records::show(archive, id).await?),
         }
     }
 
@@ -62,7 +59,7 @@ impl Source {
     pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity/summary", pairs).await,
-            Self::Store(archive) => local(records::summary(archive, pairs).await),
+            Self::Store(archive) => Ok(records::summary(archive, pairs).await?),
         }
     }
 
@@ -73,7 +70,7 @@ impl Source {
     ) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => get(daemon, "/activity/verify", &[]).await,
-            Self::Store(archive) => local(records::verify(archive, progress).await),
+            Self::Store(archive) => Ok(records::verify(archive, progress).await?),
         }
     }
 
@@ -86,9 +83,8 @@ impl Source {
                 Ok(summary["total"].as_u64().unwrap_or(0))
             }
             Self::Store(archive) => {
-                let filter = records::parse_filter(pairs).map_err(|failure| refused(&failure))?;
-                let count = archive.count(&filter).await;
-                count.map_err(|error| refused(&records::unreadable(&error)))
+                let count = archive.count(&records::parse_filter(pairs)?).await;
+                Ok(count.map_err(|error| records::unreadable(&error))?)
             }
         }
     }
@@ -102,12 +98,10 @@ impl Source {
                 if stream.status.is_success() {
                     return Ok(Pieces::Daemon(stream));
                 }
-                answered(stream.collect().await)?;
-                Err(CliError::refused("the gateway gave no export"))
+                Err(stream.into_error("the gateway gave no export").await)
             }
             Self::Store(archive) => {
-                let (filter, format) =
-                    RecordExport::parse(pairs).map_err(|failure| refused(&failure))?;
+                let (filter, format) = RecordExport::parse(pairs)?;
                 let export = RecordExport::new(archive.clone(), filter, format);
                 Ok(Pieces::Store(Box::new(export)))
             }
@@ -124,7 +118,7 @@ impl Pieces {
                 Ok(piece.map(|bytes| bytes.to_vec()))
             }
             Self::Store(export) => {
-                let piece = export.next().await.map_err(|failure| refused(&failure))?;
+                let piece = export.next().await?;
                 Ok(piece.map(|piece| piece.text.into_bytes()))
             }
         }
@@ -133,22 +127,10 @@ impl Pieces {
 
 /// The path of something of the REST interface.
 pub(super) fn path(of: &str, pairs: &[Pair]) -> String {
-    let pairs: Vec<String> = pairs
-        .iter()
-        .map(|(name, value)| format!("{name}={}", encode(value)))
-        .collect();
-    let mark = if pairs.is_empty() { "" } else { "?" };
-    format!("/api/v1{of}{mark}{}", pairs.join("&"))
+    let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
+    rest_path(of, &pairs.collect::<Vec<_>>())
 }
 
 async fn get(daemon: &Daemon, of: &str, pairs: &[Pair]) -> Result<String, CliError> {
-    answered(daemon.get(&path(of, pairs)).await)
-}
-
-fn local(result: Result<String, Failure>) -> Result<String, CliError> {
-    result.map_err(|failure| refused(&failure))
-}
-
-fn refused(failure: &Failure) -> CliError {
-    CliError::of_failure(failure, Uuid::now_v7())
+    daemon.get(&path(of, pairs)).await
 }

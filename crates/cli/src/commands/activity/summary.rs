@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::source::Source;
 use super::words::{self, Icons, text};
-use crate::arguments::{Common, SummaryArguments};
+use crate::arguments::{Common, FilteredArguments};
 use crate::error::CliError;
-use crate::output::{Output, columns, printable};
+use crate::output::{Output, columns, elements, printable};
 
 /// How many servers and tools are shown; programs get all of them.
 const MOST_LINES: usize = 10;
@@ -19,7 +19,7 @@ const BAR: usize = 24;
 
 pub(super) async fn run(
     common: &Common,
-    summary: &SummaryArguments,
+    summary: &FilteredArguments,
     output: Output,
 ) -> Result<ExitCode, CliError> {
     let pairs = summary.filters.pairs();
@@ -42,7 +42,7 @@ fn page(summary: &Value, icons: Icons) -> String {
         ("SERVER", "by_server"),
         ("TOOL", "by_tool"),
     ] {
-        let counts = summary[name].as_array().map_or(&[][..], Vec::as_slice);
+        let counts = elements(&summary[name]);
         if !counts.is_empty() {
             page.push_str(&chart(title, counts, icons));
         }

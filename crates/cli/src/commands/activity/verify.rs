@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::source::Source;
 use crate::arguments::Common;
 use crate::error::CliError;
-use crate::output::{Output, printable};
+use crate::output::{Output, elements, printable};
 use crate::progress_bar::TerminalProgress;
 
 pub(super) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
@@ -32,9 +32,7 @@ fn sentence(verdict: &Value) -> String {
         counted(records, "record"),
         counted(chains as u64, "chain")
     );
-    let problems = verdict["problems"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let problems = elements(&verdict["problems"]);
     if verdict["ok"] == Value::Bool(true) {
         return format!("{checked}: nothing altered\n");
     }

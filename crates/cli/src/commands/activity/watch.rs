@@ -3,18 +3,17 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use http::HeaderValue;
 use mcpproxy_gateway::records::{self, Pair};
-use mcpproxy_gateway::settings;
 use mcpproxy_wire::header;
 use mcpproxy_wire::sse::SseReader;
 use serde_json::Value;
 
 use super::source::path;
 use super::words::{self, Icons, text};
-use crate::arguments::{Common, WatchArguments};
-use crate::backend::answered;
+use crate::arguments::{Common, FilteredArguments};
 use crate::commands::serve::interrupted;
-use crate::daemon::{Daemon, Stream};
+use crate::daemon::{Daemon, LAST_EVENT_ID, Stream};
 use crate::error::CliError;
 use crate::output::{Output, note, printable};
 
@@ -32,18 +31,12 @@ const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(super) async fn run(
     common: &Common,
-    watch: &WatchArguments,
+    watch: &FilteredArguments,
     output: Output,
 ) -> Result<ExitCode, CliError> {
     let pairs = watch.filters.pairs();
     records::parse_filter(&pairs).map_err(|failure| CliError::wrong(&failure))?;
-    let data_dir = settings::data_dir(&common.sources())?;
-    let Some(daemon) = Daemon::find(&data_dir).await else {
-        return Err(CliError::not_reachable(format!(
-            "no gateway runs on the data directory {}; start one with `mcpproxy serve`",
-            data_dir.display()
-        )));
-    };
+    let daemon = Daemon::require(&common.sources()).await?;
     let icons = Icons::wanted(watch.look);
     let show = |data: &str| output.item(data, |record| line(record, icons));
     tokio::select! {
@@ -96,12 +89,11 @@ async fn open(
     pairs: &[Pair],
     last_id: Option<&str>,
 ) -> Result<Result<Stream, String>, CliError> {
+    let last_id = last_id.and_then(|id| HeaderValue::from_str(id).ok());
+    let last_id = last_id.map(|id| (LAST_EVENT_ID, id));
     match daemon.open(&path("/events", pairs), last_id).await {
         Ok(stream) if stream.status.is_success() => Ok(Ok(stream)),
-        Ok(stream) => match answered(stream.collect().await) {
-            Err(failed) => Err(failed),
-            Ok(_) => Err(CliError::refused("the gateway gave no events")),
-        },
+        Ok(stream) => Err(stream.into_error("the gateway gave no events").await),
         Err(reason) => Ok(Err(reason)),
     }
 }
