@@ -98,11 +98,9 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 
 /// A table whose cells are never broken into lines, so that they can be copied.
 pub(crate) fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    // A name with a line break in it must not look like a row of its own.
-    let on_one_line = |cell: &String| cell.replace(['\n', '\t'], " ");
     let rows = rows
         .into_iter()
-        .map(|row| row.iter().map(on_one_line).collect());
+        .map(|row| row.iter().map(|cell| on_one_line(cell)).collect());
     drawn(Table::new(), header, rows)
 }
 
@@ -134,6 +132,11 @@ pub(crate) fn printable(text: &str) -> String {
             _ => character,
         })
         .collect()
+}
+
+/// Text of a server that cannot look like a line of ours.
+pub(crate) fn on_one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
 }
 
 /// The elements of a list in an answer; none where it is no list.

@@ -18,6 +18,9 @@ pub(crate) struct ErrorAnswer<'a> {
     error: ErrorObject<'a>,
 }
 
+/// Media type of a stream of events.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A JSON answer.
@@ -26,6 +29,15 @@ pub(crate) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// Response that is a stream of events.
+pub(crate) fn event_stream(body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 

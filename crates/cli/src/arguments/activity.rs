@@ -75,7 +75,7 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
-    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::WORDS))]
+    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::ALL.map(ExportFormat::as_str)))]
     pub(crate) format: String,
     /// A file that does not exist yet; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]
@@ -95,7 +95,7 @@ pub(crate) struct Look {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArguments {
     /// What kind of thing happened
-    #[arg(long = "type", value_parser = words(RecordKind::WORDS))]
+    #[arg(long = "type", value_parser = words(RecordKind::ALL.map(RecordKind::as_str)))]
     r#type: Option<String>,
     /// The server it was about
     #[arg(long)]
@@ -104,10 +104,10 @@ pub(crate) struct FilterArguments {
     #[arg(long)]
     tool: Option<String>,
     /// What came of it
-    #[arg(long, value_parser = words(Status::WORDS))]
+    #[arg(long, value_parser = words(Status::ALL.map(Status::as_str)))]
     status: Option<String>,
     /// The operation it declared
-    #[arg(long, value_parser = words(Operation::WORDS))]
+    #[arg(long, value_parser = words(Operation::ALL.map(Operation::as_str)))]
     intent_type: Option<String>,
     /// The request it answers
     #[arg(long, value_name = "ID")]
@@ -116,7 +116,7 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
     /// How sensitive the data is
-    #[arg(long, value_parser = words(Sensitivity::WORDS))]
+    #[arg(long, value_parser = words(Sensitivity::ALL.map(Sensitivity::as_str)))]
     sensitivity: Option<String>,
     /// Who asked: the token's name, else the client's
     #[arg(long)]

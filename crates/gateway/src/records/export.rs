@@ -61,7 +61,10 @@ impl RecordExport {
             None => ExportFormat::default(),
             Some(word) => ExportFormat::parse(word).ok_or_else(|| {
                 let wrong = wrong("format", word, "jsonl or csv");
-                wrong.with("allowed", ExportFormat::WORDS.to_vec())
+                wrong.with(
+                    "allowed",
+                    ExportFormat::ALL.map(ExportFormat::as_str).to_vec(),
+                )
             })?,
         };
         Ok((filter, format))

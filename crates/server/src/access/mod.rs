@@ -46,10 +46,8 @@ pub(crate) async fn health(
     request: Request,
     next: Next,
 ) -> Response {
-    match agent(&app, reach, request.headers()) {
-        Ok(_) => next.run(request).await,
-        Err(failure) => failure_response(&failure),
-    }
+    let admitted = agent(&app, reach, request.headers());
+    run_if(admitted.map(drop), request, next).await
 }
 
 /// Lets administrators in.
@@ -62,6 +60,10 @@ pub(crate) async fn administration(
     let admitted = check_origin(reach, headers)
         .and_then(|()| shows_key(headers, app.api_key.load().expose()))
         .and_then(|shows_key| admit_administrator(reach, shows_key));
+    run_if(admitted, request, next).await
+}
+
+async fn run_if(admitted: Result<(), Failure>, request: Request, next: Next) -> Response {
     match admitted {
         Ok(()) => next.run(request).await,
         Err(failure) => failure_response(&failure),

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use mcpproxy_wire::rpc::RpcError;
 use mcpproxy_wire::{RequestId, ResultText, sse};
 use tokio::sync::mpsc;
@@ -16,9 +16,7 @@ use tokio::sync::mpsc;
 use crate::exchange::dispatch::response;
 use crate::exchange::in_flight::InFlightEntry;
 use crate::exchange::reply::{Delivery, MessageStream, Outbound, Reply};
-use crate::respond::json_response;
-
-const EVENT_STREAM: &str = "text/event-stream";
+use crate::respond::{EVENT_STREAM, event_stream, json_response};
 
 /// Period in which an open stream shows that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -126,15 +124,6 @@ impl AnswerFormat {
             _ => json_response(status, text),
         }
     }
-}
-
-/// Response that is a stream of events.
-pub(super) fn event_stream(body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }
 
 /// Response without a body.

@@ -14,13 +14,13 @@ use mcpproxy_wire::{Protocol, header, sse};
 
 use super::batch;
 use super::head::{HttpHead, Refused};
-use super::reply::{ALIVE, AnswerFormat, KEEP_ALIVE, accepts_events, empty, event_stream, respond};
+use super::reply::{ALIVE, AnswerFormat, KEEP_ALIVE, accepts_events, empty, respond};
 use crate::access::caller;
 use crate::exchange::dispatch::{self, response};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Incoming, RequestMessage};
 use crate::exchange::session::Session;
-use crate::respond::json_response;
+use crate::respond::{event_stream, json_response};
 
 /// Answers a request of a session, or one that opens a session.
 pub(super) async fn answer(

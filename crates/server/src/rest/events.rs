@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_activity::{Filter, Followed, LogTail};
 use mcpproxy_gateway::records::{self, Following};
 use mcpproxy_gateway::{Code, Failure};
@@ -25,7 +25,7 @@ use super::activity::{Pairs, read_pairs};
 use super::parameters::{EventParameters, FilterParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
-use crate::respond::failure_response;
+use crate::respond::{event_stream, failure_response};
 
 /// Where a client was when it went away; in an answer, where the stream begins.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -110,13 +110,9 @@ impl EventStream {
             let sent = stream.next().await?;
             Some((Ok(Bytes::from(sent)), stream))
         });
-        let mut response = Response::new(Body::from_stream(first.chain(rest)));
-        let headers = response.headers_mut();
-        let event_stream = HeaderValue::from_static("text/event-stream");
-        headers.insert(header::CONTENT_TYPE, event_stream);
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        let mut response = event_stream(Body::from_stream(first.chain(rest)));
         if let Ok(start) = HeaderValue::try_from(start) {
-            headers.insert(LAST_EVENT_ID, start);
+            response.headers_mut().insert(LAST_EVENT_ID, start);
         }
         response
     }

@@ -49,7 +49,7 @@ impl IntoParams for PageParameters {
 
 impl IntoParams for ExportParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut schema = words(ExportFormat::WORDS);
+        let mut schema = words(ExportFormat::ALL.map(ExportFormat::as_str));
         schema.default = Some(ExportFormat::default().as_str().into());
         vec![in_query("format", "JSON lines or CSV", schema)]
     }
@@ -80,19 +80,22 @@ fn filter(name: &str) -> (&'static str, Object) {
     time.description = Some(moment.to_owned());
     id.format = Some(SchemaFormat::KnownFormat(KnownFormat::Uuid));
     match name {
-        "type" => ("What kind of thing happened", words(RecordKind::WORDS)),
+        "type" => (
+            "What kind of thing happened",
+            words(RecordKind::ALL.map(RecordKind::as_str)),
+        ),
         "server" => ("The server it was about", text()),
         "tool" => ("The tool it was about, without its server", text()),
-        "status" => ("What came of it", words(Status::WORDS)),
+        "status" => ("What came of it", words(Status::ALL.map(Status::as_str))),
         "intent_type" => (
             "The operation of the variant it came through",
-            words(Operation::WORDS),
+            words(Operation::ALL.map(Operation::as_str)),
         ),
         "request_id" => ("The request it answers", id),
         "session_id" => ("The session it came in", text()),
         "sensitivity" => (
             "How sensitive the data is; `unknown` where a call does not say",
-            words(Sensitivity::WORDS),
+            words(Sensitivity::ALL.map(Sensitivity::as_str)),
         ),
         "agent" => ("Who asked: the token's name, else the client's", text()),
         "from" => ("Not before this", time),

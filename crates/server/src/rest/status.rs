@@ -23,7 +23,8 @@ pub(crate) struct Health {
 
 /// Whether the gateway takes calls.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Readiness {
+#[schema(as = Readiness)]
+pub(crate) struct ReadinessAnswer {
     status: &'static str,
     /// How many servers have not answered yet; a call waits for its own server only.
     #[schema(value_type = u64)]
@@ -45,11 +46,11 @@ pub(crate) async fn healthz() -> Response {
 /// Servers that are starting do not hold it back: a call waits for its own server only.
 #[utoipa::path(
     get, path = "/readyz", tag = "gateway", operation_id = "readyz",
-    responses((status = 200, description = "It does", body = Readiness), AccessRefusals),
+    responses((status = 200, description = "It does", body = ReadinessAnswer), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
 )]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let readiness = Readiness {
+    let readiness = ReadinessAnswer {
         status: "ready",
         servers_starting: app.gateway().servers().starting().len(),
     };

@@ -76,43 +76,11 @@ mod tests {
             "type": "discovery", "server_name": null, "tool_name": null,
             "intent_type": null, "status": "success", "duration_ms": 1.5,
         });
-        let shown = rows(
-            &json!({ "activities": [record, search] }),
-            Icons(false),
-            false,
-        );
-        let lines: Vec<Vec<&str>> = shown
-            .lines()
-            .map(|line| {
-                line.split("  ")
-                    .map(str::trim)
-                    .filter(|cell| !cell.is_empty())
-                    .collect()
-            })
-            .collect();
-        assert_eq!(
-            lines,
-            [
-                vec![
-                    "ID", "TIME", "SERVER", "TOOL", "INTENT", "STATUS", "DURATION"
-                ],
-                vec![
-                    "01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a99",
-                    "2026-01-31T12:00:00Z",
-                    "github",
-                    "delete_repo",
-                    "destructive",
-                    "in_doubt (!)"
-                ],
-                vec![
-                    "01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a98",
-                    "2026-01-31T11:59:59Z",
-                    "(discovery)",
-                    "success",
-                    "1.5ms"
-                ],
-            ],
-            "{shown}"
-        );
+        let list = json!({ "activities": [record, search] });
+        insta::assert_snapshot!(rows(&list, Icons(false), false), @r"
+        ID                                    TIME                  SERVER  TOOL         INTENT       STATUS        DURATION
+        01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a99  2026-01-31T12:00:00Z  github  delete_repo  destructive  in_doubt (!)
+        01936f5e-7b2a-7c11-9d0e-0f5a3c2b1a98  2026-01-31T11:59:59Z          (discovery)               success       1.5ms
+        ");
     }
 }

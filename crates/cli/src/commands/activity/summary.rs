@@ -9,7 +9,7 @@ use super::source::Source;
 use super::words::{self, Icons, text};
 use crate::arguments::{Common, FilteredArguments};
 use crate::error::CliError;
-use crate::output::{Output, columns, elements, printable};
+use crate::output::{Output, columns, elements, on_one_line};
 
 /// How many servers and tools are shown; programs get all of them.
 const MOST_LINES: usize = 10;
@@ -74,7 +74,7 @@ fn chart(title: &str, counts: &[Value], icons: Icons) -> String {
 }
 
 fn name(title: &str, counted: &Value, icons: Icons) -> String {
-    let name = printable(&text(&counted["name"])).replace('\n', " ");
+    let name = on_one_line(&text(&counted["name"]));
     match title {
         "STATUS" => words::status(&name, icons),
         "INTENT" => words::intent(&name, icons),

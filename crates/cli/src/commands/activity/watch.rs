@@ -15,7 +15,7 @@ use crate::arguments::{Common, FilteredArguments};
 use crate::commands::serve::interrupted;
 use crate::daemon::{Daemon, LAST_EVENT_ID, Stream};
 use crate::error::CliError;
-use crate::output::{Output, note, printable};
+use crate::output::{Output, note, on_one_line};
 
 /// How long to wait before a stream that broke is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -137,7 +137,7 @@ fn line(record: &Value, icons: Icons) -> String {
     let shown: Vec<String> = cells
         .iter()
         .filter(|cell| !cell.is_empty())
-        .map(|cell| printable(cell).replace(['\n', '\t'], " "))
+        .map(|cell| on_one_line(cell))
         .collect();
     shown.join("  ")
 }

@@ -2,7 +2,7 @@
 
 use mcpproxy_contract_check::checklist::{LineReport, LineVerdict, Report, ToolReport};
 
-use crate::output::{printable, table};
+use crate::output::{on_one_line, table};
 
 /// The whole page: a row for each tool, then what is violated, then what the words mean.
 pub(super) fn of(report: &Report) -> String {
@@ -85,9 +85,4 @@ fn legend(report: &Report) -> String {
          a call shows and no call showed, or what nobody outside can see; -o json gives the reason of each line.\n",
         summary.tools, summary.holds, summary.not_checked
     )
-}
-
-/// Text of a server that cannot look like a line of ours.
-fn on_one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
 }
