@@ -6,8 +6,8 @@
 use std::cell::LazyCell;
 
 use libfuzzer_sys::fuzz_target;
+use mcpproxy_fuzz::server::{FuzzedOutcome, FuzzedTransport, take_in};
 use mcpproxy_fuzz::words::spell_out;
-use mcpproxy_upstream::fuzzing::{FuzzedOutcome, FuzzedTransport, take_in};
 use mcpproxy_wire::{Json, Message};
 use tokio::runtime::Runtime;
 
@@ -78,6 +78,6 @@ fn check(outcome: &FuzzedOutcome, transport: FuzzedTransport) {
         Json::parse(notification.params.text().to_owned()).expect("what a client is told is JSON");
     }
     if let Some(Ok(result)) = &outcome.response {
-        Json::parse(result.json().text().to_owned()).expect("a result is JSON");
+        Json::parse(result.clone()).expect("a result is JSON");
     }
 }

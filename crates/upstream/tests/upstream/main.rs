@@ -6,6 +6,8 @@ mod event_stream;
 mod event_stream_server;
 mod failures;
 mod freshness;
+#[cfg(feature = "fuzzing")]
+mod fuzzed_server;
 mod http;
 mod http_server;
 mod message_order;
