@@ -2,7 +2,6 @@
 
 use mcpproxy_wire::rpc::RpcError;
 use mcpproxy_wire::{Json, method};
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 /// Message to a client during one of its requests.
@@ -44,18 +43,20 @@ pub enum ClientRequestKind {
     Roots,
 }
 
-/// Severity of a log message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are those of the protocol")]
-pub enum LogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
+mcpproxy_wire::words! {
+    /// Severity of a log message, the least severe first.
+    #[derive(PartialOrd, Ord)]
+    #[expect(missing_docs, reason = "the names are those of the protocol")]
+    LogLevel {
+        Debug = "debug",
+        Info = "info",
+        Notice = "notice",
+        Warning = "warning",
+        Error = "error",
+        Critical = "critical",
+        Alert = "alert",
+        Emergency = "emergency",
+    }
 }
 
 // === impl ClientRequest ===
@@ -125,42 +126,9 @@ impl ClientRequestKind {
 // === impl LogLevel ===
 
 impl LogLevel {
-    /// All levels, the least severe first.
-    pub const ALL: [Self; 8] = [
-        Self::Debug,
-        Self::Info,
-        Self::Notice,
-        Self::Warning,
-        Self::Error,
-        Self::Critical,
-        Self::Alert,
-        Self::Emergency,
-    ];
-
-    /// Level of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.as_str() == name)
-    }
-
     /// Level that a JSON string names.
     pub fn read(json: &str) -> Option<Self> {
-        match serde_json::from_str(json) {
-            Ok(Value::String(name)) => Self::parse(&name),
-            _ => None,
-        }
-    }
-
-    /// Name of the level in messages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
+        let name: String = serde_json::from_str(json).ok()?;
+        Self::parse(&name)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 
 use mcpproxy_wire::Protocol;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -34,6 +34,13 @@ pub(crate) struct RememberedProtocols {
 /// Name of a server by how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ServerKey(String);
+
+/// Content of the file.
+#[derive(Serialize, Deserialize)]
+struct ProtocolsFile {
+    format: u64,
+    servers: BTreeMap<String, String>,
+}
 
 // === impl RememberedProtocols ===
 
@@ -83,11 +90,13 @@ impl RememberedProtocols {
                 all.entry(key).or_insert(protocol);
             }
         }
-        let servers: serde_json::Map<String, Value> = all
-            .into_iter()
-            .map(|(ServerKey(key), protocol)| (key, word(protocol).into()))
-            .collect();
-        let text = json!({ "format": FORMAT, "servers": servers }).to_string();
+        let servers = all.into_iter();
+        let servers = servers.map(|(ServerKey(key), protocol)| (key, word(protocol).to_owned()));
+        let content = ProtocolsFile {
+            format: FORMAT,
+            servers: servers.collect(),
+        };
+        let text = serde_json::to_vec(&content)?;
         // Under a name of its own first: whoever reads sees the old file or the new one.
         let draft = file.with_extension(format!("{}.tmp", Uuid::new_v4().simple()));
         let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, file));
@@ -155,17 +164,13 @@ fn read(file: &Path) -> Option<BTreeMap<ServerKey, Protocol>> {
     if !is_small {
         return None;
     }
-    let content: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    if content.get("format")?.as_u64() != Some(FORMAT) {
-        return None;
-    }
-    let servers = content.get("servers")?.as_object()?;
-    let known = servers.iter().filter_map(|(key, said)| {
-        let protocol = [Protocol::Session, Protocol::Stateless]
-            .into_iter()
-            .find(|protocol| said.as_str() == Some(word(*protocol)))?;
+    let content: ProtocolsFile = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let servers = (content.format == FORMAT).then_some(content.servers)?;
+    let known = servers.into_iter().filter_map(|(key, said)| {
+        let protocols = [Protocol::Session, Protocol::Stateless];
+        let protocol = protocols.into_iter().find(|one| said == word(*one))?;
         let is_ours = key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_ours.then(|| (ServerKey(key.clone()), protocol))
+        is_ours.then_some((ServerKey(key), protocol))
     });
     Some(known.collect())
 }

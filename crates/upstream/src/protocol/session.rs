@@ -89,8 +89,7 @@ impl SessionContext {
             is_lower
         };
         if is_lower(&mut log_level.lock().unwrap_or_else(PoisonError::into_inner)) {
-            let level = wanted.as_str();
-            let params = OutgoingParams::SetLogLevel { level };
+            let params = OutgoingParams::SetLogLevel { level: wanted };
             // A server that refuses sends what it sends.
             let _ = link.request(OutgoingRequest::new(params, deadline)).await;
         }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::request::cancellation;
+use crate::CallError;
 use crate::call_error::UpstreamResponse;
 
 /// Requests of one connection that wait.
@@ -28,6 +30,14 @@ pub(crate) struct PendingRequest {
     pending: Arc<PendingRequests>,
     pub(crate) id: u64,
     response: oneshot::Receiver<UpstreamResponse>,
+}
+
+/// Request that has no response yet. Dropping it takes the request back: `cancel` sends the message for that.
+#[derive(Debug)]
+pub(super) struct UnansweredRequest<'a, C: FnOnce(Vec<u8>)> {
+    id: u64,
+    send_state: &'a SendState,
+    cancel: Option<C>,
 }
 
 /// State of sending a message: exactly one of writer and caller decides whether it is sent.
@@ -98,9 +108,44 @@ impl Drop for PendingRequest {
     }
 }
 
+// === impl UnansweredRequest ===
+
+impl<'a, C: FnOnce(Vec<u8>)> UnansweredRequest<'a, C> {
+    pub(super) fn new(id: u64, send_state: &'a SendState, cancel: C) -> Self {
+        Self {
+            id,
+            send_state,
+            cancel: Some(cancel),
+        }
+    }
+
+    /// Ends with the response, or with the reason why nobody waits for it any more.
+    pub(super) fn end(mut self, response: UpstreamResponse) -> UpstreamResponse {
+        if !matches!(response, Err(CallError::Timeout { .. })) {
+            self.cancel = None;
+        }
+        response
+    }
+}
+
+impl<C: FnOnce(Vec<u8>)> Drop for UnansweredRequest<'_, C> {
+    fn drop(&mut self) {
+        if let Some(cancel) = self.cancel.take()
+            && !self.send_state.withdraw()
+        {
+            cancel(cancellation(self.id));
+        }
+    }
+}
+
 // === impl SendState ===
 
 impl SendState {
+    /// Whether the message may have been sent.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire) == BEGUN
+    }
+
     /// Begins to send, for the writer; false if the message was withdrawn before.
     pub(crate) fn begin(&self) -> bool {
         self.settle(BEGUN)

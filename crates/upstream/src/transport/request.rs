@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use mcpproxy_wire::rpc::OutgoingMessage;
+use mcpproxy_wire::rpc::{self, OutgoingMessage};
 use mcpproxy_wire::{JsonObject, Method, meta, method};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::client::{ClientInput, ClientLink};
+use crate::client::call_routes::{CallRoute, CallRoutes};
+use crate::client::{ClientInput, ClientLink, LogLevel};
 use crate::{CallError, ReadRequest};
 
 /// Room for what a message has besides the arguments of a call.
@@ -58,7 +59,7 @@ pub(crate) enum OutgoingParams<'a> {
         uri: &'a str,
     },
     SetLogLevel {
-        level: &'static str,
+        level: LogLevel,
     },
     Listen {
         notifications: &'a WantedNotifications,
@@ -85,7 +86,7 @@ pub(crate) struct StatelessMeta<'a> {
     pub(crate) protocol_version: &'static str,
     pub(crate) client_info: GatewayInfo<'a>,
     pub(crate) client_capabilities: RelayedCapabilities<'a>,
-    pub(crate) log_level: Option<&'static str>,
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 /// Name and version under which servers know us.
@@ -123,13 +124,6 @@ struct RequestMeta<'a> {
     progress_token: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct Cancellation {
-    #[serde(rename = "requestId")]
-    request_id: u64,
-    reason: &'static str,
-}
-
 // === impl OutgoingRequest ===
 
 impl<'a> OutgoingRequest<'a> {
@@ -144,6 +138,11 @@ impl<'a> OutgoingRequest<'a> {
             client: None,
             deadline,
         }
+    }
+
+    /// Enters the way back to the client that the request is made for, if it is made for any.
+    pub(crate) fn route(&self, routes: &Arc<CallRoutes>, id: u64) -> Option<CallRoute> {
+        self.is_for_caller.then(|| routes.enter(id, self.client))
     }
 
     /// Message under an id. The server reports progress under the same number.
@@ -175,13 +174,8 @@ impl<'a> OutgoingRequest<'a> {
 
 /// Message that takes a request back.
 pub(crate) fn cancellation(id: u64) -> Vec<u8> {
-    let params = Cancellation {
-        request_id: id,
-        reason: "no longer awaited",
-    };
-    let message = OutgoingMessage::notification(method::CANCELLED, Some(params));
-    // A number and a constant always serialize.
-    serde_json::to_vec(&message).unwrap_or_default()
+    let params = json!({ "requestId": id, "reason": "no longer awaited" });
+    rpc::notification(method::CANCELLED, &params.to_string()).into_bytes()
 }
 
 impl Serialize for RequestMeta<'_> {
@@ -192,7 +186,7 @@ impl Serialize for RequestMeta<'_> {
             map.serialize_entry(meta::CLIENT_INFO, &stateless.client_info)?;
             map.serialize_entry(meta::CLIENT_CAPABILITIES, &stateless.client_capabilities)?;
             if let Some(level) = stateless.log_level {
-                map.serialize_entry(meta::LOG_LEVEL, level)?;
+                map.serialize_entry(meta::LOG_LEVEL, &level)?;
             }
         }
         if let Some(token) = self.progress_token {
@@ -251,9 +245,7 @@ fn is_unwanted(is_wanted: &bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use mcpproxy_wire::Json;
-    use mcpproxy_wire::Protocol;
-    use serde_json::json;
+    use mcpproxy_wire::{Json, Protocol};
 
     use super::*;
 
@@ -321,7 +313,7 @@ mod tests {
 
     #[test]
     fn parameters_are_written_as_their_method_wants_them() {
-        let (uri, level) = ("test:a", "info");
+        let (uri, level) = ("test:a", LogLevel::Info);
         let (method, nothing) = (Method::ToolsList, None);
         let lists = WantedNotifications {
             tools_list_changed: true,

@@ -85,7 +85,7 @@ impl StatelessContext {
                 sampling: given(ClientRequestKind::Sampling),
                 roots: given(ClientRequestKind::Roots),
             },
-            log_level: client.and_then(|client| Some(client.log_level?.as_str())),
+            log_level: client.and_then(|client| client.log_level),
         }
     }
 

@@ -2,33 +2,27 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+
+use super::super::pending::SendState;
 
 /// Body with one message. A server cannot act on a request whose body never left, so handing it to
 /// the connection is the moment from which a call may take effect.
 #[derive(Debug)]
 pub(crate) struct MessageBody {
     message: Option<Bytes>,
-    is_sent: Arc<AtomicBool>,
+    send_state: SendState,
 }
 
 impl MessageBody {
-    pub(super) fn new(message: Bytes, is_sent: Arc<AtomicBool>) -> Self {
+    /// Body with a message, or an empty one.
+    pub(super) fn new(message: Option<Bytes>, send_state: SendState) -> Self {
         Self {
-            message: Some(message),
-            is_sent,
-        }
-    }
-
-    pub(super) fn empty() -> Self {
-        Self {
-            message: None,
-            is_sent: Arc::default(),
+            message,
+            send_state,
         }
     }
 }
@@ -42,9 +36,7 @@ impl hyper::body::Body for MessageBody {
         _context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let message = self.message.take();
-        if message.is_some() {
-            self.is_sent.store(true, Ordering::Release);
-        }
+        let message = message.filter(|_| self.send_state.begin());
         Poll::Ready(message.map(|message| Ok(Frame::data(message))))
     }
 

@@ -7,27 +7,20 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Uri;
 use http::header::HeaderMap;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use mcpproxy_wire::sse;
 use tokio::time::{Instant, timeout_at};
 
 use super::super::deadline::before_deadline;
-use super::super::pending::{PendingRequest, PendingRequests};
-use super::super::request::{OutgoingRequest, cancellation};
-use super::pool::Lease;
+use super::super::pending::{PendingRequests, SendState, UnansweredRequest};
+use super::super::request::OutgoingRequest;
+use super::event_reader::EventReader;
 use super::response::read_body;
 use super::{HttpEndpoint, address};
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
-use crate::client::incoming::IncomingAction;
-use crate::process::lines::MESSAGE_LIMIT;
 
 /// Time that a stream has to say where messages go.
 const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
@@ -38,22 +31,6 @@ const CONFIRMATION_LIMIT: usize = 64 * 1024;
 pub(super) struct ResponseStream {
     endpoint: Uri,
     pending: Arc<PendingRequests>,
-}
-
-/// Stream, and the events that came together with its first one.
-struct OpenResponseStream {
-    body: Incoming,
-    _lease: Lease,
-    reader: sse::SseReader,
-    ahead: Vec<sse::SseEvent>,
-}
-
-/// Request in the hands of its caller; dropping it unanswered tells the server.
-struct StreamedRequest<'a> {
-    endpoint: &'a Arc<HttpEndpoint>,
-    pending: PendingRequest,
-    is_sent: Arc<AtomicBool>,
-    is_answered: bool,
 }
 
 /// Opens the stream; gives what requests need, and what has to run for them to be answered.
@@ -73,72 +50,28 @@ pub(super) async fn open(
 }
 
 /// Reads up to the first event, which says where messages go.
-async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(OpenResponseStream, Uri)> {
-    let (body, lease) = endpoint.open_events(None).await.ok()?;
-    let mut stream = OpenResponseStream {
-        body,
-        _lease: lease,
-        reader: sse::SseReader::new(MESSAGE_LIMIT),
-        ahead: Vec::new(),
-    };
-    let mut events = loop {
-        let events = stream.next().await?;
-        if !events.is_empty() {
-            break events.into_iter();
-        }
-    };
-    let first = events.next()?;
-    stream.ahead = events.collect();
+async fn begin(endpoint: &Arc<HttpEndpoint>) -> Option<(EventReader, Uri)> {
+    let mut events = endpoint.open_events(None).await.ok()?;
+    let first = events.next().await.ok()??;
     let is_endpoint = first.name.as_deref() == Some("endpoint");
     let named = address::resolve(&first.data, &endpoint.url).filter(|_| is_endpoint)?;
-    Some((stream, named))
+    Some((events, named))
 }
 
 /// Hands responses to those who wait for them, until the stream ends.
 async fn follow(
-    mut stream: OpenResponseStream,
+    mut events: EventReader,
     endpoint: Arc<HttpEndpoint>,
     pending: Arc<PendingRequests>,
 ) {
-    let mut events = std::mem::take(&mut stream.ahead);
-    loop {
-        for event in events {
-            let is_message = event.name.as_deref().is_none_or(|name| name == "message");
-            if !is_message || event.data.is_empty() {
-                continue;
-            }
-            match endpoint.incoming.receive(&Bytes::from(event.data), None) {
-                IncomingAction::Response(id, response) => {
-                    pending.respond(id, response);
-                }
-                IncomingAction::Reply(message) => endpoint.send_unawaited(message.into_bytes()),
-                IncomingAction::Relay(request) => endpoint.relay(request),
-                IncomingAction::Notified | IncomingAction::Nothing | IncomingAction::Garbage(_) => {
-                }
-            }
-        }
-        match stream.next().await {
-            Some(next) => events = next,
-            None => break,
+    while let Ok(Some(message)) = events.next_message().await {
+        if let Some((id, response)) = endpoint.receive(&message, None) {
+            pending.respond(id, response);
         }
     }
     let reason: Arc<str> = "its stream of answers ended".into();
     pending.close(&reason);
     endpoint.lose(&reason, false);
-}
-
-// === impl OpenResponseStream ===
-
-impl OpenResponseStream {
-    /// The next events; nothing at the end, or when an event is too large.
-    async fn next(&mut self) -> Option<Vec<sse::SseEvent>> {
-        loop {
-            let frame = self.body.frame().await?.ok()?;
-            if let Ok(data) = frame.into_data() {
-                return self.reader.feed(&data).ok();
-            }
-        }
-    }
 }
 
 // === impl ResponseStream ===
@@ -155,23 +88,15 @@ impl ResponseStream {
         endpoint: &Arc<HttpEndpoint>,
         request: OutgoingRequest<'_>,
     ) -> UpstreamResponse {
-        let started = Instant::now();
         let pending = self.pending.register();
-        let mut in_flight = StreamedRequest {
-            endpoint,
-            pending: pending.map_err(|reason| CallError::disconnected(false, reason))?,
-            is_sent: Arc::default(),
-            is_answered: false,
-        };
-        let id = in_flight.pending.id;
-        let routes = &endpoint.incoming.routes;
-        let _route = request
-            .is_for_caller
-            .then(|| routes.enter(id, request.client));
-        let message = request.message(id)?;
-        let is_sent = Arc::clone(&in_flight.is_sent);
+        let mut pending = pending.map_err(|reason| CallError::disconnected(false, reason))?;
+        let cancel = |message| endpoint.send_unawaited(message);
+        let send_state = &SendState::default();
+        let unanswered = UnansweredRequest::new(pending.id, send_state, cancel);
+        let _route = request.route(&endpoint.incoming.routes, pending.id);
+        let message = request.message(pending.id)?;
         let exchange = pin!(async {
-            let posted = endpoint.post(message, HeaderMap::new(), Arc::clone(&is_sent));
+            let posted = endpoint.post(message, HeaderMap::new(), send_state.clone());
             let (response, lease) = posted.await?;
             if read_body(response.into_body(), CONFIRMATION_LIMIT)
                 .await
@@ -179,27 +104,10 @@ impl ResponseStream {
             {
                 lease.give_back();
             }
-            let answer = in_flight.pending.response().await;
+            let answer = pending.response().await;
             answer.unwrap_or_else(|| Err(CallError::disconnected(true, self.pending.closed())))
         });
-        match before_deadline(request.deadline, request.client, exchange).await {
-            Ok(answer) => {
-                in_flight.is_answered = true;
-                answer
-            }
-            Err(_) => Err(CallError::Timeout {
-                after: started.elapsed(),
-                sent: is_sent.load(Ordering::Acquire),
-            }),
-        }
-    }
-}
-
-impl Drop for StreamedRequest<'_> {
-    fn drop(&mut self) {
-        if self.is_answered || !self.is_sent.load(Ordering::Acquire) {
-            return;
-        }
-        self.endpoint.send_unawaited(cancellation(self.pending.id));
+        let response = before_deadline(&request, send_state, exchange).await;
+        unanswered.end(response)
     }
 }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, HeaderName, HeaderValue};
-use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
+use http::{Method, StatusCode};
 use mcpproxy_wire::header;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::body::MessageBody;
-use super::pool::Lease;
+use super::super::pending::SendState;
+use super::event_reader::EventReader;
 use super::response::StreamEnd;
 use super::{HttpEndpoint, is_absent};
 use crate::backoff;
@@ -49,14 +48,14 @@ pub(super) async fn listen(
         drop(tried.take());
         let mut pause = Duration::ZERO;
         match opened {
-            Ok((mut stream, _lease)) => {
+            Ok(mut events) => {
                 let since = Instant::now();
                 was_open = true;
                 endpoint.shared_stream.opened(has_logging);
                 if declares_changes {
                     endpoint.incoming.announcements.set_tools_announced(true);
                 }
-                let end = endpoint.follow(&mut stream, None, &mut last_event).await;
+                let end = endpoint.follow(&mut events, None, &mut last_event).await;
                 endpoint.shared_stream.closed();
                 if let StreamEnd::Open(Some(retry)) = end {
                     pause = retry;
@@ -64,11 +63,9 @@ pub(super) async fn listen(
                 if declares_changes {
                     endpoint.incoming.announcements.set_tools_announced(false);
                 }
-                failures = if since.elapsed() >= WELL_AFTER {
-                    0
-                } else {
-                    failures
-                };
+                if since.elapsed() >= WELL_AFTER {
+                    failures = 0;
+                }
             }
             Err(NoEvents::Status(StatusCode::NOT_FOUND))
                 if was_open && endpoint.has_session_id() =>
@@ -90,24 +87,17 @@ impl HttpEndpoint {
     pub(super) async fn open_events(
         &self,
         last_event: Option<&str>,
-    ) -> Result<(Incoming, Lease), NoEvents> {
-        let mut request = Request::new(MessageBody::empty());
-        *request.method_mut() = Method::GET;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.session_headers().clone();
-        let headers = request.headers_mut();
+    ) -> Result<EventReader, NoEvents> {
+        let mut headers = self.session_headers().clone();
         headers.remove(http::header::CONTENT_TYPE);
         headers.insert(ACCEPT, EVENTS);
         if let Some(id) = last_event.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let (response, lease) = self
-            .pool
-            .send(request)
-            .await
-            .map_err(|_| NoEvents::Broken)?;
+        let opened = self.send(Method::GET, headers, None, SendState::default());
+        let (response, lease) = opened.await.map_err(|_| NoEvents::Broken)?;
         if response.status() == StatusCode::OK {
-            return Ok((response.into_body(), lease));
+            return Ok(EventReader::new(response.into_body(), lease));
         }
         Err(NoEvents::Status(response.status()))
     }

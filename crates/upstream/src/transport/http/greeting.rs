@@ -1,20 +1,19 @@
 //! Opening a session over HTTP, with whichever of the two ways the server has.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use http::StatusCode;
 use http::header::{HeaderMap, HeaderValue};
-use http::{Method, StatusCode};
 use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::{Json, Revision, method, rpc};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::super::pending::SendState;
 use super::super::read_hello;
 use super::super::request::{OutgoingParams, OutgoingRequest};
-use super::body::MessageBody;
 use super::event_stream::{self, ResponseStream};
 use super::{
     HttpConnection, HttpEndpoint, HttpSession, PROTOCOL_VERSION, SESSION_ID, events,
@@ -78,7 +77,11 @@ impl HttpConnection {
             }
         };
         let initialized = rpc::notification(method::INITIALIZED, "{}");
-        let posted = endpoint.post(initialized.into_bytes(), HeaderMap::new(), Arc::default());
+        let posted = endpoint.post(
+            initialized.into_bytes(),
+            HeaderMap::new(),
+            SendState::default(),
+        );
         let (response, lease) = posted.await?;
         give_back_if_empty(&response, lease);
         if !has_event_stream {
@@ -121,15 +124,16 @@ impl HttpEndpoint {
         let id = self.next_id();
         let request = OutgoingRequest::new(OutgoingParams::Initialize(params), deadline);
         let message = request.message(id).map_err(NoSession::Failed)?;
-        let is_sent = Arc::<AtomicBool>::default();
-        let mut request =
-            http::Request::new(MessageBody::new(message.into(), Arc::clone(&is_sent)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        let (response, lease) = self.pool.send(request).await.map_err(|error| {
-            NoSession::Failed(self.broken(error, is_sent.load(Ordering::Acquire)))
-        })?;
+        let send_state = SendState::default();
+        let sent = self.send(
+            http::Method::POST,
+            self.headers.clone(),
+            Some(message),
+            send_state.clone(),
+        );
+        let (response, lease) = sent
+            .await
+            .map_err(|error| NoSession::Failed(self.broken(error, send_state.is_begun())))?;
         let status = response.status();
         if !status.is_success() {
             let error = self.refused(response).await;

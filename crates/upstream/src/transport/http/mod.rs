@@ -5,6 +5,7 @@
 
 mod address;
 mod body;
+mod event_reader;
 mod event_stream;
 mod events;
 mod greeting;
@@ -13,9 +14,8 @@ mod refusal;
 mod response;
 mod shared_stream;
 
-use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -26,16 +26,17 @@ use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::{Protocol, Revision, header};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use self::body::MessageBody;
 use self::event_stream::ResponseStream;
 pub(crate) use self::pool::{Connector, connector};
-use self::pool::{Lease, Pool};
+use self::pool::{Lease, Pool, SendError};
 use self::shared_stream::SharedStream;
 use super::LostConnection;
 use super::deadline::before_deadline;
-use super::request::{OutgoingRequest, cancellation};
+use super::pending::{SendState, UnansweredRequest};
+use super::request::OutgoingRequest;
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::call_routes::RelayedRequest;
@@ -85,14 +86,6 @@ struct HttpSession {
     has_id: bool,
 }
 
-/// Request in the hands of its caller; dropping it unanswered tells the server.
-struct PostedRequest<'a> {
-    endpoint: &'a Arc<HttpEndpoint>,
-    id: u64,
-    is_sent: Arc<AtomicBool>,
-    is_answered: bool,
-}
-
 // === impl HttpConnection ===
 
 impl HttpConnection {
@@ -134,46 +127,39 @@ impl HttpConnection {
             // Boxed so that the futures of requests to all other servers stay small.
             return Box::pin(event_stream.request(&self.endpoint, request)).await;
         }
-        let started = Instant::now();
         let id = self.endpoint.next_id();
-        let mut posted = PostedRequest {
-            endpoint: &self.endpoint,
-            id,
-            is_sent: Arc::default(),
-            is_answered: false,
+        let cancel = |message| {
+            // Closing the connection is how a server without sessions hears of it. To one with
+            // sessions it means nothing, so it is told.
+            if self.endpoint.protocol == Protocol::Session {
+                self.endpoint.send_unawaited(message);
+            }
         };
+        let send_state = &SendState::default();
+        let unanswered = UnansweredRequest::new(id, send_state, cancel);
         let routes = &self.endpoint.incoming.routes;
-        let _route = request
-            .is_for_caller
-            .then(|| routes.enter(id, request.client));
+        let _route = request.route(routes, id);
         let headers = std::mem::take(&mut request.headers);
         let exchange = pin!(async {
             let message = request.message(id)?;
-            let is_sent = Arc::clone(&posted.is_sent);
-            let (response, lease) = self.endpoint.post(message, headers, is_sent).await?;
+            let posted = self.endpoint.post(message, headers, send_state.clone());
+            let (response, lease) = posted.await?;
             self.endpoint.read_response(response, lease, id).await
         });
-        match before_deadline(request.deadline, request.client, exchange).await {
-            Ok(response) => {
-                posted.is_answered = true;
-                // While several clients call, nobody can tell whom a message on that stream is meant for.
-                let shared_stream = &self.endpoint.shared_stream;
-                if request
-                    .client
-                    .is_some_and(|client| client.takes_notifications())
-                    && let Some(reader) = shared_stream.reader()
-                    && routes.only_client().is_some()
-                {
-                    // Boxed, as it is rare, so that the futures of requests stay small.
-                    Box::pin(shared_stream.settled(reader)).await;
-                }
-                response
-            }
-            Err(_) => Err(CallError::Timeout {
-                after: started.elapsed(),
-                sent: posted.is_sent.load(Ordering::Acquire),
-            }),
+        let response = before_deadline(&request, send_state, exchange).await;
+        let response = unanswered.end(response);
+        // While several clients call, nobody can tell whom a message on that stream is meant for.
+        let shared_stream = &self.endpoint.shared_stream;
+        if request
+            .client
+            .is_some_and(|client| client.takes_notifications())
+            && let Some(reader) = shared_stream.reader()
+            && routes.only_client().is_some()
+        {
+            // Boxed, as it is rare, so that the futures of requests stay small.
+            Box::pin(shared_stream.settled(reader)).await;
         }
+        response
     }
 
     /// Waits until the session is of no more use.
@@ -199,16 +185,11 @@ impl HttpConnection {
         if self.endpoint.lost.borrow().is_some() {
             return;
         }
-        let mut request = Request::new(MessageBody::empty());
-        *request.method_mut() = Method::DELETE;
-        *request.uri_mut() = self.endpoint.uri.clone();
-        *request.headers_mut() = session.headers.clone();
+        let headers = session.headers.clone();
+        let state = SendState::default();
+        let ended = self.endpoint.send(Method::DELETE, headers, None, state);
         // A server may refuse this, and then ends the session when it wants.
-        let _ = timeout(
-            grace.min(UNAWAITED_TIMEOUT),
-            self.endpoint.pool.send(request),
-        )
-        .await;
+        let _ = timeout(grace.min(UNAWAITED_TIMEOUT), ended).await;
     }
 
     fn stop_listening(&self) {
@@ -229,26 +210,6 @@ impl Drop for HttpConnection {
     }
 }
 
-impl fmt::Debug for HttpConnection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("HttpConnection")
-    }
-}
-
-impl Drop for PostedRequest<'_> {
-    fn drop(&mut self) {
-        if self.is_answered || !self.is_sent.load(Ordering::Acquire) {
-            return;
-        }
-        // Closing the connection is how a server without sessions hears of it. To one with
-        // sessions it means nothing, so it is told.
-        if self.endpoint.protocol == Protocol::Stateless {
-            return;
-        }
-        self.endpoint.send_unawaited(cancellation(self.id));
-    }
-}
-
 // === impl HttpEndpoint ===
 
 impl HttpEndpoint {
@@ -261,26 +222,32 @@ impl HttpEndpoint {
         &self,
         message: Vec<u8>,
         headers: HeaderMap,
-        is_sent: Arc<AtomicBool>,
+        send_state: SendState,
     ) -> Result<(Response<Incoming>, Lease), CallError> {
-        let body = MessageBody::new(Bytes::from(message), Arc::clone(&is_sent));
-        let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        let named = self.event_stream.get().map(ResponseStream::endpoint);
-        *request.uri_mut() = named.unwrap_or(&self.uri).clone();
-        *request.headers_mut() = self.session_headers().clone();
-        request.headers_mut().extend(headers);
-        let (response, lease) = match self.pool.send(request).await {
-            Ok(answered) => answered,
-            Err(error) => {
-                let sent = is_sent.load(Ordering::Acquire);
-                return Err(self.broken(error, sent));
-            }
-        };
-        if response.status().is_success() {
-            return Ok((response, lease));
+        let mut all = self.session_headers().clone();
+        all.extend(headers);
+        let sent = self.send(Method::POST, all, Some(message), send_state.clone());
+        match sent.await {
+            Ok((response, lease)) if response.status().is_success() => Ok((response, lease)),
+            Ok((response, _)) => Err(self.refused(response).await),
+            Err(error) => Err(self.broken(error, send_state.is_begun())),
         }
-        Err(self.refused(response).await)
+    }
+
+    /// Sends a request to where the server takes messages.
+    fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        message: Option<Vec<u8>>,
+        send_state: SendState,
+    ) -> impl Future<Output = Result<(Response<Incoming>, Lease), SendError>> {
+        let named = self.event_stream.get().map(ResponseStream::endpoint);
+        let mut request = Request::new(MessageBody::new(message.map(Bytes::from), send_state));
+        *request.method_mut() = method;
+        *request.uri_mut() = named.unwrap_or(&self.uri).clone();
+        *request.headers_mut() = headers;
+        self.pool.send(request)
     }
 
     /// Sends a message nobody waits for, unless too many are on their way.
@@ -295,7 +262,7 @@ impl HttpEndpoint {
         runtime.spawn(async move {
             let posted = timeout(
                 UNAWAITED_TIMEOUT,
-                endpoint.post(message, HeaderMap::new(), Arc::default()),
+                endpoint.post(message, HeaderMap::new(), SendState::default()),
             )
             .await;
             if let Ok(Ok((response, lease))) = posted {
@@ -309,7 +276,8 @@ impl HttpEndpoint {
     fn relay(self: &Arc<Self>, request: RelayedRequest) {
         let endpoint = Arc::clone(self);
         let reply = async move |message: String| {
-            let posted = endpoint.post(message.into_bytes(), HeaderMap::new(), Arc::default());
+            let posted =
+                endpoint.post(message.into_bytes(), HeaderMap::new(), SendState::default());
             if let Ok(Ok((response, lease))) = timeout(UNAWAITED_TIMEOUT, posted).await {
                 give_back_if_empty(&response, lease);
             }

@@ -12,6 +12,7 @@ use mcpproxy_wire::Protocol;
 use mcpproxy_wire::sse;
 
 use super::HttpEndpoint;
+use super::event_reader::EventReader;
 use super::pool::Lease;
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
@@ -26,9 +27,6 @@ const VAIN_RESUMPTIONS: usize = 40;
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(250);
 /// The least to wait, whatever the server says, so that nobody is kept busy.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-
-/// How long a stream may stay open after its answer before its connection is given up.
-const END_OF_STREAM: Duration = Duration::from_secs(1);
 
 /// How a stream of events ended.
 pub(super) enum StreamEnd {
@@ -60,7 +58,10 @@ impl HttpEndpoint {
                     _ => Err(CallError::malformed("the answer is for another request")),
                 }
             }
-            ContentType::Events => self.read_events(response.into_body(), lease, id).await,
+            ContentType::Events => {
+                let events = EventReader::new(response.into_body(), lease);
+                self.read_events(events, id).await
+            }
             ContentType::Other(_) if response.status() == StatusCode::ACCEPTED => Err(
                 CallError::malformed("it accepted the request and gave no answer (HTTP 202)"),
             ),
@@ -72,23 +73,18 @@ impl HttpEndpoint {
 
     /// Reads events until the answer comes, taking a stream that breaks off up again where
     /// the server allows it.
-    async fn read_events(
-        self: &Arc<Self>,
-        body: Incoming,
-        lease: Lease,
-        id: u64,
-    ) -> UpstreamResponse {
+    async fn read_events(self: &Arc<Self>, events: EventReader, id: u64) -> UpstreamResponse {
         let mut last_event = None;
         let mut pause = RESUMPTION_PAUSE;
-        let mut stream = Some((body, lease));
+        let mut stream = Some(events);
         let mut in_vain = 0;
         while in_vain < VAIN_RESUMPTIONS {
             let resumed_after = last_event.clone();
-            if let Some((mut body, lease)) = stream.take() {
-                match self.follow(&mut body, Some(id), &mut last_event).await {
+            if let Some(mut events) = stream.take() {
+                match self.follow(&mut events, Some(id), &mut last_event).await {
                     StreamEnd::Response(response) => {
                         // The end of the stream follows at once, as a rule.
-                        tokio::spawn(give_back_at_end(body, lease));
+                        tokio::spawn(events.give_back_at_end());
                         return response;
                     }
                     StreamEnd::TooLarge(error) => {
@@ -116,73 +112,60 @@ impl HttpEndpoint {
     /// Handles the events of a stream until it ends or the answer comes.
     pub(super) async fn follow(
         self: &Arc<Self>,
-        body: &mut Incoming,
+        events: &mut EventReader,
         id: Option<u64>,
         last_event: &mut Option<String>,
     ) -> StreamEnd {
-        let mut reader = sse::SseReader::new(MESSAGE_LIMIT);
-        while let Some(Ok(frame)) = body.frame().await {
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            let events = match reader.feed(&data) {
-                Ok(events) => events,
-                Err(error) => return StreamEnd::TooLarge(error),
-            };
-            if let Some(last) = reader
+        loop {
+            let message = events.next_message().await;
+            if let Some(last) = events
                 .last_id()
                 .filter(|last| last_event.as_deref() != Some(last))
             {
                 *last_event = Some(last.to_owned());
             }
-            for event in events {
-                let is_message = event.name.as_deref().is_none_or(|name| name == "message");
-                if !is_message || event.data.is_empty() {
-                    continue;
-                }
-                let action = self.incoming.receive(&Bytes::from(event.data), id);
-                if id.is_none()
-                    && matches!(action, IncomingAction::Notified | IncomingAction::Relay(_))
-                {
-                    self.shared_stream.received();
-                }
-                match action {
-                    IncomingAction::Response(answered, response) if Some(answered) == id => {
+            match message {
+                Ok(Some(message)) => {
+                    if let Some((answered, response)) = self.receive(&message, id)
+                        && Some(answered) == id
+                    {
                         return StreamEnd::Response(response);
                     }
-                    // Without sessions, a server has nothing to ask on its own.
-                    IncomingAction::Reply(message) if self.protocol == Protocol::Session => {
-                        self.send_unawaited(message.into_bytes());
-                    }
-                    IncomingAction::Relay(request) if self.protocol == Protocol::Session => {
-                        self.relay(request);
-                    }
-                    IncomingAction::Response(..)
-                    | IncomingAction::Reply(_)
-                    | IncomingAction::Relay(_)
-                    | IncomingAction::Notified
-                    | IncomingAction::Nothing
-                    | IncomingAction::Garbage(_) => {}
                 }
+                Ok(None) => return StreamEnd::Open(events.retry()),
+                Err(error) => return StreamEnd::TooLarge(error),
             }
         }
-        StreamEnd::Open(reader.retry())
     }
-}
 
-/// Keeps the connection of a stream that ends in time, and without an error.
-async fn give_back_at_end(mut body: Incoming, lease: Lease) {
-    let end = async {
-        loop {
-            match body.frame().await {
-                Some(Ok(_)) => {}
-                Some(Err(_)) => return false,
-                None => return true,
-            }
+    /// Takes a message that came on the stream of the request with the id, if on any; gives a response
+    /// with the id that it answers.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        message: &Bytes,
+        stream: Option<u64>,
+    ) -> Option<(u64, UpstreamResponse)> {
+        let action = self.incoming.receive(message, stream);
+        if stream.is_none() && matches!(action, IncomingAction::Notified | IncomingAction::Relay(_))
+        {
+            self.shared_stream.received();
         }
-    };
-    if tokio::time::timeout(END_OF_STREAM, end).await == Ok(true) {
-        lease.give_back();
+        match action {
+            IncomingAction::Response(id, response) => return Some((id, response)),
+            // Without sessions, a server has nothing to ask on its own.
+            IncomingAction::Reply(message) if self.protocol == Protocol::Session => {
+                self.send_unawaited(message.into_bytes());
+            }
+            IncomingAction::Relay(request) if self.protocol == Protocol::Session => {
+                self.relay(request);
+            }
+            IncomingAction::Reply(_)
+            | IncomingAction::Relay(_)
+            | IncomingAction::Notified
+            | IncomingAction::Nothing
+            | IncomingAction::Garbage(_) => {}
+        }
+        None
     }
 }
 

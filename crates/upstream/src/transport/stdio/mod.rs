@@ -5,20 +5,20 @@
 
 use std::path::Path;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{method, rpc};
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::process::ChildStdin;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::deadline::before_deadline;
-use super::pending::{PendingRequests, SendState};
-use super::request::{OutgoingRequest, cancellation};
+use super::pending::{PendingRequests, SendState, UnansweredRequest};
+use super::request::OutgoingRequest;
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::incoming::{Announcements, IncomingAction, IncomingMessages};
@@ -48,7 +48,8 @@ pub(crate) struct StdioConnection {
     incoming: IncomingMessages,
     /// Reason why the connection ended; closed itself when the process is gone.
     ended: watch::Receiver<Option<Arc<str>>>,
-    stop: Mutex<Option<oneshot::Sender<Duration>>>,
+    /// Grace that the program has to end by itself, once it is to be stopped.
+    stop: watch::Sender<Option<Duration>>,
     pub(crate) pid: Option<u32>,
 }
 
@@ -57,14 +58,6 @@ pub(crate) struct StdioConnection {
 pub(crate) struct OutgoingLine {
     pub(crate) line: Vec<u8>,
     send_state: SendState,
-}
-
-/// Request in the hands of its caller; dropping it unanswered takes it back.
-struct QueuedRequest<'a> {
-    connection: &'a StdioConnection,
-    id: u64,
-    send_state: SendState,
-    is_answered: bool,
 }
 
 /// Tasks of the connection.
@@ -99,7 +92,7 @@ impl StdioConnection {
         let pending = Arc::new(PendingRequests::default());
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(None);
-        let (stop, stopping) = oneshot::channel();
+        let (stop, stopping) = watch::channel(None);
         let incoming = IncomingMessages::new(announcements);
         let reader = OutputReader {
             name: Arc::clone(name),
@@ -124,48 +117,35 @@ impl StdioConnection {
             pending,
             incoming,
             ended,
-            stop: Mutex::new(Some(stop)),
+            stop,
             pid,
         })
     }
 
     /// Sends a request and waits for its response.
     pub(crate) async fn request(&self, request: OutgoingRequest<'_>) -> UpstreamResponse {
-        let started = Instant::now();
-        let mut pending = self
-            .pending
-            .register()
-            .map_err(|reason| CallError::disconnected(false, reason))?;
-        let mut queued = QueuedRequest {
-            connection: self,
-            id: pending.id,
-            send_state: SendState::default(),
-            is_answered: false,
+        let pending = self.pending.register();
+        let mut pending = pending.map_err(|reason| CallError::disconnected(false, reason))?;
+        let cancel = |message| {
+            // Best effort: a full queue means that the server does not listen anyway.
+            let _ = self.queue.try_send(OutgoingLine::new(message));
         };
-        let routes = &self.incoming.routes;
-        let _route = request
-            .is_for_caller
-            .then(|| routes.enter(pending.id, request.client));
+        let send_state = &SendState::default();
+        let unanswered = UnansweredRequest::new(pending.id, send_state, cancel);
+        let _route = request.route(&self.incoming.routes, pending.id);
         let mut line = OutgoingLine::new(request.message(pending.id)?);
-        line.send_state = queued.send_state.clone();
+        line.send_state = send_state.clone();
         let exchange = pin!(async {
-            self.queue.send(line).await.ok()?;
-            pending.response().await
-        });
-        match before_deadline(request.deadline, request.client, exchange).await {
-            Ok(Some(response)) => {
-                queued.is_answered = true;
-                response
+            if self.queue.send(line).await.is_ok()
+                && let Some(response) = pending.response().await
+            {
+                return response;
             }
-            Ok(None) => Err(CallError::disconnected(
-                !queued.send_state.withdraw(),
-                self.pending.closed(),
-            )),
-            Err(_) => Err(CallError::Timeout {
-                after: started.elapsed(),
-                sent: !queued.send_state.withdraw(),
-            }),
-        }
+            let may_be_sent = !send_state.withdraw();
+            Err(CallError::disconnected(may_be_sent, self.pending.closed()))
+        });
+        let response = before_deadline(&request, send_state, exchange).await;
+        unanswered.end(response)
     }
 
     /// Tells the server that the session is open.
@@ -191,27 +171,9 @@ impl StdioConnection {
 
     /// Ends the program; returns when it is gone.
     pub(crate) async fn stop(&self, grace: Duration) {
-        let stop = self
-            .stop
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(stop) = stop {
-            let _ = stop.send(grace);
-        }
+        self.stop.send_replace(Some(grace));
         let mut ended = self.ended.clone();
         while ended.changed().await.is_ok() {}
-    }
-}
-
-impl Drop for QueuedRequest<'_> {
-    fn drop(&mut self) {
-        if self.is_answered || self.send_state.withdraw() {
-            return;
-        }
-        // Best effort: a full queue means that the server does not listen anyway.
-        let cancelled = OutgoingLine::new(cancellation(self.id));
-        let _ = self.connection.queue.try_send(cancelled);
     }
 }
 
@@ -229,11 +191,17 @@ async fn write(mut input: ChildStdin, mut outgoing: mpsc::Receiver<OutgoingLine>
     std::future::pending::<()>().await;
 }
 
+/// Waits until the program is to be stopped; gives the grace that it has.
+async fn stopped(stopping: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    let grace = stopping.wait_for(Option::is_some).await;
+    grace.ok().and_then(|grace| *grace).unwrap_or(DEFAULT_GRACE)
+}
+
 /// Waits for the end of the program, or brings it about.
 async fn supervise(
     mut process: Process,
     mut tasks: StdioTasks,
-    stopping: oneshot::Receiver<Duration>,
+    mut stopping: watch::Receiver<Option<Duration>>,
     pending: Arc<PendingRequests>,
     end: watch::Sender<Option<Arc<str>>>,
 ) {
@@ -251,10 +219,10 @@ async fn supervise(
             Ok(reason) => reason.into(),
             Err(_) => "the server closed its input".into(),
         },
-        grace = stopping => {
+        grace = stopped(&mut stopping) => {
             // Closing its input asks a server to end.
             tasks.writer.abort();
-            process.stop(grace.unwrap_or(DEFAULT_GRACE)).await;
+            process.stop(grace).await;
             "the server was stopped".into()
         }
     };
