@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::schema;
-use mcpproxy_contract::validate;
+use mcpproxy_contract::validate::{self, Findings};
 use mcpproxy_contract::wire::DEFINITION_KEY;
-use mcpproxy_contract::{ContractViolation, Findings, Rule};
+use mcpproxy_contract::{ContractViolation, Rule};
 
 /// The most examples whose parameters are checked.
 const CHECKED_EXAMPLES: usize = 50;

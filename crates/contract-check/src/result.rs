@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::schema::problem;
 use mcpproxy_contract::agent_hints;
-use mcpproxy_contract::validate::is_version;
-use mcpproxy_contract::{ContractViolation, Findings, Rule};
+use mcpproxy_contract::validate::{Findings, is_version};
+use mcpproxy_contract::{ContractViolation, Rule};
 
 /// The most violations that are told of the hints of one result.
 const HINTS_LIMIT: usize = 50;

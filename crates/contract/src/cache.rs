@@ -3,28 +3,28 @@
 //! A mutation makes everything kept before it old: it may have changed what a query saw, and a
 //! caller who has just written must not read what was there before.
 
-use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use moka::policy::EvictionPolicy;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::agent_hints::AgentHints;
 
-/// The most results that are kept, and the most bytes of data in them: enough for the questions
-/// an agent repeats, too little to trouble the machine.
+/// Most results that are kept, and most bytes of data in them: enough for the questions an agent repeats, too little
+/// to trouble the machine.
 const MOST_RESULTS: usize = 1_000;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// A result larger than this would push out too many others.
+/// Largest result that is kept; a larger one would push out too many others.
 const LARGEST_RESULT: usize = 1024 * 1024;
 
-/// Cached results.
-#[derive(Debug, Default)]
+/// Cached results; the least recently used go first.
+#[derive(Debug)]
 pub(crate) struct Cache {
-    kept: Mutex<CachedResults>,
+    results: moka::sync::Cache<CacheKey, Arc<CachedResult>>,
     /// Counts mutations; results of an earlier count are not given out.
     epoch: AtomicU64,
 }
@@ -45,28 +45,35 @@ pub(crate) struct Epoch(u64);
 #[derive(Debug)]
 pub(crate) struct Outdating<'a>(&'a Cache);
 
-#[derive(Debug, Default)]
-struct CachedResults {
-    results: HashMap<CacheKey, CachedResult>,
-    /// In the order they were kept; the oldest goes first.
-    order: VecDeque<(CacheKey, u64)>,
-    bytes: usize,
-    next: u64,
-}
-
 #[derive(Debug)]
 struct CachedResult {
     data: Value,
     hints: AgentHints,
+    /// By tokio's clock, which tests can move; moka has its own.
     until: Instant,
     epoch: Epoch,
     bytes: usize,
-    number: u64,
 }
 
 // === impl Cache ===
 
 impl Cache {
+    /// A cache without results.
+    pub(crate) fn new() -> Self {
+        let weight = |_: &CacheKey, result: &Arc<CachedResult>| {
+            let least = MOST_BYTES / MOST_RESULTS;
+            u32::try_from(result.bytes.max(least)).unwrap_or(u32::MAX)
+        };
+        Self {
+            results: moka::sync::Cache::builder()
+                .max_capacity(MOST_BYTES as u64)
+                .weigher(weight)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+            epoch: AtomicU64::new(0),
+        }
+    }
+
     /// The moment a call begins. What it finds is kept only if no mutation came in between.
     pub(crate) fn epoch(&self) -> Epoch {
         Epoch(self.epoch.load(Ordering::SeqCst))
@@ -80,8 +87,7 @@ impl Cache {
     /// The kept result, if it is still good.
     pub(crate) fn get(&self, key: &CacheKey, now: Instant) -> Option<(Value, AgentHints)> {
         let epoch = self.epoch();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = kept.results.get(key)?;
+        let result = self.results.get(key)?;
         (result.until > now && result.epoch == epoch)
             .then(|| (result.data.clone(), result.hints.clone()))
     }
@@ -104,11 +110,8 @@ impl Cache {
             until: now + ttl,
             epoch,
             bytes,
-            number: 0,
         };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(key, result);
-        kept.shrink();
+        self.results.insert(key, Arc::new(result));
     }
 }
 
@@ -116,42 +119,9 @@ impl Cache {
 
 impl Drop for Outdating<'_> {
     fn drop(&mut self) {
+        // The count decides, because a call that is under way may keep its result after this; moka only makes room.
         self.0.epoch.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-// === impl CachedResults ===
-
-impl CachedResults {
-    fn insert(&mut self, key: CacheKey, mut result: CachedResult) {
-        result.number = self.next;
-        self.next += 1;
-        self.bytes += result.bytes;
-        self.order.push_back((key.clone(), result.number));
-        if let Some(former) = self.results.insert(key, result) {
-            self.bytes -= former.bytes;
-        }
-    }
-
-    /// Lets the oldest go until the bounds hold.
-    fn shrink(&mut self) {
-        while self.results.len() > MOST_RESULTS
-            || self.bytes > MOST_BYTES
-            || self.order.len() > 2 * MOST_RESULTS
-        {
-            let Some((key, number)) = self.order.pop_front() else {
-                return;
-            };
-            // A result that was replaced since has a later place in the order.
-            if self
-                .results
-                .get(&key)
-                .is_some_and(|kept| kept.number == number)
-                && let Some(gone) = self.results.remove(&key)
-            {
-                self.bytes -= gone.bytes;
-            }
-        }
+        self.0.results.invalidate_all();
     }
 }
 

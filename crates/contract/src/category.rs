@@ -157,13 +157,8 @@ impl Ttl {
     }
 
     /// Time in seconds.
-    pub fn as_seconds(self) -> u32 {
+    pub(crate) fn as_seconds(self) -> u32 {
         self.0
-    }
-
-    /// Time as a duration.
-    pub fn as_duration(self) -> Duration {
-        Duration::from_secs(u64::from(self.0))
     }
 }
 
@@ -171,7 +166,7 @@ impl Ttl {
 
 impl CategoryEffect {
     /// Whether nothing is changed.
-    pub fn is_read(self) -> bool {
+    pub(crate) fn is_read(self) -> bool {
         self == Self::Reads
     }
 }
@@ -180,7 +175,7 @@ impl CategoryEffect {
 
 impl ResponseTime {
     /// What the author promises: a call that takes longer is reported in the log.
-    pub fn promised(self) -> Option<Duration> {
+    pub(crate) fn promised(self) -> Option<Duration> {
         match self {
             Self::Fast => Some(Duration::from_millis(100)),
             Self::Medium => Some(Duration::from_secs(1)),
@@ -190,7 +185,7 @@ impl ResponseTime {
 
     /// How long a call is waited for: ten times what is promised, so that a busy machine is no
     /// failure; a minute where nothing is promised.
-    pub fn deadline(self) -> Duration {
+    pub(crate) fn deadline(self) -> Duration {
         match self {
             Self::Fast => Duration::from_secs(1),
             Self::Medium => Duration::from_secs(10),

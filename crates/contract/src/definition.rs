@@ -168,7 +168,7 @@ impl<T: Tool> Definition<T> {
     }
 
     /// The definition as it travels.
-    pub fn publish(self) -> PublishedDefinition {
+    pub(crate) fn publish(self) -> PublishedDefinition {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let description = self.description.text_with(&self.uses());
         let ttl = self.cache.into();
@@ -194,11 +194,7 @@ impl<T: Tool> Definition<T> {
 // === impl Description ===
 
 impl Description {
-    /// The parts as one text, in the order an agent reads them.
-    pub fn to_text(&self) -> String {
-        self.text_with(self.uses)
-    }
-
+    /// The parts and the uses as one text, in the order an agent reads them.
     fn text_with(&self, uses: &[&str]) -> String {
         let sentence = |text: &'static str| text.trim().trim_end_matches('.');
         let mut text = format!(
@@ -265,12 +261,12 @@ impl RateLimit {
     }
 
     /// The most calls in a window.
-    pub fn max_calls(self) -> u32 {
+    pub(crate) fn max_calls(self) -> u32 {
         self.max_calls
     }
 
     /// The length of the window.
-    pub fn window(self) -> Duration {
+    pub(crate) fn window(self) -> Duration {
         Duration::from_millis(self.window_ms)
     }
 }
@@ -290,17 +286,12 @@ impl Deprecation {
     }
 
     /// The tool to use instead.
-    pub fn replacement(&self) -> &'static str {
+    pub(crate) fn replacement(&self) -> &'static str {
         self.replacement
     }
 
-    /// The day it was announced.
-    pub fn announced(&self) -> Date {
-        self.announced
-    }
-
     /// The day from which on a call is refused.
-    pub fn removal_date(&self) -> Date {
+    pub(crate) fn removal_date(&self) -> Date {
         self.removal_date
     }
 }

@@ -28,39 +28,15 @@
 //! # }
 //! ```
 
-use std::marker::PhantomData;
-
 use serde_json::Value;
 
 use crate::{
     Category, CategoryName, Definition, Description, Example, ResponseTime, Tool, Version,
 };
 
-/// A definition that is not complete yet; `Next` is what has to be said next.
+/// A definition that is not complete yet; `SAID` counts the steps that were taken.
 #[must_use]
-pub struct DefinitionBuilder<T: Tool, Next> {
-    definition: Definition<T>,
-    next: PhantomData<Next>,
-}
-
-/// What can come next.
-pub mod next {
-    /// What the tool does.
-    #[derive(Debug)]
-    pub enum NeedsWhat {}
-    /// When to use it.
-    #[derive(Debug)]
-    pub enum NeedsWhen {}
-    /// What it returns.
-    #[derive(Debug)]
-    pub enum NeedsReturns {}
-    /// A call as it is meant to be made.
-    #[derive(Debug)]
-    pub enum NeedsExample {}
-    /// More such calls, or the tags, and the definition is complete.
-    #[derive(Debug)]
-    pub enum NeedsTags {}
-}
+pub struct DefinitionBuilder<T: Tool, const SAID: u8>(Definition<T>);
 
 // === impl Definition ===
 
@@ -74,60 +50,57 @@ impl<T: Tool> Definition<T> {
         version: Version,
         response_time: ResponseTime,
         permissions: &'static [&'static str],
-    ) -> DefinitionBuilder<T, next::NeedsWhat> {
-        DefinitionBuilder {
-            definition: Self {
-                version,
-                description: Description {
-                    what: "",
-                    when: "",
-                    returns: "",
-                    uses: &[],
-                },
-                permissions,
-                response_time,
-                cache: <T::Category as Category>::Cache::default(),
-                idempotent: matches!(
-                    T::Category::NAME,
-                    CategoryName::Query | CategoryName::Analysis
-                ),
-                examples: Vec::new(),
-                tags: &[],
-                rate_limit: None,
-                deprecated: None,
+    ) -> DefinitionBuilder<T, 0> {
+        DefinitionBuilder(Self {
+            version,
+            description: Description {
+                what: "",
+                when: "",
+                returns: "",
+                uses: &[],
             },
-            next: PhantomData,
-        }
+            permissions,
+            response_time,
+            cache: <T::Category as Category>::Cache::default(),
+            idempotent: matches!(
+                T::Category::NAME,
+                CategoryName::Query | CategoryName::Analysis
+            ),
+            examples: Vec::new(),
+            tags: &[],
+            rate_limit: None,
+            deprecated: None,
+        })
     }
 }
 
 // === impl DefinitionBuilder ===
 
-impl<T: Tool> DefinitionBuilder<T, next::NeedsWhat> {
+impl<T: Tool> DefinitionBuilder<T, 0> {
     /// What the tool does: "Reads one card".
-    pub fn what(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsWhen> {
-        self.definition.description.what = text;
-        self.then()
+    pub fn what(mut self, text: &'static str) -> DefinitionBuilder<T, 1> {
+        self.0.description.what = text;
+        DefinitionBuilder(self.0)
     }
 }
 
-impl<T: Tool> DefinitionBuilder<T, next::NeedsWhen> {
+impl<T: Tool> DefinitionBuilder<T, 1> {
     /// When to use it, going on from "Use when": "you know its id and need its text".
-    pub fn when(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsReturns> {
-        self.definition.description.when = text;
-        self.then()
+    pub fn when(mut self, text: &'static str) -> DefinitionBuilder<T, 2> {
+        self.0.description.when = text;
+        DefinitionBuilder(self.0)
     }
 }
 
-impl<T: Tool> DefinitionBuilder<T, next::NeedsReturns> {
+impl<T: Tool> DefinitionBuilder<T, 2> {
     /// What it returns, going on from "Returns": "both sides of the card".
-    pub fn returns(mut self, text: &'static str) -> DefinitionBuilder<T, next::NeedsExample> {
-        self.definition.description.returns = text;
-        self.then()
+    pub fn returns(mut self, text: &'static str) -> DefinitionBuilder<T, 3> {
+        self.0.description.returns = text;
+        DefinitionBuilder(self.0)
     }
 }
 
-impl<T: Tool> DefinitionBuilder<T, next::NeedsExample> {
+impl<T: Tool> DefinitionBuilder<T, 3> {
     /// A call as it is meant to be made: what it is good for, what the tool is given, and the data
     /// it answers with.
     pub fn example(
@@ -135,13 +108,12 @@ impl<T: Tool> DefinitionBuilder<T, next::NeedsExample> {
         description: &'static str,
         params: Value,
         expected_result: Value,
-    ) -> DefinitionBuilder<T, next::NeedsTags> {
-        self.then::<next::NeedsTags>()
-            .example(description, params, expected_result)
+    ) -> DefinitionBuilder<T, 4> {
+        DefinitionBuilder::<T, 4>(self.0).example(description, params, expected_result)
     }
 }
 
-impl<T: Tool> DefinitionBuilder<T, next::NeedsTags> {
+impl<T: Tool> DefinitionBuilder<T, 4> {
     /// Another such call.
     pub fn example(
         mut self,
@@ -149,7 +121,7 @@ impl<T: Tool> DefinitionBuilder<T, next::NeedsTags> {
         params: Value,
         expected_result: Value,
     ) -> Self {
-        self.definition.examples.push(Example {
+        self.0.examples.push(Example {
             description,
             params,
             expected_result,
@@ -159,16 +131,7 @@ impl<T: Tool> DefinitionBuilder<T, next::NeedsTags> {
 
     /// The definition, with words to find the tool by, at least one.
     pub fn tagged(mut self, tags: &'static [&'static str]) -> Definition<T> {
-        self.definition.tags = tags;
-        self.definition
-    }
-}
-
-impl<T: Tool, Next> DefinitionBuilder<T, Next> {
-    fn then<After>(self) -> DefinitionBuilder<T, After> {
-        DefinitionBuilder {
-            definition: self.definition,
-            next: PhantomData,
-        }
+        self.0.tags = tags;
+        self.0
     }
 }

@@ -45,12 +45,12 @@ struct Inner {
 }
 
 /// One thing that is wrong with the parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ParameterViolation {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ParameterViolation {
     /// Where, as a JSON pointer.
-    pub path: String,
+    pub(crate) path: String,
     /// What.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// An error as it is sent.
@@ -79,7 +79,7 @@ pub(crate) struct Cause {
 
 impl ToolError {
     /// The parameters are wrong: every violation with its path.
-    pub fn invalid(violations: &[ParameterViolation]) -> Self {
+    pub(crate) fn invalid(violations: &[ParameterViolation]) -> Self {
         let told: Vec<String> = violations
             .iter()
             .map(|one| match one.path.as_str() {
@@ -125,7 +125,7 @@ impl ToolError {
     }
 
     /// The caller lacks permissions.
-    pub fn forbidden(tool: &str, missing: &[&str]) -> Self {
+    pub(crate) fn forbidden(tool: &str, missing: &[&str]) -> Self {
         Self::new(
             "FORBIDDEN",
             ErrorCategory::Business,
@@ -135,7 +135,7 @@ impl ToolError {
     }
 
     /// The caller called too often and may try again after `wait`.
-    pub fn rate_limited(tool: &str, wait: Duration) -> Self {
+    pub(crate) fn rate_limited(tool: &str, wait: Duration) -> Self {
         let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
         Self::new(
             "RATE_LIMITED",
@@ -244,7 +244,7 @@ impl ToolError {
     }
 
     /// The group.
-    pub fn category(&self) -> ErrorCategory {
+    pub(crate) fn category(&self) -> ErrorCategory {
         self.0.category
     }
 
@@ -254,7 +254,7 @@ impl ToolError {
     }
 
     /// Whether the very same call may work later.
-    pub fn is_retryable(&self) -> bool {
+    pub(crate) fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 

@@ -5,27 +5,29 @@
 //! through one pipeline: permissions, rate limit, parameters, cache, deadline, handler, check,
 //! metadata. What a type can refuse does not compile.
 //!
-//! Start reading at [`tool`], then [`pipeline`]. This crate knows nothing of the gateway.
+//! Start reading at [`Tool`], then [`Service::call`]. This crate knows nothing of the gateway.
 
 pub mod agent_hints;
 mod cache;
 mod category;
 mod context;
 mod definition;
-pub mod definition_builder;
+mod definition_builder;
 mod dyn_tool;
 mod error;
-pub mod metrics;
+mod metrics;
 mod observe;
 mod output;
 mod params;
-pub mod pipeline;
+mod pipeline;
 mod redact;
 mod registry;
 pub mod schemas;
-pub mod tool;
+mod tool;
+#[doc(hidden)]
 pub mod validate;
 mod violation;
+#[doc(hidden)]
 pub mod wire;
 
 pub use category::{
@@ -36,13 +38,14 @@ pub use context::{Grants, ToolContext};
 pub use definition::{
     Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
 };
+pub use definition_builder::DefinitionBuilder;
 pub use dyn_tool::Registered;
-pub use error::{ErrorCategory, ParameterViolation, PublishedError, ToolError};
-pub use output::{ResultMetadata, ResultOutcome, ToolOutput, ToolResult};
+pub use error::{ErrorCategory, PublishedError, ToolError};
+pub use output::{ResultMetadata, ToolOutput, ToolResult};
 pub use pipeline::Service;
 pub use registry::Registry;
 pub use tool::{Data, Params, Tool};
-pub use violation::{ContractViolation, ContractViolations, Findings, Rule};
+pub use violation::{ContractViolation, ContractViolations, Rule};
 
 /// Everything a tool needs, in one line.
 pub mod prelude {
@@ -51,7 +54,6 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::json;
 
-    pub use crate::agent_hints::generators::{changed, created, deleted, found, listed};
     pub use crate::agent_hints::*;
     pub use crate::branded_id;
     pub use crate::schemas::*;

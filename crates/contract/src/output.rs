@@ -31,7 +31,7 @@ pub struct ToolResult {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Outcome")]
-pub enum ResultOutcome {
+pub(crate) enum ResultOutcome {
     /// What the tool gave back; never null.
     Data(Value),
     /// Why there is no data.
@@ -84,7 +84,7 @@ impl ToolResult {
     }
 
     /// The data, or why there is none.
-    pub fn outcome(&self) -> &ResultOutcome {
+    pub(crate) fn outcome(&self) -> &ResultOutcome {
         &self.outcome
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
-use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType, generators};
+use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType, failed};
 use crate::cache::{Cache, CacheKey};
 use crate::dyn_tool::{Parsed, Registered};
 use crate::metrics::{Finished, Metrics};
@@ -56,7 +56,7 @@ impl Service {
         let definitions = registry.tools.iter().map(|tool| &tool.definition);
         Self {
             metrics: Metrics::new(definitions),
-            cache: Cache::default(),
+            cache: Cache::new(),
             limits: RateLimiter::default(),
             registry,
         }
@@ -240,7 +240,7 @@ impl Service {
     }
 
     fn hints_of(&self, error: &ToolError) -> AgentHints {
-        let mut hints = generators::failed(
+        let mut hints = failed(
             error.category(),
             error.code(),
             error.is_retryable(),
@@ -258,9 +258,10 @@ impl Service {
         &self.registry
     }
 
-    /// What was counted so far.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
+    /// What was counted so far, as `OpenMetrics` text: executions, how long they took, errors by category, hits and
+    /// misses of the cache, refusals of callers that called too often, and results that broke the contract.
+    pub fn metrics(&self) -> String {
+        self.metrics.to_text()
     }
 }
 
@@ -373,13 +374,11 @@ fn told_of_effect(error: ToolError) -> ToolError {
 fn warned_of_removal(tool: &Registered, mut answered: Answered) -> Answered {
     if let Some(deprecated) = &tool.definition.deprecated {
         let (replacement, removal) = (deprecated.replacement(), deprecated.removal_date());
-        let warning = HintWarning::new(
-            WarningType::Deprecation,
-            Severity::Medium,
-            format!("{} is removed on {removal}", tool.definition.name),
-        )
-        .fixed_by(format!("use {replacement}"));
-        answered.hints = answered.hints.warn(warning);
+        let message = format!("{} is removed on {removal}", tool.definition.name);
+        answered.hints = answered.hints.warn(HintWarning {
+            suggested_fix: Some(format!("use {replacement}")),
+            ..HintWarning::new(WarningType::Deprecation, Severity::Medium, message)
+        });
     }
     answered
 }

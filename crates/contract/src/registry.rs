@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::agent_hints::ActionDirectory;
 use crate::dyn_tool::Registered;
-use crate::violation::{ContractViolation, ContractViolations, Findings, Rule};
+use crate::validate::Findings;
+use crate::violation::{ContractViolation, ContractViolations, Rule};
 use crate::{CategoryName, Service, Tool, Version, validate};
 
 /// Tools by name, in the order they were registered.
@@ -132,12 +132,6 @@ impl Registry {
         let mut found = findings.into_found();
         found.extend(validate::definition(&definition, &registered.input_schema));
         found
-    }
-}
-
-impl ActionDirectory for Registry {
-    fn knows(&self, action: &str) -> bool {
-        self.by_name.contains_key(action)
     }
 }
 

@@ -6,13 +6,20 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use crate::violation::{ContractViolation, Findings, Rule};
+use crate::violation::{ContractViolation, Rule};
 
 /// The shortest description that can say what, when and what comes back.
 const SHORTEST_DESCRIPTION: usize = 50;
 
 /// How long a deprecated tool stays.
 const DAYS_OF_NOTICE: i32 = 90;
+
+/// What is wrong with one tool, as it is found.
+#[derive(Debug)]
+pub struct Findings<'a> {
+    tool: &'a str,
+    found: Vec<ContractViolation>,
+}
 
 /// Everything that is wrong with a definition and its schema of parameters.
 pub fn definition(definition: &Value, input_schema: &Value) -> Vec<ContractViolation> {
@@ -291,6 +298,39 @@ fn is_permission(permission: &str) -> bool {
     permission
         .split_once(':')
         .is_some_and(|(resource, action)| is_word(resource) && is_word(action))
+}
+
+// === impl Findings ===
+
+impl<'a> Findings<'a> {
+    /// Nothing found yet.
+    pub fn about(tool: &'a str) -> Self {
+        Self {
+            tool,
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds a violation.
+    pub fn add(&mut self, rule: Rule, message: impl Into<String>) {
+        self.found.push(ContractViolation {
+            tool: self.tool.to_owned(),
+            rule,
+            message: message.into(),
+        });
+    }
+
+    /// Adds a violation unless the condition holds.
+    pub fn expect(&mut self, holds: bool, rule: Rule, message: impl Into<String>) {
+        if !holds {
+            self.add(rule, message);
+        }
+    }
+
+    /// What was found, in the order it was added.
+    pub fn into_found(self) -> Vec<ContractViolation> {
+        self.found
+    }
 }
 
 #[cfg(test)]

@@ -102,13 +102,6 @@ pub struct ContractViolation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractViolations(Vec<ContractViolation>);
 
-/// Collects what is wrong with one tool.
-#[derive(Debug)]
-pub struct Findings<'a> {
-    tool: &'a str,
-    found: Vec<ContractViolation>,
-}
-
 // === impl ContractViolations ===
 
 impl ContractViolations {
@@ -142,36 +135,3 @@ impl fmt::Display for ContractViolations {
 }
 
 impl std::error::Error for ContractViolations {}
-
-// === impl Findings ===
-
-impl<'a> Findings<'a> {
-    /// Nothing found yet.
-    pub fn about(tool: &'a str) -> Self {
-        Self {
-            tool,
-            found: Vec::new(),
-        }
-    }
-
-    /// Adds a violation.
-    pub fn add(&mut self, rule: Rule, message: impl Into<String>) {
-        self.found.push(ContractViolation {
-            tool: self.tool.to_owned(),
-            rule,
-            message: message.into(),
-        });
-    }
-
-    /// Adds a violation unless the condition holds.
-    pub fn expect(&mut self, holds: bool, rule: Rule, message: impl Into<String>) {
-        if !holds {
-            self.add(rule, message);
-        }
-    }
-
-    /// What was found, in the order it was added.
-    pub fn into_found(self) -> Vec<ContractViolation> {
-        self.found
-    }
-}

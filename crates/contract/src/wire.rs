@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::dyn_tool::Registered;
-use crate::{CategoryEffect, ResultOutcome, ToolResult, agent_hints};
+use crate::output::ResultOutcome;
+use crate::{CategoryEffect, ToolResult, agent_hints};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
 pub const DEFINITION_KEY: &str = "dev.mcpproxy/definition";

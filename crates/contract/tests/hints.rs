@@ -28,6 +28,11 @@ fn validator() -> &'static Validator {
     &VALIDATOR
 }
 
+/// The keys that hints always have.
+fn required_keys() -> Vec<String> {
+    serde_json::from_value(schema()["required"].clone()).expect("a list of names")
+}
+
 /// The value as it is sent.
 fn wire(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("hints can always be written as JSON")
@@ -37,8 +42,8 @@ proptest! {
     #[test]
     fn whatever_is_built_has_every_required_key_and_keeps_the_schema(hints in build::hints()) {
         let sent = wire(&hints);
-        for key in REQUIRED_KEYS {
-            prop_assert!(sent.get(key).is_some_and(|value| !value.is_null()), "{key} is missing");
+        for key in required_keys() {
+            prop_assert!(sent.get(&key).is_some_and(|value| !value.is_null()), "{key} is missing");
         }
         let errors: Vec<String> = validator()
             .iter_errors(&sent)
@@ -119,7 +124,7 @@ proptest! {
         prop_assert!(reasoning.contains(hints.confidence().explanation()));
         let confidence = format!("confidence {}: ", hints.confidence().value());
         prop_assert!(hints.confidence().explanation().starts_with(&confidence));
-        let roi = format!("roi {}: ", hints.estimated_impact().roi());
+        let roi = format!("roi {}: ", number(&sent["estimatedImpact"]["roi"]));
         prop_assert!(reasoning.contains(&roi), "{reasoning}");
     }
 
@@ -132,11 +137,16 @@ proptest! {
         let least = one.confidence().value().min(two.confidence().value());
         for merged in [&merged, &reverse] {
             prop_assert!((merged.confidence().value() - least).abs() < 1e-12);
-            prop_assert_eq!(merged.validity(), one.validity().min(two.validity()));
-            prop_assert_eq!(
-                merged.source_quality(),
-                one.source_quality().max(two.source_quality())
-            );
+            let place = |hints: &AgentHints, key, order: &[&str]| {
+                order.iter().position(|word| wire(hints)[key] == **word)
+            };
+            let validity = |hints| {
+                place(hints, "validityPeriod", &["immediate", "short", "medium", "long", "indefinite"])
+            };
+            prop_assert_eq!(validity(merged), validity(&one).min(validity(&two)));
+            let quality =
+                |hints| place(hints, "sourceQuality", &["high", "medium", "low", "unknown"]);
+            prop_assert_eq!(quality(merged), quality(&one).max(quality(&two)));
             prop_assert_eq!(actions(merged), &actions(&one) | &actions(&two));
         }
         // What is the same on both sides is told once.

@@ -388,7 +388,9 @@ async fn a_suggestion_that_nobody_could_follow_is_taken_out() {
         .map(Suggestion::action)
         .collect();
     assert_eq!(actions, ["go-astray"]);
-    assert_eq!(service.metrics().snapshot()[0].contract_violations, 1);
+    let metrics = service.metrics();
+    let counted = r#"mcp_tool_contract_violations_total{tool="go-astray"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
 }
 
 #[tokio::test]
@@ -403,18 +405,36 @@ async fn every_call_is_counted() {
             .call("get-card", json!({ "cardId": card }), &agent())
             .await;
     }
-    let counted = &service.metrics().snapshot()[0];
-    assert_eq!(counted.executions, 5);
-    let errors = &counted.errors;
-    assert_eq!(
-        (errors.validation, errors.business, errors.system),
-        (1, 1, 1)
-    );
-    let cache = counted.cache.as_ref().unwrap();
-    assert_eq!((cache.hits, cache.misses), (1, 1));
-    let text = service.metrics().to_prometheus();
-    assert!(
-        text.contains(r#"mcp_tool_executions_total{tool="get-card"} 5"#),
-        "{text}"
-    );
+    let limited = service_of(limited::Limited(limited::Plain {
+        runs: Runs::default(),
+        work: fine,
+    }));
+    for _ in 0..3 {
+        call(&limited, "count-cards").await;
+    }
+    let text = service.metrics() + &limited.metrics();
+    for line in [
+        "# TYPE mcp_tool_executions counter",
+        r#"mcp_tool_executions_total{tool="get-card"} 5"#,
+        r#"mcp_tool_errors_total{tool="get-card",category="validation"} 1"#,
+        r#"mcp_tool_errors_total{tool="get-card",category="business"} 1"#,
+        r#"mcp_tool_errors_total{tool="get-card",category="system"} 1"#,
+        r#"mcp_tool_cache_hits_total{tool="get-card"} 1"#,
+        r#"mcp_tool_cache_misses_total{tool="get-card"} 1"#,
+        r#"mcp_tool_rate_limited_total{tool="get-card"} 0"#,
+        r#"mcp_tool_contract_violations_total{tool="get-card"} 0"#,
+        "# TYPE mcp_tool_execution_seconds histogram",
+        r#"mcp_tool_execution_seconds_bucket{le="60.0",tool="get-card"} 5"#,
+        r#"mcp_tool_execution_seconds_bucket{le="+Inf",tool="get-card"} 5"#,
+        r#"mcp_tool_execution_seconds_count{tool="get-card"} 5"#,
+        r#"mcp_tool_executions_total{tool="count-cards"} 3"#,
+        r#"mcp_tool_rate_limited_total{tool="count-cards"} 1"#,
+    ] {
+        assert!(
+            text.lines().any(|one| one == line),
+            "{line}\nis not in\n{text}"
+        );
+    }
+    let uncached = r#"cache_hits_total{tool="count-cards"}"#;
+    assert!(!text.contains(uncached), "the tool keeps nothing: {text}");
 }

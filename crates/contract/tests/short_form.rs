@@ -4,7 +4,7 @@ mod sample;
 use std::marker::PhantomData;
 
 use mcpproxy_contract::prelude::*;
-use mcpproxy_contract::{Category, Rule};
+use mcpproxy_contract::{Category, PublishedDefinition, Rule};
 use sample::*;
 
 /// A tool of any category that is defined in short.
@@ -43,9 +43,20 @@ impl<C: Category> Tool for SketchCard<C> {
     }
 }
 
+/// The definition as a registry publishes it.
+fn published<C: Category>() -> PublishedDefinition {
+    let service = Service::of(SketchCard::<C>(PhantomData)).expect("it keeps the contract");
+    let tool = service
+        .registry()
+        .get_all()
+        .next()
+        .expect("there is one tool");
+    tool.definition().clone()
+}
+
 #[test]
 fn all_that_was_said_is_published_and_the_uses_are_those_of_the_examples() {
-    let published = SketchCard::<Query>::definition().publish();
+    let published = published::<Query>();
     let text = "Sketches one card. Use when a card is not drawn yet. Returns the card. \
                 For example: draw a card; draw another.";
     assert_eq!(published.description, text);
@@ -64,13 +75,11 @@ fn all_that_was_said_is_published_and_the_uses_are_those_of_the_examples() {
 #[test]
 fn what_was_not_said_has_the_answer_that_can_do_no_harm() {
     fn check<C: Category>(is_idempotent: bool) {
-        let published = SketchCard::<C>::definition().publish();
+        let published = published::<C>();
         let category = published.category;
         assert_eq!(published.idempotent, is_idempotent, "{category:?}");
         assert!(!published.cacheable, "{category:?}");
         assert!(published.rate_limit.is_none() && published.deprecated.is_none());
-        let registered = Service::of(SketchCard::<C>(PhantomData));
-        assert!(registered.is_ok(), "{registered:?}");
     }
     check::<Query>(true);
     check::<Analysis>(true);

@@ -109,15 +109,25 @@ fn caller(context: &ToolContext) -> Option<UserId> {
 
 /// A card as something the result has to do with.
 fn card_resource(card: &Card, relevance: Share) -> RelatedResource {
-    RelatedResource::new("card", card.card_id.as_str(), card.label(), relevance)
-        .access_count(card.reviews)
+    RelatedResource {
+        metadata: Some(ResourceMetadata {
+            access_count: Some(card.reviews),
+            ..ResourceMetadata::default()
+        }),
+        ..RelatedResource::new("card", card.card_id.as_str(), card.label(), relevance)
+    }
 }
 
 /// A deck as something the result has to do with.
 fn deck_resource(deck: &Deck, relevance: Share) -> RelatedResource {
-    RelatedResource::new("deck", deck.deck_id.as_str(), &deck.name, relevance)
-        .quality(SourceQuality::High)
-        .freshness("current")
+    RelatedResource {
+        metadata: Some(ResourceMetadata {
+            quality: Some(SourceQuality::High),
+            freshness: Some("current".to_owned()),
+            ..ResourceMetadata::default()
+        }),
+        ..RelatedResource::new("deck", deck.deck_id.as_str(), &deck.name, relevance)
+    }
 }
 
 /// The part of the parameters that is known already: which card. The rest is the caller's choice.

@@ -1,8 +1,9 @@
 //! Rules of the architecture that the compiler does not know: edges between crates, circles among modules, how many of
-//! them lie side by side, and names.
+//! them lie side by side, names, and how much authors of tools have to know.
 //!
 //! `cargo test -p xtask` refuses what breaks them; `cargo xtask structure` lists it.
 
+mod author_surface;
 mod circles;
 #[cfg(test)]
 mod crate_edges;
@@ -26,11 +27,12 @@ struct CrateUnderCheck {
 /// What one rule has against the sources, one text for each place.
 type Rule = fn(&[CrateUnderCheck]) -> Vec<String>;
 
-const RULES: [(&str, Rule); 4] = [
+const RULES: [(&str, Rule); 5] = [
     ("circles among modules", circles::find),
     ("too many modules side by side", siblings::find),
     ("types of one name", type_names::find),
     ("retired words", words::find),
+    ("too many items for authors of tools", author_surface::find),
 ];
 
 /// Prints everything that breaks a rule.

@@ -1,6 +1,7 @@
 //! `list-activity`: records of the log, without what was sent and what came back.
 
 use mcpproxy_activity::Record;
+use mcpproxy_contract::agent_hints;
 use mcpproxy_contract::prelude::*;
 use mcpproxy_contract::schemas::{Cursor, Page};
 use serde_json::{Map, Value};
@@ -143,7 +144,7 @@ impl Tool for ListActivity {
             completeness(with_outcome(&items), items.len() as u64),
         )
         .and(coverage(items.len() as u64, total));
-        let hints = generators::listed(&evidence, items.len() as u64, total);
+        let hints = agent_hints::listed(&evidence, items.len() as u64, total);
         let hints = suggested(parts.warned_of_log(hints), params, &items, next.as_ref());
         let page = match next {
             Some(next) => Page::continued(items, next),

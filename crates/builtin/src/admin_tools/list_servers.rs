@@ -1,5 +1,6 @@
 //! `list-servers`: the servers behind the gateway and how they are.
 
+use mcpproxy_contract::agent_hints;
 use mcpproxy_contract::prelude::*;
 
 use super::READ_SERVERS;
@@ -124,7 +125,7 @@ impl Tool for ListServers {
             SourceQuality::High,
             completeness(shown as u64, all.len() as u64),
         );
-        let mut hints = generators::listed(&evidence, servers.len() as u64, found)
+        let mut hints = agent_hints::listed(&evidence, servers.len() as u64, found)
             .because("The state of each server was read from the running gateway");
         if let Some(unwell) = servers.iter().find(|server| server.state == State::Failed) {
             hints = hints.suggest(

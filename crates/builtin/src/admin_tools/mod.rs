@@ -108,12 +108,12 @@ impl RunningParts {
         if self.records.health().problem.is_none() {
             return hints;
         }
-        let warning = HintWarning::new(
-            WarningType::Validation,
-            Severity::High,
-            "The activity log cannot be written now, the newest records are missing",
-        );
-        hints.warn(warning.fixed_by("a person finds the reason with `mcpproxy status`"))
+        let message = "The activity log cannot be written now, the newest records are missing";
+        let fix = "a person finds the reason with `mcpproxy status`";
+        hints.warn(HintWarning {
+            suggested_fix: Some(fix.to_owned()),
+            ..HintWarning::new(WarningType::Validation, Severity::High, message)
+        })
     }
 }
 

@@ -175,16 +175,18 @@ fn hints(
         );
     let share = Share::of(drawn.calls - drawn.covered, drawn.calls);
     if !drawn.tried.is_empty() {
-        hints = hints.risk(
-            RiskFactor::new(
-                RiskType::UserExperience,
-                Severity::Medium,
-                "A tool that never worked in this period is not allowed, although it may be needed",
-                share,
-                share,
-            )
-            .mitigated_by("Look at not_covered before the proposal is put into force"),
-        );
+        hints = hints.risk(RiskFactor {
+            kind: RiskType::UserExperience,
+            severity: Severity::Medium,
+            description:
+                "A tool that never worked in this period is not allowed, although it may be needed"
+                    .to_owned(),
+            probability: share,
+            impact: share,
+            mitigation: Some(
+                "Look at not_covered before the proposal is put into force".to_owned(),
+            ),
+        });
     }
     if drawn.calls == 0 {
         hints = hints

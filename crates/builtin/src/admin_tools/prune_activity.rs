@@ -124,7 +124,7 @@ fn hints(quality: SourceQuality, pruned: &Pruned) -> AgentHints {
         pruned.removed, pruned.older_than
     );
     let resource = RelatedResource::new("activity", "records", label, Share::ALL);
-    generators::deleted(&evidence, resource)
+    deleted(&evidence, resource)
         .constrained("Removed records cannot be brought back; the checkpoint of the removal stays in the log")
         .suggest(summary)
 }

@@ -103,7 +103,7 @@ fn hints(restarted: &Restarted) -> AgentHints {
     );
     let resource =
         RelatedResource::new("server", &*restarted.server, &*restarted.server, Share::ALL);
-    let hints = generators::changed(&evidence, resource)
+    let hints = changed(&evidence, resource)
         .because("It was ended and started again, and its state was read afterwards");
     if is_ready {
         return hints;

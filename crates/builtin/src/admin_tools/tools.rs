@@ -1,7 +1,7 @@
 //! The admin tools and their parameters, in one place because their answers suggest each other.
 
 use mcpproxy_contract::prelude::*;
-use mcpproxy_contract::schemas::{Cursor, DEFAULT_LIMIT, LARGEST_LIMIT};
+use mcpproxy_contract::schemas::{Cursor, LARGEST_LIMIT, Pagination};
 
 use super::GatewayParts;
 use super::filters::ActivityFilters;
@@ -52,7 +52,7 @@ impl ListActivityParams {
     pub(super) fn of(filters: ActivityFilters) -> Self {
         Self {
             filters,
-            limit: DEFAULT_LIMIT,
+            limit: default_limit(),
             cursor: None,
         }
     }
@@ -101,7 +101,7 @@ impl RestartServerParams {
 }
 
 fn default_limit() -> u32 {
-    DEFAULT_LIMIT
+    Pagination::default().limit
 }
 
 fn default_hours() -> u32 {

@@ -30,7 +30,7 @@ pub use evidence::{confidence_moves, queries_are_pure};
 pub use examples::examples_hold;
 pub use snapshot::unchanged;
 
-use mcpproxy_contract::{Grants, Registered, Service, ToolContext, ToolResult};
+use mcpproxy_contract::{CategoryEffect, Grants, Registered, Service, ToolContext, ToolResult};
 
 /// Everything that is wrong. Its debug form is made for reading, because `unwrap` shows that.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn tester() -> ToolContext {
 
 /// Whether the kit may call a tool wherever it likes.
 fn is_harmless(tool: &Registered) -> bool {
-    tool.definition().effect.is_read()
+    tool.definition().effect == CategoryEffect::Reads
 }
 
 /// Whether a tool refused because its time is over: then it does what it announced, and there is

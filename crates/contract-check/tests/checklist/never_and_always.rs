@@ -22,7 +22,9 @@ async fn never_return_null_as_data() {
     let service = service_of(null::Hidden);
     let result = call(&service, "hide-null").await;
     assert_eq!(code(&result), "INTERNAL");
-    assert_eq!(service.metrics().snapshot()[0].contract_violations, 1);
+    let metrics = service.metrics();
+    let counted = r#"mcp_tool_contract_violations_total{tool="hide-null"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
 }
 
 /// Refused by a type: `refused/output_without_hints.rs`. Refusals have hints as well.

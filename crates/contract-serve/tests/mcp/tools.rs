@@ -111,7 +111,7 @@ pub(crate) fn service_with(waiting: Waiting) -> Service {
 
 fn hints(what: &str) -> AgentHints {
     let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
-    generators::found(&evidence, what)
+    found(&evidence, what)
 }
 
 /// What all the tools here publish alike.

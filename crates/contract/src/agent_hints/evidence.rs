@@ -150,7 +150,7 @@ impl Evidence {
     }
 
     /// The quality of the source.
-    pub fn source_quality(&self) -> SourceQuality {
+    pub(super) fn source_quality(&self) -> SourceQuality {
         self.source_quality
     }
 

@@ -11,8 +11,6 @@ use super::{
 };
 use crate::ErrorCategory;
 
-/// A changed or removed thing is often held in memory by those who have just worked with it.
-const STALE_COPY: Share = Share::percent(30);
 /// Where a call may have taken effect, nobody knows more than that.
 const EVEN_CHANCE: Share = Share::percent(50);
 
@@ -43,16 +41,15 @@ pub fn listed(evidence: &Evidence, shown: u64, total: u64) -> AgentHints {
         .constrained(format!(
             "Only {shown} of {total} entries are in this answer"
         ))
-        .risk(
-            RiskFactor::new(
-                RiskType::Accuracy,
-                Severity::Medium,
-                "What is concluded from a part of the list may not hold for all of it",
-                Share::of(missing, total),
-                Share::of(missing, total),
-            )
-            .mitigated_by("Read the other pages, or narrow the conditions"),
-        )
+        .risk(RiskFactor {
+            kind: RiskType::Accuracy,
+            severity: Severity::Medium,
+            description: "What is concluded from a part of the list may not hold for all of it"
+                .to_owned(),
+            probability: Share::of(missing, total),
+            impact: Share::of(missing, total),
+            mitigation: Some("Read the other pages, or narrow the conditions".to_owned()),
+        })
 }
 
 /// Something new was stored.
@@ -67,16 +64,7 @@ pub fn created(evidence: &Evidence, resource: RelatedResource) -> AgentHints {
 pub fn changed(evidence: &Evidence, resource: RelatedResource) -> AgentHints {
     AgentHints::new(evidence, ValidityPeriod::Short)
         .because(format!("Changed {}", resource.name()))
-        .risk(
-            RiskFactor::new(
-                RiskType::Accuracy,
-                Severity::Low,
-                format!("What was read of {} before is out of date", resource.name()),
-                STALE_COPY,
-                resource.relevance,
-            )
-            .mitigated_by("Read it again before relying on it"),
-        )
+        .risk(stale_copy(&resource, "Read it again before relying on it"))
         .relate(resource)
 }
 
@@ -87,25 +75,27 @@ pub fn deleted(evidence: &Evidence, resource: RelatedResource) -> AgentHints {
     AgentHints::new(evidence, ValidityPeriod::Indefinite)
         .because(format!("Deleted {name}"))
         .constrained(format!("Calls that name {} will fail", resource.id))
-        .risk(
-            RiskFactor::new(
-                RiskType::Accuracy,
-                Severity::Low,
-                format!("What was read of {name} before is out of date"),
-                STALE_COPY,
-                resource.relevance,
-            )
-            .mitigated_by("Forget what was read of it"),
-        )
-        .warn(
-            HintWarning::new(
-                WarningType::Conflict,
-                Severity::Medium,
-                format!("{name} is gone; whatever refers to it refers to nothing"),
-            )
-            .about([resource.id])
-            .auto_fixable(false),
-        )
+        .risk(stale_copy(&resource, "Forget what was read of it"))
+        .warn(HintWarning {
+            kind: WarningType::Conflict,
+            severity: Severity::Medium,
+            message: format!("{name} is gone; whatever refers to it refers to nothing"),
+            related_ids: Some(vec![resource.id]),
+            suggested_fix: None,
+            auto_fixable: Some(false),
+        })
+}
+
+/// A changed or removed thing is often held in memory by those who have just worked with it.
+fn stale_copy(resource: &RelatedResource, mitigation: &str) -> RiskFactor {
+    RiskFactor {
+        kind: RiskType::Accuracy,
+        severity: Severity::Low,
+        description: format!("What was read of {} before is out of date", resource.name()),
+        probability: Share::percent(30),
+        impact: resource.relevance,
+        mitigation: Some(mitigation.to_owned()),
+    }
 }
 
 /// A call failed. Used for every error of a tool; how sure the hints are follows from how much is
@@ -131,16 +121,14 @@ pub fn failed(
         .warn(warning_for(category, code))
         .constrained(advice_on_repeating(retryable, retry_after));
     if code == "OUTCOME_UNKNOWN" {
-        return hints.risk(
-            RiskFactor::new(
-                RiskType::Accuracy,
-                Severity::High,
-                "The call may have taken effect although it was not answered",
-                EVEN_CHANCE,
-                Share::ALL,
-            )
-            .mitigated_by("Look up the state before calling again"),
-        );
+        return hints.risk(RiskFactor {
+            kind: RiskType::Accuracy,
+            severity: Severity::High,
+            description: "The call may have taken effect although it was not answered".to_owned(),
+            probability: EVEN_CHANCE,
+            impact: Share::ALL,
+            mitigation: Some("Look up the state before calling again".to_owned()),
+        });
     }
     hints
 }
@@ -213,7 +201,10 @@ fn warning_for(category: ErrorCategory, code: &str) -> HintWarning {
             "the service does not work as it should",
         ),
     };
-    HintWarning::new(kind, severity, format!("{code}: {message}")).auto_fixable(false)
+    HintWarning {
+        auto_fixable: Some(false),
+        ..HintWarning::new(kind, severity, format!("{code}: {message}"))
+    }
 }
 
 fn advice_on_repeating(retryable: bool, retry_after: Option<Duration>) -> String {

@@ -24,11 +24,11 @@ const LONG_WAIT_MS: f64 = 60_000.0;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
-pub struct Impact {
+pub(super) struct Impact {
     /// What it would bring.
-    benefit: Share,
+    pub(super) benefit: Share,
     /// What it would take.
-    effort: Share,
+    pub(super) effort: Share,
     /// Benefit over effort, where an effort below 0.01 counts as 0.01.
     #[schemars(range(min = 0))]
     roi: f64,
@@ -40,50 +40,26 @@ pub struct Impact {
 // === impl Impact ===
 
 impl Impact {
-    /// So much benefit for so much effort.
-    pub fn new(benefit: Share, effort: Share) -> Self {
+    /// So much benefit for so much effort, and the names of metrics that would change, each once.
+    pub(super) fn new(benefit: Share, effort: Share, affected_metrics: &[&str]) -> Self {
+        let mut metrics: Vec<String> = Vec::new();
+        for metric in affected_metrics {
+            if !metrics.iter().any(|known| known == metric) {
+                metrics.push((*metric).to_owned());
+            }
+        }
         Self {
             benefit,
             effort,
             roi: hundredths(benefit.value() / effort.value().max(LEAST_EFFORT)),
-            affected_metrics: None,
+            affected_metrics: (!metrics.is_empty()).then_some(metrics),
         }
-    }
-
-    /// Impact with the names of metrics that would change.
-    #[must_use]
-    pub fn affecting<I>(mut self, metrics: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        let known = self.affected_metrics.get_or_insert_default();
-        for metric in metrics.into_iter().map(Into::into) {
-            if !known.contains(&metric) {
-                known.push(metric);
-            }
-        }
-        self
-    }
-
-    /// What it would bring.
-    pub fn benefit(&self) -> Share {
-        self.benefit
-    }
-
-    /// What it would take.
-    pub fn effort(&self) -> Share {
-        self.effort
-    }
-
-    /// Benefit over effort, with two decimals.
-    pub fn roi(&self) -> f64 {
-        self.roi
     }
 
     /// The names of metrics that would change.
-    pub fn affected_metrics(&self) -> &[String] {
-        self.affected_metrics.as_deref().unwrap_or_default()
+    pub(super) fn affected_metrics(&self) -> Vec<&str> {
+        let metrics = self.affected_metrics.iter().flatten();
+        metrics.map(String::as_str).collect()
     }
 
     /// The impact that suggestions have by themselves.
@@ -103,6 +79,7 @@ impl Impact {
         Self::new(
             Share::clamped(promised * confidence.value()),
             Share::clamped(effort),
+            &[],
         )
     }
 

@@ -1,9 +1,8 @@
 //! One set of hints from two, for tools that are composed of others.
 
-use super::{
-    AgentHints, Alignment, Alternative, Dependency, Impact, Priority, RelatedResource, RiskFactor,
-    Share, Suggestion,
-};
+use super::impact::Impact;
+use super::parts::Dependency;
+use super::{AgentHints, Priority, RiskFactor, Share, Suggestion};
 
 impl AgentHints {
     /// These hints and others as one, as careful as the more careful of the two.
@@ -34,28 +33,32 @@ impl AgentHints {
         unite(
             &mut self.resources,
             other.resources,
-            same_resource,
-            more_relevant,
+            |one, two| one.kind == two.kind && one.id == two.id,
+            |known, new| replace_if(known, new, |new, known| new.relevance > known.relevance),
         );
-        unite(&mut self.risks, other.risks, same_risk, worse);
+        unite(
+            &mut self.risks,
+            other.risks,
+            |one, two| one.kind == two.kind && one.description == two.description,
+            |known, new| replace_if(known, new, is_worse),
+        );
         unite(
             &mut self.alignments,
             other.alignments,
-            same_alignment,
-            lower_score,
+            |one, two| one.action == two.action && one.preference == two.preference,
+            |known, new| replace_if(known, new, |new, known| new.score < known.score),
         );
         unite(
             &mut self.alternatives,
             other.alternatives,
-            same_approach,
-            less_sure,
+            |one, two| one.approach == two.approach,
+            |known, new| {
+                replace_if(known, new, |new, known| {
+                    new.confidence.value() < known.confidence.value()
+                });
+            },
         );
-        unite(
-            &mut self.dependencies,
-            other.dependencies,
-            same_dependent,
-            wait_for_both,
-        );
+        unite_dependencies(&mut self.dependencies, other.dependencies);
         unite_equal(&mut self.context_needed, other.context_needed);
         unite_equal(&mut self.assumptions, other.assumptions);
         unite_equal(&mut self.reasons, other.reasons);
@@ -73,15 +76,14 @@ fn merged_impact(one: &AgentHints, two: &AgentHints) -> Option<Impact> {
         return None;
     }
     let (one, two) = (one.estimated_impact(), two.estimated_impact());
-    let benefit = one.benefit().value().max(two.benefit().value());
-    let effort = one.effort().value() + two.effort().value();
-    let impact = Impact::new(Share::clamped(benefit), Share::clamped(effort));
-    let metrics: Vec<String> = [one.affected_metrics(), two.affected_metrics()].concat();
-    Some(if metrics.is_empty() {
-        impact
-    } else {
-        impact.affecting(metrics)
-    })
+    let benefit = one.benefit.value().max(two.benefit.value());
+    let effort = one.effort.value() + two.effort.value();
+    let metrics = [one.affected_metrics(), two.affected_metrics()].concat();
+    Some(Impact::new(
+        Share::clamped(benefit),
+        Share::clamped(effort),
+        &metrics,
+    ))
 }
 
 /// All suggestions, but for each action only those of the side that has the most urgent one. One
@@ -109,54 +111,29 @@ fn urgency(suggestions: &[Suggestion], action: &str) -> Option<Priority> {
         .min()
 }
 
-fn same_resource(one: &RelatedResource, two: &RelatedResource) -> bool {
-    one.kind == two.kind && one.id == two.id
-}
-
-fn more_relevant(known: &mut RelatedResource, new: RelatedResource) {
-    if new.relevance > known.relevance {
-        *known = new;
-    }
-}
-
-fn same_risk(one: &RiskFactor, two: &RiskFactor) -> bool {
-    one.kind == two.kind && one.description == two.description
-}
-
-fn worse(known: &mut RiskFactor, new: RiskFactor) {
-    // The worst comes first in the order of severities.
+/// Whether a risk is worse, or as bad and likelier. The worst comes first in the order of severities.
+fn is_worse(new: &RiskFactor, known: &RiskFactor) -> bool {
     let is_likelier = new.severity == known.severity && new.probability > known.probability;
-    if new.severity < known.severity || is_likelier {
+    new.severity < known.severity || is_likelier
+}
+
+fn replace_if<T>(known: &mut T, new: T, is_better: impl Fn(&T, &T) -> bool) {
+    if is_better(&new, known) {
         *known = new;
     }
 }
 
-fn same_alignment(one: &Alignment, two: &Alignment) -> bool {
-    one.action == two.action && one.preference == two.preference
-}
-
-fn lower_score(known: &mut Alignment, new: Alignment) {
-    if new.score < known.score {
-        *known = new;
-    }
-}
-
-fn same_approach(one: &Alternative, two: &Alternative) -> bool {
-    one.approach == two.approach
-}
-
-fn less_sure(known: &mut Alternative, new: Alternative) {
-    if new.confidence.value() < known.confidence.value() {
-        *known = new;
-    }
-}
-
-fn same_dependent(one: &Dependency, two: &Dependency) -> bool {
-    one.action == two.action && one.kind == two.kind
-}
-
-fn wait_for_both(known: &mut Dependency, new: Dependency) {
-    unite_equal(&mut known.depends_on, new.depends_on);
+/// Adds a dependency, or what it waits for to the one of the same action and kind.
+pub(super) fn unite_dependencies(known: &mut Vec<Dependency>, new: Vec<Dependency>) {
+    unite(
+        known,
+        new,
+        |one, two| one.action == two.action && one.kind == two.kind,
+        |known, new| {
+            unite_equal(&mut known.depends_on, new.depends_on);
+            known.reason = known.reason.take().or(new.reason);
+        },
+    );
 }
 
 /// Adds what is not there yet.

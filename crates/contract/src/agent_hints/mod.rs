@@ -17,10 +17,9 @@
 //! ```
 
 mod evidence;
-pub mod generators;
+mod generators;
 mod impact;
 mod merge;
-mod notes;
 mod parts;
 mod share;
 mod suggestion;
@@ -34,19 +33,23 @@ use jiff::Timestamp;
 pub use evidence::{
     Confidence, Evidence, Factor, agreement, completeness, coverage, freshness, matched,
 };
-pub use impact::Impact;
-pub use notes::{Alignment, Alternative, HintWarning};
-pub use parts::{Dependency, Dependent, RelatedResource, RiskFactor};
-pub use share::{Score, Share};
-pub use suggestion::{ActionDirectory, Suggestion};
-pub use wire::{REQUIRED_KEYS, schema};
+pub use generators::{changed, created, deleted, failed, found, listed};
+pub use parts::{Alternative, HintWarning, RelatedResource, ResourceMetadata, RiskFactor};
+pub use share::Share;
+pub use suggestion::Suggestion;
+pub(crate) use wire::REQUIRED_KEYS;
+pub use wire::schema;
 pub use words::{
-    ActionCategory, AlignmentWord, DependencyType, Priority, RiskType, Severity, SourceQuality,
-    ValidityPeriod, WarningType,
+    ActionCategory, DependencyType, Priority, RiskType, Severity, SourceQuality, ValidityPeriod,
+    WarningType,
 };
 
+use crate::Tool;
+use impact::Impact;
+use parts::{Alignment, Dependency};
+
 /// What an agent is told besides the data. Built with [`AgentHints::new`] or one of the
-/// [`generators`], then extended.
+/// functions for the usual operations, such as [`found`], then extended.
 #[derive(Debug, Clone)]
 pub struct AgentHints {
     suggestions: Vec<Suggestion>,
@@ -139,24 +142,45 @@ impl AgentHints {
         self
     }
 
-    /// Agent hints with an action that should wait for others.
+    /// Agent hints with an action that should wait for another, and why.
     #[must_use]
-    pub fn depends(mut self, dependency: Dependency) -> Self {
-        self.dependencies.push(dependency);
+    pub fn depends<Action: Tool, On: Tool>(
+        mut self,
+        kind: DependencyType,
+        reason: Option<&str>,
+    ) -> Self {
+        let dependency = Dependency {
+            action: Action::NAME,
+            depends_on: vec![On::NAME],
+            kind,
+            reason: reason.map(str::to_owned),
+        };
+        merge::unite_dependencies(&mut self.dependencies, vec![dependency]);
         self
     }
 
-    /// Agent hints with what following the suggestions would bring and take, where the author knows
-    /// better than the rule of [`AgentHints::estimated_impact`].
+    /// Agent hints with what following the suggestions would bring and take, and the names of metrics it would change,
+    /// where the author knows better than the rule.
+    ///
+    /// Without it both are estimated. The benefit is what the most urgent suggestion promises (critical 1, high 0.75,
+    /// medium 0.5, low 0.25), times the confidence. The effort is 0.1 for each suggested call up to 0.5, and for the
+    /// estimated time of all of them up to another 0.5, half of which is reached after a minute.
     #[must_use]
-    pub fn impact(mut self, impact: Impact) -> Self {
-        self.impact = Some(impact);
+    pub fn impact(mut self, benefit: Share, effort: Share, affected_metrics: &[&str]) -> Self {
+        self.impact = Some(Impact::new(benefit, effort, affected_metrics));
         self
     }
 
-    /// Agent hints with how an action fits what the user prefers.
+    /// Agent hints with how a tool fits what the user prefers, from -1 (against it) to 1 (exactly it), and why. The word
+    /// for it follows from the score.
     #[must_use]
-    pub fn aligns(mut self, alignment: Alignment) -> Self {
+    pub fn aligns<Action: Tool>(
+        mut self,
+        preference: impl Into<String>,
+        score: f64,
+        explanation: Option<&str>,
+    ) -> Self {
+        let alignment = Alignment::new(Action::NAME, preference.into(), score, explanation);
         self.alignments.push(alignment);
         self
     }
@@ -207,28 +231,8 @@ impl AgentHints {
         &self.confidence
     }
 
-    /// How long the hints hold.
-    pub fn validity(&self) -> ValidityPeriod {
-        self.validity
-    }
-
-    /// How reliable the data behind the hints is.
-    pub fn source_quality(&self) -> SourceQuality {
-        self.source_quality
-    }
-
-    /// What the agent should know before it goes on.
-    pub fn warnings(&self) -> &[HintWarning] {
-        &self.warnings
-    }
-
-    /// What following the suggestions would bring and take.
-    ///
-    /// What the author said with [`AgentHints::impact`]; else it is estimated. The benefit is what
-    /// the most urgent suggestion promises (critical 1, high 0.75, medium 0.5, low 0.25), times the
-    /// confidence. The effort is 0.1 for each suggested call up to 0.5, and for the estimated time
-    /// of all of them up to another 0.5, half of which is reached after a minute.
-    pub fn estimated_impact(&self) -> Impact {
+    /// What following the suggestions would bring and take, as the author said or estimated.
+    fn estimated_impact(&self) -> Impact {
         match &self.impact {
             Some(impact) => impact.clone(),
             None => Impact::estimated(&self.suggestions, &self.confidence),

@@ -1,4 +1,7 @@
-//! The parts of hints that speak of things and actions: resources, risks, dependencies.
+//! Parts of hints: resources, risks, dependencies, preferences, warnings, alternatives.
+//!
+//! A part whose fields may say anything is a struct to be filled in. The others, which name tools or hold a number that
+//! follows from another, are made by [`AgentHints`](super::AgentHints).
 
 use std::borrow::Cow;
 
@@ -6,9 +9,10 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use super::share::thousandths;
 use super::wire::tidy;
-use super::{DependencyType, RiskType, Severity, Share, SourceQuality};
-use crate::Tool;
+use super::words::AlignmentWord;
+use super::{Confidence, DependencyType, RiskType, Severity, Share, SourceQuality, WarningType};
 
 /// Something the result has to do with.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -17,41 +21,41 @@ use crate::Tool;
 pub struct RelatedResource {
     /// What kind of thing it is.
     #[serde(rename = "type")]
-    pub(super) kind: String,
+    pub kind: String,
     /// Its id.
-    pub(super) id: String,
+    pub id: String,
     /// Its name for people.
-    pub(super) label: String,
+    pub label: String,
     /// How much the result has to do with it.
-    pub(super) relevance: Share,
+    pub relevance: Share,
     /// More on the thing itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<ResourceMetadata>,
+    pub metadata: Option<ResourceMetadata>,
 }
 
 /// More on a related thing. Every field may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
-struct ResourceMetadata {
+pub struct ResourceMetadata {
     /// The group it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    category: Option<String>,
+    pub category: Option<String>,
     /// When it was last used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_accessed: Option<Timestamp>,
+    pub last_accessed: Option<Timestamp>,
     /// How often it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
-    access_count: Option<u64>,
+    pub access_count: Option<u64>,
     /// How reliable it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Measure>")]
-    quality: Option<SourceQuality>,
+    pub quality: Option<SourceQuality>,
     /// How new it is, in words: "current".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Measure>")]
-    freshness: Option<String>,
+    pub freshness: Option<String>,
 }
 
 /// What the contract names without saying what it is: others may send a word or a number.
@@ -64,25 +68,25 @@ struct Measure;
 pub struct RiskFactor {
     /// What it endangers.
     #[serde(rename = "type")]
-    pub(super) kind: RiskType,
+    pub kind: RiskType,
     /// How bad it would be.
-    pub(super) severity: Severity,
+    pub severity: Severity,
     /// What may go wrong.
-    pub(super) description: String,
+    pub description: String,
     /// How likely it is.
-    pub(super) probability: Share,
+    pub probability: Share,
     /// How much of the result it would touch.
-    pub(super) impact: Share,
+    pub impact: Share,
     /// What helps against it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mitigation: Option<String>,
+    pub mitigation: Option<String>,
 }
 
 /// An action that should wait for others. It always names at least one of them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
-pub struct Dependency {
+pub(super) struct Dependency {
     /// The action that waits.
     pub(super) action: &'static str,
     /// What it waits for.
@@ -92,15 +96,72 @@ pub struct Dependency {
     pub(super) kind: DependencyType,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
 }
 
-/// An action of which it is yet to be said what it waits for: [`Dependent::on`].
-#[derive(Debug, Clone, Copy)]
-#[must_use = "a dependency names what it depends on"]
-pub struct Dependent {
-    action: &'static str,
-    kind: DependencyType,
+/// How an action fits what the user prefers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub(super) struct Alignment {
+    /// The action.
+    pub(super) action: &'static str,
+    /// The preference.
+    pub(super) preference: String,
+    /// How it fits, as a word.
+    #[serde(rename = "alignment")]
+    word: AlignmentWord,
+    /// How it fits, as a number.
+    #[schemars(schema_with = "score")]
+    pub(super) score: f64,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<String>,
+}
+
+/// Something the agent should know before it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct HintWarning {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub kind: WarningType,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// The ids of what it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub related_ids: Option<Vec<String>>,
+    /// What would put it right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_fix: Option<String>,
+    /// Whether that can be done without asking anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_fixable: Option<bool>,
+}
+
+/// Another way that was considered.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct Alternative {
+    /// The other way.
+    pub approach: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Why it is one.
+    pub reasoning: String,
+    /// What speaks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pros: Option<Vec<String>>,
+    /// What speaks against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cons: Option<Vec<String>>,
+    /// How much it would help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_impact: Option<Share>,
 }
 
 // === impl RelatedResource ===
@@ -122,48 +183,9 @@ impl RelatedResource {
         }
     }
 
-    /// Related resource with the group it belongs to.
-    #[must_use]
-    pub fn category(mut self, category: impl Into<String>) -> Self {
-        self.metadata().category = Some(category.into());
-        self
-    }
-
-    /// Related resource with when it was last used.
-    #[must_use]
-    pub fn last_accessed(mut self, at: Timestamp) -> Self {
-        self.metadata().last_accessed = Some(at);
-        self
-    }
-
-    /// Related resource with how often it was used.
-    #[must_use]
-    pub fn access_count(mut self, count: u64) -> Self {
-        self.metadata().access_count = Some(count);
-        self
-    }
-
-    /// Related resource with how reliable it is.
-    #[must_use]
-    pub fn quality(mut self, quality: SourceQuality) -> Self {
-        self.metadata().quality = Some(quality);
-        self
-    }
-
-    /// Related resource with how new it is, in words: "current".
-    #[must_use]
-    pub fn freshness(mut self, freshness: impl Into<String>) -> Self {
-        self.metadata().freshness = Some(freshness.into());
-        self
-    }
-
     /// The thing in one text: "deck 'Math Deck' (`deck_456`)".
     pub(super) fn name(&self) -> String {
         format!("{} '{}' ({})", self.kind, self.label, self.id)
-    }
-
-    fn metadata(&mut self) -> &mut ResourceMetadata {
-        self.metadata.get_or_insert_default()
     }
 }
 
@@ -183,64 +205,10 @@ impl JsonSchema for Measure {
     }
 }
 
-// === impl RiskFactor ===
-
-impl RiskFactor {
-    /// A risk: what it endangers, how bad it would be, what may go wrong, how likely that is and
-    /// how much of the result it would touch.
-    pub fn new(
-        kind: RiskType,
-        severity: Severity,
-        description: impl Into<String>,
-        probability: Share,
-        impact: Share,
-    ) -> Self {
-        Self {
-            kind,
-            severity,
-            description: description.into(),
-            probability,
-            impact,
-            mitigation: None,
-        }
-    }
-
-    /// Risk factor with what helps against it.
-    #[must_use]
-    pub fn mitigated_by(mut self, text: impl Into<String>) -> Self {
-        self.mitigation = Some(text.into());
-        self
-    }
-}
-
 // === impl Dependency ===
 
 impl Dependency {
-    /// What this tool depends on is said next, with [`Dependent::on`].
-    pub fn of<A: Tool>(kind: DependencyType) -> Dependent {
-        Dependent {
-            action: A::NAME,
-            kind,
-        }
-    }
-
-    /// Dependency, waiting for one more tool.
-    #[must_use]
-    pub fn on<B: Tool>(mut self) -> Self {
-        if !self.depends_on.contains(&B::NAME) {
-            self.depends_on.push(B::NAME);
-        }
-        self
-    }
-
-    /// Dependency with the reason.
-    #[must_use]
-    pub fn because(mut self, reason: impl Into<String>) -> Self {
-        self.reason = Some(reason.into());
-        self
-    }
-
-    /// Drops what is not kept; none if the action is dropped or has nothing left to wait for.
+    /// Dependency of what is kept; none if the action is dropped or has nothing left to wait for.
     pub(super) fn keeping(mut self, mut keeps: impl FnMut(&str) -> bool) -> Option<Self> {
         let kept = keeps(self.action);
         self.depends_on.retain(|name| keeps(name));
@@ -248,16 +216,52 @@ impl Dependency {
     }
 }
 
-// === impl Dependent ===
+// === impl Alignment ===
 
-impl Dependent {
-    /// The action waits for this tool.
-    pub fn on<B: Tool>(self) -> Dependency {
-        Dependency {
-            action: self.action,
-            depends_on: vec![B::NAME],
-            kind: self.kind,
-            reason: None,
+impl Alignment {
+    /// Alignment with this score, in thousandths. The word follows from it, so that the two cannot disagree; not a
+    /// number counts as neither for nor against.
+    pub(super) fn new(
+        action: &'static str,
+        preference: String,
+        score: f64,
+        explanation: Option<&str>,
+    ) -> Self {
+        let score = if score.is_nan() { 0.0 } else { score };
+        // Never a negative zero.
+        let score = thousandths(score.clamp(-1.0, 1.0)) + 0.0;
+        Self {
+            action,
+            preference,
+            word: match score {
+                0.7.. => AlignmentWord::Strong,
+                0.4.. => AlignmentWord::Moderate,
+                0.1.. => AlignmentWord::Weak,
+                ..=-0.1 => AlignmentWord::Conflict,
+                _ => AlignmentWord::Neutral,
+            },
+            score,
+            explanation: explanation.map(str::to_owned),
+        }
+    }
+}
+
+fn score(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "number", "minimum": -1, "maximum": 1 })
+}
+
+// === impl HintWarning ===
+
+impl HintWarning {
+    /// A warning: what it is about, how bad it is, and what is wrong.
+    pub fn new(kind: WarningType, severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            severity,
+            message: message.into(),
+            related_ids: None,
+            suggested_fix: None,
+            auto_fixable: None,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Numbers with a range: a share is 0 to 1, a score is -1 to 1.
+//! Numbers from 0 to 1.
 //!
-//! Both are kept in thousandths, so that whoever calculates with what is on the wire arrives at
-//! the same result as this crate.
+//! They are kept in thousandths, so that whoever calculates with what is on the wire arrives at the
+//! same result as this crate.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
 pub struct Share(f64);
 
-/// How well something fits: -1 is against it, 0 is neither, 1 is exactly it.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
-pub struct Score(f64);
-
 // === impl Share ===
 
 impl Share {
-    /// Nothing.
-    pub const NONE: Self = Self(0.0);
     /// All of it.
     pub const ALL: Self = Self(1.0);
 
@@ -33,14 +27,18 @@ impl Share {
     /// So many of so many. A part of nothing is nothing, and no part is more than the whole.
     pub fn of(part: u64, whole: u64) -> Self {
         if whole == 0 {
-            return Self::NONE;
+            return Self::percent(0);
         }
         Self::clamped(ratio(part, whole))
     }
 
     /// The nearest share to a number; not a number counts as nothing.
-    pub fn clamped(value: f64) -> Self {
-        Self(within(value, 0.0, 1.0))
+    pub(super) fn clamped(value: f64) -> Self {
+        if value.is_nan() {
+            return Self(0.0);
+        }
+        // Never a negative zero.
+        Self(thousandths(value.clamp(0.0, 1.0)) + 0.0)
     }
 
     /// The share as a number from 0 to 1.
@@ -63,44 +61,6 @@ impl JsonSchema for Share {
     }
 }
 
-// === impl Score ===
-
-impl Score {
-    /// So many percent; what is beyond 100 or -100 counts as that.
-    pub const fn percent(percent: i8) -> Self {
-        let percent = match percent {
-            ..-100 => -100,
-            101.. => 100,
-            percent => percent,
-        };
-        Self(percent as f64 / 100.0)
-    }
-
-    /// The nearest score to a number; not a number counts as neither for nor against.
-    pub fn clamped(value: f64) -> Self {
-        Self(within(value, -1.0, 1.0))
-    }
-
-    /// The score as a number from -1 to 1.
-    pub const fn value(self) -> f64 {
-        self.0
-    }
-}
-
-impl JsonSchema for Score {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Score".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "minimum": -1, "maximum": 1 })
-    }
-}
-
 /// How much of the whole the part is; at most 1. The whole is not zero.
 #[expect(
     clippy::cast_precision_loss,
@@ -118,12 +78,4 @@ pub(super) fn thousandths(value: f64) -> f64 {
 /// The number with two decimals.
 pub(super) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
-}
-
-/// The nearest number of the range, in thousandths and never a negative zero.
-fn within(value: f64, least: f64, most: f64) -> f64 {
-    if value.is_nan() {
-        return 0.0;
-    }
-    thousandths(value.clamp(least, most)) + 0.0
 }

@@ -1,6 +1,6 @@
 //! What an agent may do next.
 //!
-//! A suggestion names a tool that exists: by its type, or by a name that a [`ActionDirectory`] knows.
+//! A suggestion names a tool that exists: by its type, or by a name after asking whether it exists.
 //! There is no way to make one from a text alone.
 
 use std::borrow::Cow;
@@ -54,12 +54,6 @@ pub struct Suggestion {
     pub(crate) confidence: Option<Confidence>,
 }
 
-/// Knows which actions exist, where that is only known at run time.
-pub trait ActionDirectory {
-    /// Whether there is an action of this name.
-    fn knows(&self, action: &str) -> bool;
-}
-
 // === impl Suggestion ===
 
 impl Suggestion {
@@ -80,9 +74,9 @@ impl Suggestion {
         suggestion
     }
 
-    /// To call an action that is only known at run time; none if the directory does not know it.
-    pub fn found_in(directory: &dyn ActionDirectory, name: &str) -> Option<Self> {
-        (!name.is_empty() && directory.knows(name)).then(|| Self::new(Cow::Owned(name.to_owned())))
+    /// To call an action that is only known at run time; none if it does not exist.
+    pub fn if_exists(name: &str, exists: impl FnOnce(&str) -> bool) -> Option<Self> {
+        (!name.is_empty() && exists(name)).then(|| Self::new(Cow::Owned(name.to_owned())))
     }
 
     /// The name of the tool to call.

@@ -107,15 +107,12 @@ fn an_action_that_does_not_exist_is_dropped_wherever_it_is_named() {
                 .after::<AlsoDropped>()
                 .after::<Kept>(),
         )
-        .depends(Dependency::of::<Dropped>(DependencyType::Required).on::<Kept>())
-        .depends(Dependency::of::<Kept>(DependencyType::Required).on::<Dropped>())
-        .depends(
-            Dependency::of::<Kept>(DependencyType::Optional)
-                .on::<Dropped>()
-                .on::<Kept>(),
-        )
-        .aligns(Alignment::of::<Dropped>("colour", Score::percent(90)))
-        .aligns(Alignment::of::<Kept>("words", Score::percent(90)));
+        .depends::<Dropped, Kept>(DependencyType::Required, None)
+        .depends::<Kept, Dropped>(DependencyType::Required, None)
+        .depends::<Kept, Dropped>(DependencyType::Optional, None)
+        .depends::<Kept, Kept>(DependencyType::Optional, None)
+        .aligns::<Dropped>("colour", 0.9, None)
+        .aligns::<Kept>("words", 0.9, None);
     let dropped = hints.retain_suggestions(|name| name == Kept::NAME);
     assert_eq!(dropped, [Dropped::NAME, AlsoDropped::NAME]);
 
@@ -135,6 +132,41 @@ fn an_action_that_does_not_exist_is_dropped_wherever_it_is_named() {
     assert!(!wire.to_string().contains(Dropped::NAME));
     assert!(!wire.to_string().contains(AlsoDropped::NAME));
     // The impact is estimated from what is left: medium, not critical.
-    assert_eq!(hints.estimated_impact().benefit(), Share::percent(25));
+    assert_eq!(hints.estimated_impact().benefit, Share::percent(25));
     assert!(hints.retain_suggestions(|_| true).is_empty());
+}
+
+#[test]
+fn a_validity_covers_the_time_it_is_meant_for() {
+    for (seconds, expected) in [
+        (0, ValidityPeriod::Immediate),
+        (1, ValidityPeriod::Short),
+        (300, ValidityPeriod::Short),
+        (301, ValidityPeriod::Medium),
+        (3600, ValidityPeriod::Medium),
+        (3601, ValidityPeriod::Long),
+        (86_400, ValidityPeriod::Long),
+        (86_401, ValidityPeriod::Indefinite),
+    ] {
+        let time = std::time::Duration::from_secs(seconds);
+        assert_eq!(ValidityPeriod::covering(time), expected, "{seconds}");
+    }
+}
+
+#[test]
+fn shares_stay_in_their_range() {
+    for (given, expected) in [
+        (0.3, 0.3),
+        (-0.3, 0.0),
+        (7.0, 1.0),
+        (f64::NAN, 0.0),
+        (f64::INFINITY, 1.0),
+        (f64::NEG_INFINITY, 0.0),
+        (0.123_456, 0.123),
+        (f64::MIN_POSITIVE, 0.0),
+    ] {
+        let share = Share::clamped(given);
+        assert!((share.value() - expected).abs() < 1e-12, "{given}");
+    }
+    assert!(Share::clamped(-0.0).value().is_sign_positive());
 }

@@ -9,9 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::impact::Impact;
+use super::parts::{Alignment, Dependency};
 use super::{
-    AgentHints, Alignment, Alternative, Confidence, Dependency, HintWarning, Impact,
-    RelatedResource, RiskFactor, SourceQuality, Suggestion, ValidityPeriod,
+    AgentHints, Alternative, Confidence, HintWarning, RelatedResource, RiskFactor, SourceQuality,
+    Suggestion, ValidityPeriod,
 };
 
 /// The JSON schema of hints (draft 2020-12). What this crate sends keeps it; so must results of
@@ -25,7 +27,7 @@ pub fn schema() -> Value {
 }
 
 /// The keys that hints always have, in the order in which they are sent.
-pub const REQUIRED_KEYS: [&str; 11] = [
+pub(crate) const REQUIRED_KEYS: [&str; 11] = [
     "suggestedNextActions",
     "relatedResources",
     "confidence",

@@ -12,20 +12,17 @@ use serde::{Serialize, Serializer};
 macro_rules! words {
     (
         $(#[$about:meta])*
-        $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal,)+ }
+        $visibility:vis $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal,)+ }
     ) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        $visibility enum $name {
             $($(#[$meaning])* $variant,)+
         }
 
         impl $name {
-            /// Every one of them, in their order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
             /// The word on the wire.
-            pub const fn as_str(self) -> &'static str {
+            const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
@@ -62,7 +59,7 @@ macro_rules! words {
 
 words! {
     /// How reliable the data is that the hints rest on. The most reliable comes first.
-    SourceQuality {
+    pub SourceQuality {
         /// From an authoritative, verified source.
         High = "high",
         /// From a source that is generally reliable.
@@ -76,7 +73,7 @@ words! {
 
 words! {
     /// How long hints hold. The shortest comes first.
-    ValidityPeriod {
+    pub ValidityPeriod {
         /// For the next action only.
         Immediate = "immediate",
         /// For about five minutes.
@@ -92,7 +89,7 @@ words! {
 
 words! {
     /// How urgent a suggestion is. The most urgent comes first.
-    Priority {
+    pub Priority {
         /// Nothing else should be done before.
         Critical = "critical",
         /// Most likely what should be done next.
@@ -106,7 +103,7 @@ words! {
 
 words! {
     /// How bad it would be. The worst comes first.
-    Severity {
+    pub Severity {
         /// Work or data is lost.
         Critical = "critical",
         /// The result may be useless.
@@ -120,7 +117,7 @@ words! {
 
 words! {
     /// What a suggested action is good for.
-    ActionCategory {
+    pub ActionCategory {
         /// To learn what there is.
         Exploration = "exploration",
         /// To make better what works.
@@ -134,7 +131,7 @@ words! {
 
 words! {
     /// What a risk endangers.
-    RiskType {
+    pub RiskType {
         /// How fast it goes.
         Performance = "performance",
         /// How right the result is.
@@ -150,7 +147,7 @@ words! {
 
 words! {
     /// How much an action depends on others.
-    DependencyType {
+    pub DependencyType {
         /// It fails without them.
         Required = "required",
         /// It works better after them.
@@ -162,7 +159,7 @@ words! {
 
 words! {
     /// How an action fits a preference, as a word.
-    AlignmentWord {
+    pub(super) AlignmentWord {
         /// It is what the user prefers.
         Strong = "strong",
         /// It fits well.
@@ -178,7 +175,7 @@ words! {
 
 words! {
     /// What a warning is about.
-    WarningType {
+    pub WarningType {
         /// Something given is not right.
         Validation = "validation",
         /// Something is there twice.
@@ -196,7 +193,7 @@ words! {
 
 impl ValidityPeriod {
     /// The shortest period that covers this time.
-    pub fn covering(time: Duration) -> Self {
+    pub(super) fn covering(time: Duration) -> Self {
         const MINUTE: u64 = 60;
         match time.as_secs() {
             0 => Self::Immediate,

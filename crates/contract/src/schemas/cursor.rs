@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ToolError;
 
 /// The most characters of a cursor.
-pub const LONGEST_CURSOR: usize = 512;
+const LONGEST_CURSOR: usize = 512;
 
 /// The form of the cursors made here. A later form gets another digit, so that old cursors are
 /// refused instead of misread.
@@ -81,12 +81,6 @@ impl Cursor {
 
     /// The cursor as text.
     pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for Cursor {
-    fn as_ref(&self) -> &str {
         &self.0
     }
 }

@@ -2,14 +2,7 @@
 
 use std::fmt;
 
-use serde_json::json;
-use uuid::Uuid;
-
-/// The most characters that may follow the prefix.
-const LONGEST_SUFFIX: usize = 64;
-
-/// How much of a wrong id is repeated to the caller; the rest says nothing more.
-const LONGEST_ECHO: usize = 80;
+use super::private::LONGEST_SUFFIX;
 
 /// Defines the type of an id: a string of the form `{prefix}_{suffix}`, where the suffix has 1 to 64
 /// letters, digits, `_` or `-`.
@@ -58,9 +51,6 @@ macro_rules! branded_id {
 
         #[allow(dead_code, reason = "a crate need not use all that an id can do")]
         impl $name {
-            /// What every such id begins with, followed by an underscore.
-            pub const PREFIX: &'static str = $prefix;
-
             /// The id that this text is, if it has the form of one.
             pub fn parse(text: impl Into<String>) -> Result<Self, $crate::schemas::InvalidId> {
                 $crate::schemas::private::parse($prefix, text.into()).map(Self)
@@ -68,7 +58,7 @@ macro_rules! branded_id {
 
             /// The id of the thing with this number.
             pub fn numbered(number: u64) -> Self {
-                Self($crate::schemas::private::numbered($prefix, number))
+                Self(format!("{}_{number}", $prefix))
             }
 
             /// A new id that nothing else has; later ones sort behind earlier ones.
@@ -146,8 +136,7 @@ macro_rules! branded_id {
             fn json_schema(
                 _: &mut $crate::schemas::private::schemars::SchemaGenerator,
             ) -> $crate::schemas::private::schemars::Schema {
-                let description = $crate::schemas::private::describe(&[$($doc),+]);
-                $crate::schemas::private::schema($prefix, &description)
+                $crate::schemas::private::schema($prefix, &[$($doc),+])
             }
         }
 
@@ -176,8 +165,8 @@ branded_id!(
 /// A text that is not the id it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidId {
-    prefix: &'static str,
-    given: String,
+    pub(super) prefix: &'static str,
+    pub(super) given: String,
 }
 
 // === impl InvalidId ===
@@ -194,72 +183,3 @@ impl fmt::Display for InvalidId {
 }
 
 impl std::error::Error for InvalidId {}
-
-// === what the macro calls ===
-
-/// Whether ids may begin with this.
-pub const fn is_prefix(prefix: &str) -> bool {
-    let bytes = prefix.as_bytes();
-    if bytes.is_empty() || bytes.len() > 32 || !bytes[0].is_ascii_lowercase() {
-        return false;
-    }
-    let mut index = 0;
-    while index < bytes.len() {
-        if !matches!(bytes[index], b'a'..=b'z' | b'0'..=b'9' | b'_') {
-            return false;
-        }
-        index += 1;
-    }
-    bytes[bytes.len() - 1] != b'_'
-}
-
-/// The text itself, if it has the form of an id with this prefix.
-pub fn parse_text(prefix: &'static str, text: String) -> Result<String, InvalidId> {
-    let suffix = text
-        .strip_prefix(prefix)
-        .and_then(|rest| rest.strip_prefix('_'));
-    let holds = suffix.is_some_and(|suffix| {
-        (1..=LONGEST_SUFFIX).contains(&suffix.len())
-            && suffix
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-    });
-    if holds {
-        return Ok(text);
-    }
-    let given = text.chars().take(LONGEST_ECHO);
-    Err(InvalidId {
-        prefix,
-        given: given.flat_map(char::escape_debug).collect(),
-    })
-}
-
-/// The id of the thing with this number.
-pub fn numbered(prefix: &str, number: u64) -> String {
-    format!("{prefix}_{number}")
-}
-
-/// An id that nothing else has.
-pub fn generated(prefix: &str) -> String {
-    format!("{prefix}_{}", Uuid::now_v7().simple())
-}
-
-/// The lines of a documentation comment as one text.
-pub fn describe(lines: &[&str]) -> String {
-    let lines: Vec<&str> = lines
-        .iter()
-        .map(|line| line.trim())
-        .filter(|line| !line.is_empty())
-        .collect();
-    lines.join(" ")
-}
-
-/// The schema of an id.
-pub fn schema_of(prefix: &str, description: &str) -> schemars::Schema {
-    schemars::json_schema!({
-        "type": "string",
-        "description": description,
-        "pattern": format!("^{prefix}_[A-Za-z0-9_-]{{1,{LONGEST_SUFFIX}}}$"),
-        "examples": json!([numbered(prefix, 123)]),
-    })
-}

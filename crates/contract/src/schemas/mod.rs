@@ -39,26 +39,15 @@ mod id;
 mod metadata;
 mod page;
 mod pagination;
+#[doc(hidden)]
+pub mod private;
 mod range;
 mod sorting;
 
-pub use cursor::{Cursor, LONGEST_CURSOR};
+pub use cursor::Cursor;
 pub use id::{InvalidId, UserId};
 pub use metadata::CommonMetadata;
 pub use page::Page;
-pub use pagination::{
-    DEFAULT_LIMIT, LARGEST_LIMIT, LARGEST_OFFSET, PageRequest, Pagination, Start,
-};
+pub use pagination::{LARGEST_LIMIT, Pagination};
 pub use range::DateRange;
 pub use sorting::{SortOrder, Sorting};
-
-/// What [`branded_id!`](crate::branded_id) needs in the crate that uses it. Not for anybody else.
-#[doc(hidden)]
-pub mod private {
-    pub use super::id::{
-        describe, generated, is_prefix, numbered, parse_text as parse, schema_of as schema,
-    };
-    pub use garde;
-    pub use schemars;
-    pub use serde;
-}

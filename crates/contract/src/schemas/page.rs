@@ -68,19 +68,9 @@ impl<T> Page<T> {
         self
     }
 
-    /// How many items the whole list has, where that is known.
-    pub fn total(&self) -> Option<u64> {
-        self.total
-    }
-
     /// What to send as cursor to get the next page.
     pub fn next_cursor(&self) -> Option<&Cursor> {
         self.next_cursor.as_ref()
-    }
-
-    /// Whether there is another page.
-    pub fn has_more(&self) -> bool {
-        self.has_more
     }
 }
 

@@ -12,10 +12,10 @@ use crate::ToolError;
 pub const LARGEST_LIMIT: u32 = 100;
 
 /// The items of a page where no limit is sent.
-pub const DEFAULT_LIMIT: u32 = 20;
+const DEFAULT_LIMIT: u32 = 20;
 
 /// The largest offset: fits the integers of every store, and nobody turns that many pages.
-pub const LARGEST_OFFSET: u64 = 1_000_000_000;
+const LARGEST_OFFSET: u64 = 1_000_000_000;
 
 /// Which part of a list is asked for.
 ///
@@ -47,49 +47,15 @@ pub struct Pagination {
     pub cursor: Option<Cursor>,
 }
 
-/// What [`Pagination`] asks for, in one piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageRequest<'a> {
-    /// The most items to return.
-    pub limit: u32,
-    /// Where to begin.
-    pub start: Start<'a>,
-}
-
-/// Where a page begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start<'a> {
-    /// With the first item.
-    Beginning,
-    /// After so many items.
-    Offset(u64),
-    /// Where the previous page said.
-    Cursor(&'a Cursor),
-}
-
 // === impl Pagination ===
 
 impl Pagination {
-    /// The limit and where to begin.
-    pub fn page(&self) -> PageRequest<'_> {
-        let start = match (&self.cursor, self.offset) {
-            (Some(cursor), _) => Start::Cursor(cursor),
-            (None, Some(offset)) => Start::Offset(offset),
-            (None, None) => Start::Beginning,
-        };
-        PageRequest {
-            limit: self.limit,
-            start,
-        }
-    }
-
     /// How many items to skip, for lists that are read by counting: from the offset, or from a
     /// cursor of [`Page::counted`](super::Page::counted).
     pub fn skip(&self) -> Result<u64, ToolError> {
-        match self.page().start {
-            Start::Beginning => Ok(0),
-            Start::Offset(offset) => Ok(offset),
-            Start::Cursor(cursor) => cursor.decode(),
+        match &self.cursor {
+            Some(cursor) => cursor.decode(),
+            None => Ok(self.offset.unwrap_or(0)),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! In which order a list is wanted.
 
-use std::cmp::Ordering;
-
 use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -41,18 +39,6 @@ pub enum SortOrder {
     Asc,
     #[expect(missing_docs, reason = "the name says it, and the schema stays a list")]
     Desc,
-}
-
-// === impl SortOrder ===
-
-impl SortOrder {
-    /// The order of two items, given how they compare in ascending order.
-    pub fn apply(self, ascending: Ordering) -> Ordering {
-        match self {
-            Self::Asc => ascending,
-            Self::Desc => ascending.reverse(),
-        }
-    }
 }
 
 fn read_sort_by<'de, K, D>(deserializer: D) -> Result<K, D::Error>

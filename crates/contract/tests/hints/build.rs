@@ -11,7 +11,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::tools::{AdjustDifficulty, CardParams, Names, ReviewCard, ReviewNextCard};
+use super::tools::{AdjustDifficulty, CardParams, ReviewCard, ReviewNextCard};
 
 /// Names that only a directory knows, odd ones among them.
 pub(crate) const DYNAMIC: &[&str] = &["github:list_issues", "ünï:cödé 🃏", "a\nb", "\u{0}"];
@@ -37,9 +37,9 @@ pub(crate) enum Step {
     Needs(String),
     Assumes(String),
     Risk(RiskFactor),
-    Depends(Dependency),
-    Impact(Impact),
-    Aligns(Alignment),
+    Depends(u8, DependencyType, Option<String>),
+    Impact(Share, Share, Vec<String>),
+    Aligns(String, f64, Option<String>),
     Because(String),
     Warn(HintWarning),
     Alternative(Alternative),
@@ -54,9 +54,18 @@ fn take(hints: AgentHints, step: Step) -> AgentHints {
         Step::Needs(text) => hints.needs(text),
         Step::Assumes(text) => hints.assumes(text),
         Step::Risk(risk) => hints.risk(risk),
-        Step::Depends(dependency) => hints.depends(dependency),
-        Step::Impact(impact) => hints.impact(impact),
-        Step::Aligns(alignment) => hints.aligns(alignment),
+        Step::Depends(on, kind, reason) => match on {
+            0 => hints.depends::<ReviewCard, ReviewNextCard>(kind, reason.as_deref()),
+            1 => hints.depends::<ReviewCard, AdjustDifficulty>(kind, reason.as_deref()),
+            _ => hints.depends::<AdjustDifficulty, ReviewCard>(kind, reason.as_deref()),
+        },
+        Step::Impact(benefit, effort, metrics) => {
+            let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+            hints.impact(benefit, effort, &metrics)
+        }
+        Step::Aligns(preference, score, reason) => {
+            hints.aligns::<ReviewCard>(preference, score, reason.as_deref())
+        }
         Step::Because(text) => hints.because(text),
         Step::Warn(warning) => hints.warn(warning),
         Step::Alternative(alternative) => hints.alternative(alternative),
@@ -72,9 +81,12 @@ fn step() -> impl Strategy<Value = Step> {
         1 => text().prop_map(Step::Needs),
         1 => text().prop_map(Step::Assumes),
         2 => risk().prop_map(Step::Risk),
-        2 => dependency().prop_map(Step::Depends),
-        1 => impact().prop_map(Step::Impact),
-        2 => alignment().prop_map(Step::Aligns),
+        2 => (0..3_u8, dependency_type(), option::of(text()))
+            .prop_map(|(on, kind, reason)| Step::Depends(on, kind, reason)),
+        1 => (share(), share(), vec(text(), 0..3))
+            .prop_map(|(benefit, effort, metrics)| Step::Impact(benefit, effort, metrics)),
+        2 => (text(), score(), option::of(text()))
+            .prop_map(|(preference, score, reason)| Step::Aligns(preference, score, reason)),
         1 => text().prop_map(Step::Because),
         2 => warning().prop_map(Step::Warn),
         1 => alternative().prop_map(Step::Alternative),
@@ -100,27 +112,22 @@ fn start() -> impl Strategy<Value = AgentHints> {
         text(),
     ];
     prop_oneof![
-        (evidence(), word(ValidityPeriod::ALL))
+        (evidence(), validity())
             .prop_map(|(evidence, validity)| AgentHints::new(&evidence, validity)),
-        (evidence(), text()).prop_map(|(evidence, what)| generators::found(&evidence, &what)),
+        (evidence(), text()).prop_map(|(evidence, what)| found(&evidence, &what)),
         (evidence(), any::<(u64, u64)>())
-            .prop_map(|(evidence, (shown, total))| generators::listed(&evidence, shown, total)),
-        (evidence(), resource())
-            .prop_map(|(evidence, resource)| generators::created(&evidence, resource)),
-        (evidence(), resource())
-            .prop_map(|(evidence, resource)| generators::changed(&evidence, resource)),
-        (evidence(), resource())
-            .prop_map(|(evidence, resource)| generators::deleted(&evidence, resource)),
+            .prop_map(|(evidence, (shown, total))| listed(&evidence, shown, total)),
+        (evidence(), resource()).prop_map(|(evidence, resource)| created(&evidence, resource)),
+        (evidence(), resource()).prop_map(|(evidence, resource)| changed(&evidence, resource)),
+        (evidence(), resource()).prop_map(|(evidence, resource)| deleted(&evidence, resource)),
         (category, code, any::<bool>(), option::of(time())).prop_map(
-            |(category, code, retryable, wait)| {
-                generators::failed(category, &code, retryable, wait)
-            }
+            |(category, code, retryable, wait)| { failed(category, &code, retryable, wait) }
         ),
     ]
 }
 
 pub(crate) fn evidence() -> impl Strategy<Value = Evidence> {
-    (word(SourceQuality::ALL), vec(factor(), 1..6)).prop_map(|(quality, factors)| {
+    (quality(), vec(factor(), 1..6)).prop_map(|(quality, factors)| {
         let mut factors = factors.into_iter();
         let first = factors.next().expect("there is at least one factor");
         factors.fold(Evidence::new(quality, first), Evidence::and)
@@ -152,8 +159,8 @@ fn suggestion() -> impl Strategy<Value = Suggestion> {
         Just(Suggestion::to::<ReviewNextCard>()),
         Just(Suggestion::to::<AdjustDifficulty>()),
         params.prop_map(|params| Suggestion::with::<ReviewCard>(&params)),
-        select(DYNAMIC).prop_map(|name| Suggestion::found_in(&Names(DYNAMIC), name)
-            .expect("the directory knows its own names")),
+        select(DYNAMIC)
+            .prop_map(|name| Suggestion::if_exists(name, |_| true).expect("the name exists")),
     ];
     let data = (text(), text()).prop_map(|(key, value)| {
         let mut data = serde_json::Map::new();
@@ -162,14 +169,14 @@ fn suggestion() -> impl Strategy<Value = Suggestion> {
         data
     });
     let first = (
-        option::of(word(Priority::ALL)),
+        option::of(priority()),
         option::of(data),
         option::of(text()),
         option::of(time()),
         option::of(ANY_NUMBER),
     );
     let second = (
-        option::of(word(ActionCategory::ALL)),
+        option::of(action_category()),
         0..3_u8,
         option::of(text()),
         option::of(any::<bool>()),
@@ -206,86 +213,81 @@ fn resource() -> impl Strategy<Value = RelatedResource> {
         option::of(text()),
         option::of(moment),
         option::of(any::<u64>()),
-        option::of(word(SourceQuality::ALL)),
+        option::of(quality()),
         option::of(text()),
     );
     // Few ids, so that merging meets the same thing twice.
     let id = prop_oneof![select(vec!["one", "two"]).prop_map(str::to_owned), text()];
-    (text(), id, text(), share(), metadata).prop_map(|(kind, id, label, relevance, metadata)| {
-        let (category, moment, count, quality, freshness) = metadata;
-        let mut one = RelatedResource::new(kind, id, label, relevance);
-        one = given(one, category, RelatedResource::category);
-        one = given(one, moment, RelatedResource::last_accessed);
-        one = given(one, count, RelatedResource::access_count);
-        one = given(one, quality, RelatedResource::quality);
-        given(one, freshness, RelatedResource::freshness)
-    })
-}
-
-fn risk() -> impl Strategy<Value = RiskFactor> {
-    let about = (word(RiskType::ALL), word(Severity::ALL), text());
-    (about, share(), share(), option::of(text())).prop_map(
-        |((kind, severity, description), probability, impact, mitigation)| {
-            let one = RiskFactor::new(kind, severity, description, probability, impact);
-            given(one, mitigation, RiskFactor::mitigated_by)
+    (text(), id, text(), share(), option::of(metadata)).prop_map(
+        |(kind, id, label, relevance, metadata)| {
+            let metadata = metadata.map(
+                |(category, last_accessed, access_count, quality, freshness)| ResourceMetadata {
+                    category,
+                    last_accessed,
+                    access_count,
+                    quality,
+                    freshness,
+                },
+            );
+            RelatedResource {
+                metadata,
+                ..RelatedResource::new(kind, id, label, relevance)
+            }
         },
     )
 }
 
-fn dependency() -> impl Strategy<Value = Dependency> {
-    let kind = word(DependencyType::ALL);
-    (kind, 0..3_u8, option::of(text())).prop_map(|(kind, on, reason)| {
-        let one = match on {
-            0 => Dependency::of::<ReviewCard>(kind).on::<ReviewNextCard>(),
-            1 => Dependency::of::<ReviewCard>(kind)
-                .on::<AdjustDifficulty>()
-                .on::<ReviewNextCard>(),
-            _ => Dependency::of::<AdjustDifficulty>(kind).on::<ReviewCard>(),
-        };
-        given(one, reason, Dependency::because)
-    })
+fn risk() -> impl Strategy<Value = RiskFactor> {
+    let about = (risk_type(), severity(), text());
+    (about, share(), share(), option::of(text())).prop_map(
+        |((kind, severity, description), probability, impact, mitigation)| RiskFactor {
+            kind,
+            severity,
+            description,
+            probability,
+            impact,
+            mitigation,
+        },
+    )
 }
 
-fn impact() -> impl Strategy<Value = Impact> {
-    (share(), share(), option::of(vec(text(), 0..3))).prop_map(|(benefit, effort, metrics)| {
-        given(Impact::new(benefit, effort), metrics, Impact::affecting)
-    })
-}
-
-fn alignment() -> impl Strategy<Value = Alignment> {
-    let score = prop_oneof![
-        any::<i8>().prop_map(Score::percent),
-        ANY_NUMBER.prop_map(Score::clamped),
-    ];
-    (text(), score, option::of(text())).prop_map(|(preference, score, reason)| {
-        let one = Alignment::of::<ReviewCard>(preference, score);
-        given(one, reason, Alignment::because)
-    })
+fn score() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<i8>().prop_map(|percent| f64::from(percent) / 100.0),
+        ANY_NUMBER,
+    ]
 }
 
 fn warning() -> impl Strategy<Value = HintWarning> {
-    let base = (word(WarningType::ALL), word(Severity::ALL), text());
+    let base = (warning_type(), severity(), text());
     let more = (
         option::of(vec(text(), 0..3)),
         option::of(text()),
         option::of(any::<bool>()),
     );
-    (base, more).prop_map(|((kind, severity, message), (ids, fix, auto))| {
-        let mut one = HintWarning::new(kind, severity, message);
-        one = given(one, ids, HintWarning::about);
-        one = given(one, fix, HintWarning::fixed_by);
-        given(one, auto, HintWarning::auto_fixable)
-    })
+    (base, more).prop_map(
+        |((kind, severity, message), (ids, fix, auto))| HintWarning {
+            related_ids: ids,
+            suggested_fix: fix,
+            auto_fixable: auto,
+            ..HintWarning::new(kind, severity, message)
+        },
+    )
 }
 
 fn alternative() -> impl Strategy<Value = Alternative> {
-    let more = (option::of(text()), option::of(text()), option::of(share()));
+    let texts = || option::of(vec(text(), 0..3));
+    let more = (texts(), texts(), option::of(share()));
     (text(), evidence(), text(), more).prop_map(|(approach, evidence, reasoning, more)| {
-        let (pro, con, impact) = more;
-        let mut one = Alternative::new(approach, evidence.confidence(), reasoning);
-        one = given(one, pro, Alternative::pro);
-        one = given(one, con, Alternative::con);
-        given(one, impact, Alternative::impact)
+        let (pros, cons, estimated_impact) = more;
+        Alternative {
+            approach,
+            confidence: evidence.confidence(),
+            reasoning,
+            pros,
+            cons,
+            estimated_impact,
+        }
     })
 }
 
@@ -293,7 +295,6 @@ fn share() -> impl Strategy<Value = Share> {
     prop_oneof![
         any::<u8>().prop_map(Share::percent),
         any::<(u64, u64)>().prop_map(|(part, whole)| Share::of(part, whole)),
-        ANY_NUMBER.prop_map(Share::clamped),
     ]
 }
 
@@ -316,8 +317,24 @@ fn time() -> impl Strategy<Value = Duration> {
     ]
 }
 
-fn word<T: Copy + std::fmt::Debug + 'static>(words: &'static [T]) -> impl Strategy<Value = T> {
-    select(words)
+/// Makes a strategy for each of the fixed words.
+macro_rules! words {
+    ($($function:ident: $name:ident { $($variant:ident)+ })+) => {
+        $(fn $function() -> impl Strategy<Value = $name> {
+            select(vec![$($name::$variant),+])
+        })+
+    };
+}
+
+words! {
+    quality: SourceQuality { High Medium Low Unknown }
+    validity: ValidityPeriod { Immediate Short Medium Long Indefinite }
+    priority: Priority { Critical High Medium Low }
+    severity: Severity { Critical High Medium Low }
+    action_category: ActionCategory { Exploration Optimization Correction Learning }
+    risk_type: RiskType { Performance Accuracy Cost Complexity UserExperience }
+    dependency_type: DependencyType { Required Recommended Optional }
+    warning_type: WarningType { Validation Duplicate Conflict Deprecation Performance }
 }
 
 /// The call with its argument, if there is one.

@@ -24,43 +24,44 @@ fn review_card() -> AgentHints {
                 .category(ActionCategory::Optimization)
                 .expecting("Better calibrated difficulty"),
         )
-        .relate(
-            RelatedResource::new("deck", "deck_456", "Math Deck", Share::ALL)
-                .quality(SourceQuality::High)
-                .freshness("current"),
-        )
+        .relate(RelatedResource {
+            metadata: Some(ResourceMetadata {
+                quality: Some(SourceQuality::High),
+                freshness: Some("current".to_owned()),
+                ..ResourceMetadata::default()
+            }),
+            ..RelatedResource::new("deck", "deck_456", "Math Deck", Share::ALL)
+        })
         .needs("user's recent performance trend")
         .assumes("User completed review attentively")
         .assumes("FSRS algorithm accurate")
-        .risk(RiskFactor::new(
-            RiskType::UserExperience,
-            Severity::Low,
-            "User might feel fatigued",
-            Share::percent(20),
-            Share::percent(10),
-        ))
-        .depends(
-            Dependency::of::<AdjustDifficulty>(DependencyType::Recommended)
-                .on::<ReviewNextCard>()
-                .because("Need more data points before adjustment"),
+        .risk(RiskFactor {
+            kind: RiskType::UserExperience,
+            severity: Severity::Low,
+            description: "User might feel fatigued".to_owned(),
+            probability: Share::percent(20),
+            impact: Share::percent(10),
+            mitigation: None,
+        })
+        .depends::<AdjustDifficulty, ReviewNextCard>(
+            DependencyType::Recommended,
+            Some("Need more data points before adjustment"),
         )
         .impact(
-            Impact::new(Share::percent(85), Share::percent(20))
-                .affecting(["retention_rate", "review_accuracy"]),
+            Share::percent(85),
+            Share::percent(20),
+            &["retention_rate", "review_accuracy"],
         )
-        .aligns(Alignment::of::<ReviewNextCard>(
-            "continuous_learning",
-            Score::percent(90),
-        ))
+        .aligns::<ReviewNextCard>("continuous_learning", 0.9, None)
         .because("High confidence based on FSRS algorithm and recent performance")
-        .warn(
-            HintWarning::new(
+        .warn(HintWarning {
+            auto_fixable: Some(false),
+            ..HintWarning::new(
                 WarningType::Performance,
                 Severity::Low,
                 "User slower than usual",
             )
-            .auto_fixable(false),
-        )
+        })
 }
 
 /// The example, value by value, without its reasoning.
@@ -244,8 +245,21 @@ fn the_schema_leaves_open_what_the_contract_leaves_open() {
 
 #[test]
 fn the_schema_asks_for_what_each_part_must_have() {
+    let keys = [
+        "suggestedNextActions",
+        "relatedResources",
+        "confidence",
+        "sourceQuality",
+        "validityPeriod",
+        "contextNeeded",
+        "assumptions",
+        "riskFactors",
+        "dependencies",
+        "estimatedImpact",
+        "preferenceAlignment",
+    ];
     for (object, keys) in [
-        ("", REQUIRED_KEYS.as_slice()),
+        ("", keys.as_slice()),
         ("/suggestedNextActions/0", &["action", "priority"]),
         ("/relatedResources/0", &["type", "id", "label", "relevance"]),
         (
@@ -268,5 +282,5 @@ fn the_schema_asks_for_what_each_part_must_have() {
             );
         }
     }
-    assert_eq!(schema()["required"], json!(REQUIRED_KEYS));
+    assert_eq!(schema()["required"], json!(keys));
 }

@@ -71,8 +71,8 @@ fn the_more_careful_side_decides_how_sure_and_how_long() {
         let of = |(quality, percent, validity)| hints(quality, percent, validity);
         for merged in [of(one).merge(of(two)), of(two).merge(of(one))] {
             assert!((merged.confidence().value() - confidence).abs() < 1e-12);
-            assert_eq!(merged.source_quality(), quality);
-            assert_eq!(merged.validity(), validity);
+            assert_eq!(wire(&merged)["sourceQuality"], wire(&quality));
+            assert_eq!(wire(&merged)["validityPeriod"], wire(&validity));
         }
     }
     let merged = sure().merge(unsure());
@@ -158,25 +158,28 @@ fn texts_and_warnings_are_told_once() {
             .because("As planned")
             .warn(slow())
     };
-    let merged = told().merge(told().needs("mood").warn(slow().auto_fixable(true)));
+    let fixable = HintWarning {
+        auto_fixable: Some(true),
+        ..slow()
+    };
+    let merged = told().merge(told().needs("mood").warn(fixable));
     let wire = wire(&merged);
     assert_eq!(wire["contextNeeded"], json!(["history", "mood"]));
     assert_eq!(wire["assumptions"], json!(["attentive"]));
     assert_eq!(wire["constraints"], json!(["30 minutes"]));
     assert_eq!(merged.reasoning().matches("As planned.").count(), 1);
-    assert_eq!(merged.warnings().len(), 2);
+    assert_eq!(items(&wire, "warnings").len(), 2);
 }
 
 #[test]
 fn the_same_risk_counts_once_as_the_worse_one() {
-    let risk = |severity, percent| {
-        RiskFactor::new(
-            RiskType::Cost,
-            severity,
-            "It may cost",
-            Share::percent(percent),
-            Share::ALL,
-        )
+    let risk = |severity, percent| RiskFactor {
+        kind: RiskType::Cost,
+        severity,
+        description: "It may cost".to_owned(),
+        probability: Share::percent(percent),
+        impact: Share::ALL,
+        mitigation: None,
     };
     for (ours, theirs, severity, probability) in [
         (
@@ -203,27 +206,26 @@ fn the_same_risk_counts_once_as_the_worse_one() {
 
 #[test]
 fn dependencies_alignments_and_alternatives_are_united() {
-    let needs = || Dependency::of::<AdjustDifficulty>(DependencyType::Required);
+    let wait = |hints: &AgentHints, reasoning: &str| Alternative {
+        approach: "Wait".to_owned(),
+        confidence: hints.confidence().clone(),
+        reasoning: reasoning.to_owned(),
+        pros: None,
+        cons: None,
+        estimated_impact: None,
+    };
+    let required = DependencyType::Required;
     let merged = sure()
-        .depends(needs().on::<ReviewCard>().because("Data first"))
-        .aligns(Alignment::of::<ReviewCard>("calm", Score::percent(80)))
-        .alternative(Alternative::new(
-            "Wait",
-            sure().confidence().clone(),
-            "It helps",
-        ))
+        .depends::<AdjustDifficulty, ReviewCard>(required, Some("Data first"))
+        .aligns::<ReviewCard>("calm", 0.8, None)
+        .alternative(wait(&sure(), "It helps"))
         .merge(
             unsure()
-                .depends(needs().on::<ReviewNextCard>().on::<ReviewCard>())
-                .depends(
-                    Dependency::of::<ReviewCard>(DependencyType::Optional).on::<ReviewNextCard>(),
-                )
-                .aligns(Alignment::of::<ReviewCard>("calm", Score::percent(-80)))
-                .alternative(Alternative::new(
-                    "Wait",
-                    unsure().confidence().clone(),
-                    "Perhaps",
-                )),
+                .depends::<AdjustDifficulty, ReviewNextCard>(required, None)
+                .depends::<AdjustDifficulty, ReviewCard>(required, None)
+                .depends::<ReviewCard, ReviewNextCard>(DependencyType::Optional, None)
+                .aligns::<ReviewCard>("calm", -0.8, None)
+                .alternative(wait(&unsure(), "Perhaps")),
         );
     let wire = wire(&merged);
     assert_eq!(
@@ -257,9 +259,8 @@ fn dependencies_alignments_and_alternatives_are_united() {
 
 #[test]
 fn a_stated_impact_becomes_the_higher_benefit_for_both_efforts() {
-    let stated = |benefit, effort| {
-        sure().impact(Impact::new(Share::percent(benefit), Share::percent(effort)))
-    };
+    let stated =
+        |benefit, effort| sure().impact(Share::percent(benefit), Share::percent(effort), &[]);
     let slow = || {
         sure().suggest(
             Suggestion::to::<ReviewCard>()
@@ -275,19 +276,13 @@ fn a_stated_impact_becomes_the_higher_benefit_for_both_efforts() {
         // Nobody stated any: it is estimated with the lower confidence.
         (slow().merge(unsure()), 0.4, 0.35, 1.14),
     ] {
-        let impact = merged.estimated_impact();
-        assert_eq!(impact.benefit(), Share::clamped(benefit));
-        assert_eq!(impact.effort(), Share::clamped(effort));
-        assert!((impact.roi() - roi).abs() < 1e-12, "{}", impact.roi());
+        let expected = json!({ "benefit": benefit, "effort": effort, "roi": roi });
+        assert_eq!(wire(&merged)["estimatedImpact"], expected);
     }
-    let metrics = |names: [&'static str; 2]| {
-        sure().impact(Impact::new(Share::ALL, Share::ALL).affecting(names))
-    };
+    let metrics = |names: [&str; 2]| sure().impact(Share::ALL, Share::ALL, &names);
+    let merged = metrics(["speed", "cost"]).merge(metrics(["cost", "calm"]));
     assert_eq!(
-        metrics(["speed", "cost"])
-            .merge(metrics(["cost", "calm"]))
-            .estimated_impact()
-            .affected_metrics(),
-        ["speed", "cost", "calm"]
+        wire(&merged)["estimatedImpact"]["affectedMetrics"],
+        json!(["speed", "cost", "calm"])
     );
 }

@@ -13,48 +13,33 @@ fn the_usual_operations_have_hints_to_start_from() {
     let deck = || RelatedResource::new("deck", "deck_456", "Math Deck", Share::ALL);
     for (hints, validity, reason, related) in [
         (
-            generators::found(&evidence, "card card_1"),
+            found(&evidence, "card card_1"),
             "medium",
             "Found card card_1.",
             0,
         ),
         (
-            generators::created(&evidence, deck()),
+            created(&evidence, deck()),
             "medium",
             "Created deck 'Math Deck' (deck_456).",
             1,
         ),
         (
-            generators::changed(&evidence, deck()),
+            changed(&evidence, deck()),
             "short",
             "Changed deck 'Math Deck' (deck_456).",
             1,
         ),
         (
-            generators::deleted(&evidence, deck()),
+            deleted(&evidence, deck()),
             "indefinite",
             "Deleted deck 'Math Deck' (deck_456).",
             0,
         ),
-        (
-            generators::listed(&evidence, 0, 0),
-            "short",
-            "The list is empty.",
-            0,
-        ),
-        (
-            generators::listed(&evidence, 7, 7),
-            "short",
-            "Listed 7 of 7.",
-            0,
-        ),
+        (listed(&evidence, 0, 0), "short", "The list is empty.", 0),
+        (listed(&evidence, 7, 7), "short", "Listed 7 of 7.", 0),
         // Something was added between counting and listing.
-        (
-            generators::listed(&evidence, 8, 7),
-            "short",
-            "Listed 8 of 8.",
-            0,
-        ),
+        (listed(&evidence, 8, 7), "short", "Listed 8 of 8.", 0),
     ] {
         let wire = wire(&hints);
         assert_eq!(wire["validityPeriod"], validity, "{reason}");
@@ -65,20 +50,20 @@ fn the_usual_operations_have_hints_to_start_from() {
             "{reason}"
         );
     }
-    let gone = wire(&generators::deleted(&evidence, deck()));
+    let gone = wire(&deleted(&evidence, deck()));
     assert_eq!(gone["warnings"][0]["relatedIds"], json!(["deck_456"]));
 }
 
 #[test]
 fn a_part_of_a_list_says_what_is_missing() {
     let evidence = Evidence::new(SourceQuality::High, coverage(10, 40));
-    let hints = wire(&generators::listed(&evidence, 10, 40));
+    let hints = wire(&listed(&evidence, 10, 40));
     assert_eq!(hints["riskFactors"][0]["probability"], 0.75);
     assert_eq!(
         hints["contextNeeded"],
         json!(["the 30 entries that are not in this answer"])
     );
-    let complete = wire(&generators::listed(&evidence, 40, 40));
+    let complete = wire(&listed(&evidence, 40, 40));
     assert_eq!(complete["riskFactors"], json!([]));
     assert_eq!(complete["contextNeeded"], json!([]));
 }
@@ -146,7 +131,7 @@ fn the_less_is_known_of_a_failure_the_less_sure_are_its_hints() {
             (0.333, "short", "performance"),
         ),
     ] {
-        let hints = generators::failed(category, code, retryable, after);
+        let hints = failed(category, code, retryable, after);
         let wire = wire(&hints);
         let (confidence, validity, warning) = expected;
         assert_eq!(wire["confidence"], confidence, "{code}");
@@ -155,11 +140,11 @@ fn the_less_is_known_of_a_failure_the_less_sure_are_its_hints() {
         assert!(hints.reasoning().contains(code), "{code}");
         assert_eq!(wire["riskFactors"], json!([]), "{code}");
     }
-    let limited = wire(&generators::failed(Business, "RATE_LIMITED", true, wait));
+    let limited = wire(&failed(Business, "RATE_LIMITED", true, wait));
     assert_eq!(
         limited["constraints"],
         json!(["Wait 1500 ms before calling again"])
     );
-    let unknown = wire(&generators::failed(System, "OUTCOME_UNKNOWN", false, None));
+    let unknown = wire(&failed(System, "OUTCOME_UNKNOWN", false, None));
     assert_eq!(unknown["riskFactors"][0]["severity"], "high");
 }

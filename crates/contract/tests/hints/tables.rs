@@ -5,8 +5,8 @@ use std::time::Duration;
 use mcpproxy_contract::prelude::*;
 use serde_json::Value;
 
-use super::tools::{AdjustDifficulty, Names, ReviewCard, ReviewNextCard};
-use super::wire;
+use super::tools::{AdjustDifficulty, ReviewCard, ReviewNextCard};
+use super::{number, wire};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -159,68 +159,75 @@ fn roi_is_benefit_over_effort_with_two_decimals() {
         (100, 0, 100.0),
         (100, 1, 100.0),
     ] {
-        let impact = Impact::new(Share::percent(benefit), Share::percent(effort));
-        check_number(impact.roi(), expected);
+        let roi = roi(Share::percent(benefit), Share::percent(effort));
+        check_number(roi, expected);
     }
-    let tiny = Impact::new(Share::ALL, Share::clamped(0.002));
-    check_number(tiny.roi(), 100.0);
+    check_number(roi(Share::ALL, Share::of(2, 1_000)), 100.0);
+}
+
+/// The ratio of a benefit and an effort that the author states.
+fn roi(benefit: Share, effort: Share) -> f64 {
+    number(&wire(&plain().impact(benefit, effort, &[]))["estimatedImpact"]["roi"])
+}
+
+fn plain() -> AgentHints {
+    let evidence = Evidence::new(SourceQuality::High, completeness(4, 5));
+    AgentHints::new(&evidence, ValidityPeriod::Short)
 }
 
 #[test]
 fn the_word_of_an_alignment_follows_from_its_score() {
     for (score, expected) in [
-        (1.0, AlignmentWord::Strong),
-        (0.7, AlignmentWord::Strong),
-        (0.699, AlignmentWord::Moderate),
-        (0.4, AlignmentWord::Moderate),
-        (0.399, AlignmentWord::Weak),
-        (0.1, AlignmentWord::Weak),
-        (0.099, AlignmentWord::Neutral),
-        (0.0, AlignmentWord::Neutral),
-        (-0.099, AlignmentWord::Neutral),
-        (-0.1, AlignmentWord::Conflict),
-        (-1.0, AlignmentWord::Conflict),
-        (f64::NAN, AlignmentWord::Neutral),
-        (f64::INFINITY, AlignmentWord::Strong),
-        (f64::NEG_INFINITY, AlignmentWord::Conflict),
+        (1.0, "strong"),
+        (0.7, "strong"),
+        (0.699, "moderate"),
+        (0.4, "moderate"),
+        (0.399, "weak"),
+        (0.1, "weak"),
+        (0.099, "neutral"),
+        (0.0, "neutral"),
+        (-0.099, "neutral"),
+        (-0.1, "conflict"),
+        (-1.0, "conflict"),
+        (f64::NAN, "neutral"),
+        (f64::INFINITY, "strong"),
+        (f64::NEG_INFINITY, "conflict"),
     ] {
-        let alignment = Alignment::of::<ReviewCard>("any", Score::clamped(score));
-        assert_eq!(alignment.word(), expected, "{score}");
+        let hints = wire(&plain().aligns::<ReviewCard>("any", score, None));
+        let alignment = &hints["preferenceAlignment"][0];
+        assert_eq!(alignment["alignment"], expected, "{score}");
     }
 }
 
 #[test]
 fn shares_and_scores_stay_in_their_range() {
-    for (given, share, score) in [
-        (0.3, 0.3, 0.3),
-        (-0.3, 0.0, -0.3),
-        (7.0, 1.0, 1.0),
-        (-7.0, 0.0, -1.0),
-        (f64::NAN, 0.0, 0.0),
-        (f64::INFINITY, 1.0, 1.0),
-        (f64::NEG_INFINITY, 0.0, -1.0),
-        (0.123_456, 0.123, 0.123),
-        (f64::MIN_POSITIVE, 0.0, 0.0),
+    for (given, expected) in [
+        (0.3, 0.3),
+        (-0.3, -0.3),
+        (7.0, 1.0),
+        (-7.0, -1.0),
+        (f64::NAN, 0.0),
+        (f64::INFINITY, 1.0),
+        (f64::NEG_INFINITY, -1.0),
+        (0.123_456, 0.123),
+        (f64::MIN_POSITIVE, 0.0),
+        (-0.000_1, 0.0),
     ] {
-        check_number(Share::clamped(given).value(), share);
-        check_number(Score::clamped(given).value(), score);
+        let hints = wire(&plain().aligns::<ReviewCard>("any", given, None));
+        let score = number(&hints["preferenceAlignment"][0]["score"]);
+        check_number(score, expected);
+        assert_eq!(score.is_sign_negative(), expected < 0.0, "{given}");
     }
     check_number(Share::percent(255).value(), 1.0);
     check_number(Share::percent(33).value(), 0.33);
-    check_number(Score::percent(i8::MIN).value(), -1.0);
-    check_number(Score::percent(i8::MAX).value(), 1.0);
-    check_number(Score::percent(-25).value(), -0.25);
     check_number(Share::of(1, 3).value(), 0.333);
     check_number(Share::of(5, 3).value(), 1.0);
     check_number(Share::of(5, 0).value(), 0.0);
-    assert!(Share::clamped(-0.0).value().is_sign_positive());
-    assert!(Score::clamped(-0.000_1).value().is_sign_positive());
 }
 
 #[test]
 fn an_impact_nobody_stated_is_estimated_from_the_suggestions() {
-    let evidence = Evidence::new(SourceQuality::High, completeness(4, 5));
-    let hints = AgentHints::new(&evidence, ValidityPeriod::Short);
+    let hints = plain();
     let minute = Duration::from_mins(1);
     let two = || {
         hints
@@ -238,17 +245,16 @@ fn an_impact_nobody_stated_is_estimated_from_the_suggestions() {
         (slow, 0.6, 0.55, 1.09),
         (many, 0.6, 1.0, 0.6),
     ] {
-        let impact = hints.estimated_impact();
-        check_number(impact.benefit().value(), benefit);
-        check_number(impact.effort().value(), effort);
-        check_number(impact.roi(), roi);
+        let impact = &wire(&hints)["estimatedImpact"];
+        check_number(number(&impact["benefit"]), benefit);
+        check_number(number(&impact["effort"]), effort);
+        check_number(number(&impact["roi"]), roi);
     }
 }
 
 #[test]
 fn the_reasoning_tells_the_reasons_then_confidence_then_roi() {
-    let evidence = Evidence::new(SourceQuality::High, completeness(4, 5));
-    let hints = AgentHints::new(&evidence, ValidityPeriod::Short)
+    let hints = plain()
         .because("The schedule says so")
         .because("  ")
         .because("The user agreed!");
@@ -270,7 +276,7 @@ fn the_reasoning_tells_the_reasons_then_confidence_then_roi() {
         "{}",
         suggested.reasoning()
     );
-    let stated = hints.impact(Impact::new(Share::percent(50), Share::NONE));
+    let stated = hints.impact(Share::percent(50), Share::percent(0), &[]);
     assert!(
         stated
             .reasoning()
@@ -282,12 +288,13 @@ fn the_reasoning_tells_the_reasons_then_confidence_then_roi() {
 }
 
 #[test]
-fn a_name_is_suggested_only_if_the_directory_knows_it() {
-    let names = Names(&["github:list_issues", ""]);
-    let known = Suggestion::found_in(&names, "github:list_issues").unwrap();
+fn a_name_is_suggested_only_if_it_exists() {
+    let names = ["github:list_issues", ""];
+    let suggested = |name| Suggestion::if_exists(name, |name| names.contains(&name));
+    let known = suggested("github:list_issues").unwrap();
     assert_eq!(known.action(), "github:list_issues");
-    assert_eq!(Suggestion::found_in(&names, "github:delete_all"), None);
-    assert_eq!(Suggestion::found_in(&names, ""), None);
+    assert_eq!(suggested("github:delete_all"), None);
+    assert_eq!(suggested(""), None);
 }
 
 #[test]
@@ -306,61 +313,35 @@ fn a_cost_is_never_below_zero_and_always_a_number() {
 }
 
 #[test]
-fn a_validity_covers_the_time_it_is_meant_for() {
-    for (seconds, expected) in [
-        (0, ValidityPeriod::Immediate),
-        (1, ValidityPeriod::Short),
-        (300, ValidityPeriod::Short),
-        (301, ValidityPeriod::Medium),
-        (3600, ValidityPeriod::Medium),
-        (3601, ValidityPeriod::Long),
-        (86_400, ValidityPeriod::Long),
-        (86_401, ValidityPeriod::Indefinite),
-    ] {
-        let time = Duration::from_secs(seconds);
-        assert_eq!(ValidityPeriod::covering(time), expected, "{seconds}");
-    }
-    assert!(ValidityPeriod::ALL.is_sorted());
-}
-
-#[test]
 fn the_words_are_those_of_the_schema() {
     let schema = schema();
-    let of = |pointer: &str| schema.pointer(pointer).cloned().unwrap_or(Value::Null);
-    let words = |words: Vec<&'static str>| json!(words);
     for (pointer, expected) in [
         (
             "/properties/sourceQuality/enum",
-            words(
-                SourceQuality::ALL
-                    .iter()
-                    .map(|word| word.as_str())
-                    .collect(),
-            ),
+            json!(["high", "medium", "low", "unknown"]),
         ),
         (
             "/properties/validityPeriod/enum",
-            words(
-                ValidityPeriod::ALL
-                    .iter()
-                    .map(|word| word.as_str())
-                    .collect(),
-            ),
+            json!(["immediate", "short", "medium", "long", "indefinite"]),
         ),
         (
             "/$defs/Suggestion/properties/category/enum",
-            words(
-                ActionCategory::ALL
-                    .iter()
-                    .map(|word| word.as_str())
-                    .collect(),
-            ),
+            json!(["exploration", "optimization", "correction", "learning"]),
         ),
         (
             "/$defs/RiskFactor/properties/type/enum",
-            words(RiskType::ALL.iter().map(|word| word.as_str()).collect()),
+            json!([
+                "performance",
+                "accuracy",
+                "cost",
+                "complexity",
+                "user-experience"
+            ]),
         ),
     ] {
-        assert_eq!(of(pointer), expected, "{pointer}");
+        let words = schema.pointer(pointer).cloned().unwrap_or(Value::Null);
+        assert_eq!(words, expected, "{pointer}");
     }
+    let quickest = wire(&ValidityPeriod::Immediate.min(ValidityPeriod::Indefinite));
+    assert_eq!(quickest, "immediate");
 }

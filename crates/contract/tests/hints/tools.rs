@@ -69,7 +69,7 @@ macro_rules! card_tool {
                 };
                 Ok(ToolOutput::new(
                     card,
-                    generators::found(&evidence, &params.card_id),
+                    found(&evidence, &params.card_id),
                 ))
             }
         }
@@ -79,12 +79,3 @@ macro_rules! card_tool {
 card_tool!(ReviewNextCard, "review-next-card");
 card_tool!(AdjustDifficulty, "adjust-difficulty");
 card_tool!(ReviewCard, "review-card");
-
-/// Knows the actions of a gateway, by names that no type has.
-pub(crate) struct Names(pub(crate) &'static [&'static str]);
-
-impl ActionDirectory for Names {
-    fn knows(&self, action: &str) -> bool {
-        self.0.contains(&action)
-    }
-}

@@ -7,11 +7,14 @@ mod others;
 mod pages;
 
 use garde::Validate;
-use mcpproxy_contract::schemas::{DateRange, LONGEST_CURSOR, Pagination, Sorting};
+use mcpproxy_contract::schemas::{DateRange, Pagination, Sorting};
 use mcpproxy_contract::{Params, branded_id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// The most characters of a cursor, as published.
+const LONGEST_CURSOR: usize = 512;
 
 branded_id!(
     /// The card to

@@ -1,7 +1,5 @@
 //! Sorting, ranges of time and metadata.
 
-use std::cmp::Ordering;
-
 use jiff::Timestamp;
 use mcpproxy_contract::schemas::{CommonMetadata, DateRange, SortOrder, Sorting, UserId};
 use serde_json::json;
@@ -41,8 +39,6 @@ fn without_a_wish_the_default_order_holds_and_is_published() {
     assert_eq!(properties["sortBy"]["default"], "title");
     assert_eq!(properties["sortOrder"]["default"], "asc");
     assert_eq!(properties["sortOrder"]["enum"], json!(["asc", "desc"]));
-    assert_eq!(SortOrder::Asc.apply(Ordering::Less), Ordering::Less);
-    assert_eq!(SortOrder::Desc.apply(Ordering::Less), Ordering::Greater);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Parts of lists: how they are asked for and what they say.
 
 use mcpproxy_contract::Data;
-use mcpproxy_contract::schemas::{CommonMetadata, Cursor, LONGEST_CURSOR, Page, Pagination, Start};
-use serde_json::{Value, json};
+use mcpproxy_contract::schemas::{CommonMetadata, Cursor, Page, Pagination};
+use serde_json::json;
 
-use super::{CardId, ListCards, accept, check, refused, schema_of};
+use super::{CardId, LONGEST_CURSOR, ListCards, accept, check, refused, schema_of};
 
 #[test]
 fn pages_have_the_limits_that_are_published() {
@@ -49,24 +49,17 @@ fn an_offset_and_a_cursor_exclude_each_other() {
 
 #[test]
 fn a_page_begins_where_it_is_asked_to() {
-    let start_of = |params: Value| {
+    let cursor = Cursor::encode(&7).unwrap();
+    for (params, limit, skip) in [
+        (json!({}), 20, 0),
+        (json!({"limit": 5, "offset": 0}), 5, 0),
+        (json!({"offset": 3}), 20, 3),
+        (json!({"cursor": cursor}), 20, 7),
+    ] {
         let pagination: Pagination = accept(&params).unwrap();
-        let page = pagination.page();
-        match page.start {
-            Start::Beginning => (page.limit, "beginning".to_owned()),
-            Start::Offset(offset) => (page.limit, format!("offset {offset}")),
-            Start::Cursor(cursor) => (page.limit, format!("cursor {}", cursor.as_str())),
-        }
-    };
-    assert_eq!(start_of(json!({})), (20, "beginning".to_owned()));
-    assert_eq!(
-        start_of(json!({"limit": 5, "offset": 0})),
-        (5, "offset 0".to_owned())
-    );
-    assert_eq!(
-        start_of(json!({"cursor": "abc"})),
-        (20, "cursor abc".to_owned())
-    );
+        let asked = (pagination.limit, pagination.skip().unwrap());
+        assert_eq!(asked, (limit, skip), "{params}");
+    }
     assert_eq!(
         accept::<Pagination>(&json!({})).unwrap(),
         Pagination::default()
@@ -89,8 +82,9 @@ fn turning_all_pages_of_a_counted_list_shows_each_item_once() {
             .map(u32::to_string)
             .collect();
         let page = Page::counted(items, skip, 47).unwrap();
-        assert_eq!(page.total(), Some(47));
-        assert_eq!(page.has_more(), page.next_cursor().is_some());
+        let sent = json!(page);
+        assert_eq!(sent["total"], 47);
+        assert_eq!(sent["hasMore"], page.next_cursor().is_some());
         seen.extend(page.items.clone());
         let Some(next) = page.next_cursor() else {
             break;
@@ -104,9 +98,10 @@ fn turning_all_pages_of_a_counted_list_shows_each_item_once() {
 #[test]
 fn an_empty_page_is_the_last_one_whatever_the_total_says() {
     let page = Page::<String>::counted(Vec::new(), 5, 100).unwrap();
-    assert!(!page.has_more() && page.next_cursor().is_none());
+    assert!(page.next_cursor().is_none());
+    assert_eq!(json!(page)["hasMore"], false);
     let end = Page::counted(vec!["x".to_owned()], u64::MAX, u64::MAX).unwrap();
-    assert!(!end.has_more());
+    assert_eq!(json!(end)["hasMore"], false);
 }
 
 #[test]

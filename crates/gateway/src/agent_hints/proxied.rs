@@ -8,9 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use mcpproxy_catalog::Snapshot;
 use mcpproxy_contract::agent_hints::{
-    ActionCategory, ActionDirectory, AgentHints, Evidence, Priority, RiskFactor, RiskType,
-    Severity, Share, SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness,
-    matched,
+    ActionCategory, AgentHints, Evidence, Priority, RiskFactor, RiskType, Severity, Share,
+    SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness, matched,
 };
 use mcpproxy_policy::Effect;
 
@@ -57,15 +56,6 @@ pub(crate) enum CallEnding {
     Well,
     /// The tool reported an error.
     Badly,
-}
-
-/// Which actions exist: those of a catalog that can be called.
-pub(crate) struct Callable<'a>(pub(crate) &'a Snapshot);
-
-impl ActionDirectory for Callable<'_> {
-    fn knows(&self, action: &str) -> bool {
-        vetting::callable(self.0, action).is_some()
-    }
 }
 
 /// Hints for a call of a tool, from what is known of it.
@@ -149,8 +139,8 @@ fn suggestion(
     catalog: &Snapshot,
     ended: CallEnding,
 ) -> Option<Suggestion> {
-    let found = Suggestion::found_in(&Callable(catalog), &follower.tool)?;
     let effect = vetting::callable(catalog, &follower.tool)?.effect();
+    let found = Suggestion::if_exists(&follower.tool, |_| true)?;
     let evidence = Evidence::new(
         quality(follower.followed),
         agreement(follower.succeeded, follower.followed).weighing(OUTCOME_WEIGHT),
@@ -202,28 +192,29 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
         } else {
             Severity::Medium
         };
-        let risk = RiskFactor::new(
-            RiskType::UserExperience,
+        risks.push(RiskFactor {
+            kind: RiskType::UserExperience,
             severity,
-            format!("The tool failed {failures} of {calls} times"),
-            Share::of(failures, calls),
+            description: format!("The tool failed {failures} of {calls} times"),
+            probability: Share::of(failures, calls),
             // A call that fails gives nothing at all.
-            Share::ALL,
-        );
-        risks.push(risk.mitigated_by("Read the tool's error before calling it again"));
+            impact: Share::ALL,
+            mitigation: Some("Read the tool's error before calling it again".to_owned()),
+        });
     }
     if let Some(slow) = observation.slow().filter(|slow| *slow >= SLOW) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        risks.push(RiskFactor::new(
-            RiskType::Performance,
-            Severity::Medium,
-            format!(
+        risks.push(RiskFactor {
+            kind: RiskType::Performance,
+            severity: Severity::Medium,
+            description: format!(
                 "One call in twenty takes {} ms or longer",
                 milliseconds(slow)
             ),
-            Share::percent(5),
-            Share::of(milliseconds(slow), milliseconds(SLOWEST)),
-        ));
+            probability: Share::percent(5),
+            impact: Share::of(milliseconds(slow), milliseconds(SLOWEST)),
+            mitigation: None,
+        });
     }
     risks
 }

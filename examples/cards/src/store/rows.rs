@@ -12,14 +12,14 @@ const NOTHING: i64 = 0;
 
 /// The number of a card in the table. An id that no card ever had gets a number that none has.
 pub(super) fn card_number(id: &CardId) -> i64 {
-    number(id.as_str(), CardId::PREFIX)
+    number(id.as_str(), "card")
         .filter(|number| card_id(*number) == *id)
         .unwrap_or(NOTHING)
 }
 
 /// The number of a deck in the table. An id that no deck ever had gets a number that none has.
 pub(super) fn deck_number(id: &DeckId) -> i64 {
-    number(id.as_str(), DeckId::PREFIX)
+    number(id.as_str(), "deck")
         .filter(|number| deck_id(*number) == *id)
         .unwrap_or(NOTHING)
 }

@@ -159,7 +159,7 @@ fn hints_on(
     let evidence = Evidence::new(quality(tally.reviews), coverage(tally.cards, deck.cards))
         .and(observed(tally.reviews))
         .and(last_reviewed(tally, now));
-    let mut hints = generators::found(
+    let mut hints = found(
         &evidence,
         &format!("{} reviews of {} cards", tally.reviews, tally.cards),
     )
@@ -184,16 +184,15 @@ fn hints_on(
             );
     }
     if tally.recalled * 100 < tally.reviews * POOR_PERCENT {
-        hints = hints.warn(
-            HintWarning::new(
-                WarningType::Performance,
-                Severity::Medium,
-                "Less is remembered than forgotten soon again; the cards may ask for too much",
-            )
-            .about([deck.deck_id.as_str()])
-            .fixed_by("split the hardest cards or explain them with update-card")
-            .auto_fixable(false),
-        );
+        let message =
+            "Less is remembered than forgotten soon again; the cards may ask for too much";
+        let fix = "split the hardest cards or explain them with update-card";
+        hints = hints.warn(HintWarning {
+            related_ids: Some(vec![deck.deck_id.to_string()]),
+            suggested_fix: Some(fix.to_owned()),
+            auto_fixable: Some(false),
+            ..HintWarning::new(WarningType::Performance, Severity::Medium, message)
+        });
     }
     hints
 }

@@ -92,7 +92,7 @@ fn hints_on(decks: &[Deck], skip: u64, total: u64) -> AgentHints {
     let filled = decks.iter().map(Deck::parts_filled).sum();
     let evidence = Evidence::new(SourceQuality::High, coverage(skip + shown, total))
         .and(completeness(filled, shown * Deck::PARTS));
-    let mut hints = generators::listed(&evidence, shown, total);
+    let mut hints = listed(&evidence, shown, total);
     for deck in decks.iter().take(MOST_RELATED) {
         hints = hints.relate(deck_resource(deck, Share::of(deck.due, deck.cards)));
     }
@@ -177,7 +177,7 @@ impl Tool for CreateDeck {
             completeness(deck.parts_filled(), Deck::PARTS),
         );
         let about = [("deckId".to_owned(), json!(deck.deck_id))];
-        let hints = generators::created(&evidence, deck_resource(&deck, Share::ALL))
+        let hints = created(&evidence, deck_resource(&deck, Share::ALL))
             .needs("the cards that belong into the deck")
             .suggest(
                 Suggestion::to::<CreateCard>()

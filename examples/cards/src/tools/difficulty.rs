@@ -107,24 +107,19 @@ fn hints_on(former: &Card, card: &Card, tally: &Tally) -> AgentHints {
     };
     let evidence = Evidence::new(quality(tally.reviews), observed(tally.reviews))
         .and(steady(speaking, tally.reviews));
-    let hints = generators::changed(&evidence, card_resource(card, Share::ALL)).because(format!(
+    let hints = changed(&evidence, card_resource(card, Share::ALL)).because(format!(
         "The card counts as {direction}; {speaking} of {} reviews speak for it",
         tally.reviews
     ));
     if speaking * 2 >= tally.reviews {
         return hints;
     }
-    hints.warn(
-        HintWarning::new(
-            WarningType::Conflict,
-            Severity::Low,
-            "Most reviews of the card speak for the opposite",
-        )
-        .about([card.card_id.as_str()])
-        .fixed_by(format!(
-            "set the difficulty back to {}",
-            former.difficulty.number()
-        ))
-        .auto_fixable(true),
-    )
+    let message = "Most reviews of the card speak for the opposite";
+    let fix = format!("set the difficulty back to {}", former.difficulty.number());
+    hints.warn(HintWarning {
+        related_ids: Some(vec![card.card_id.to_string()]),
+        suggested_fix: Some(fix),
+        auto_fixable: Some(true),
+        ..HintWarning::new(WarningType::Conflict, Severity::Low, message)
+    })
 }

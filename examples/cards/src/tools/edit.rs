@@ -182,7 +182,7 @@ impl Tool for CreateCard {
         let read = GetCardParams {
             card_id: card.card_id.clone(),
         };
-        let hints = generators::created(&written(&card, now), card_resource(&card, Share::ALL))
+        let hints = created(&written(&card, now), card_resource(&card, Share::ALL))
             .relate(deck_resource(&deck, Share::percent(50)))
             .suggest(
                 Suggestion::with::<GetCard>(&read)
@@ -199,14 +199,14 @@ fn warned_of_twins(hints: AgentHints, twins: &[CardId]) -> AgentHints {
     let Some(first) = twins.first() else {
         return hints;
     };
-    let warning = HintWarning::new(
-        WarningType::Duplicate,
-        Severity::Medium,
-        "The deck has a card with the same question already",
-    )
-    .about(twins.iter().map(CardId::as_str))
-    .fixed_by("delete one of them with delete-card, or ask differently with update-card")
-    .auto_fixable(false);
+    let message = "The deck has a card with the same question already";
+    let fix = "delete one of them with delete-card, or ask differently with update-card";
+    let warning = HintWarning {
+        related_ids: Some(twins.iter().map(CardId::to_string).collect()),
+        suggested_fix: Some(fix.to_owned()),
+        auto_fixable: Some(false),
+        ..HintWarning::new(WarningType::Duplicate, Severity::Medium, message)
+    };
     hints.warn(warning).suggest(
         Suggestion::to::<UpdateCard>()
             .data(about_card(first))
@@ -281,12 +281,11 @@ impl Tool for UpdateCard {
         let read = GetCardParams {
             card_id: card.card_id.clone(),
         };
-        let hints = generators::changed(&written(&card, now), card_resource(&card, Share::ALL))
-            .suggest(
-                Suggestion::with::<GetCard>(&read)
-                    .priority(Priority::Low)
-                    .described("Read the card as it was kept"),
-            );
+        let hints = changed(&written(&card, now), card_resource(&card, Share::ALL)).suggest(
+            Suggestion::with::<GetCard>(&read)
+                .priority(Priority::Low)
+                .described("Read the card as it was kept"),
+        );
         let hints = warned_of_twins(hints, &twins);
         Ok(ToolOutput::new(card, hints))
     }
@@ -357,7 +356,7 @@ fn hints_on_deleted(card: &Card) -> AgentHints {
         tags: card.tags.clone(),
         difficulty: card.difficulty,
     };
-    generators::deleted(&evidence, card_resource(card, Share::ALL))
+    deleted(&evidence, card_resource(card, Share::ALL))
         .assumes("The card was not wanted any more")
         .suggest(
             Suggestion::with::<CreateCard>(&again)

@@ -144,7 +144,7 @@ fn hints_on(deck: &Deck, cards: &[Card], total: u64, params: &ExportDeckParams) 
     let filled = cards.iter().map(Card::parts_filled).sum();
     let evidence = Evidence::new(SourceQuality::High, coverage(shown, total))
         .and(completeness(filled, shown * Card::PARTS).weighing(1));
-    let hints = generators::listed(&evidence, shown, total).relate(deck_resource(deck, Share::ALL));
+    let hints = listed(&evidence, shown, total).relate(deck_resource(deck, Share::ALL));
     let next = u32::try_from(reached)
         .ok()
         .filter(|_| shown > 0 && reached < total);

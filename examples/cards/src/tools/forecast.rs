@@ -179,19 +179,17 @@ fn hints_on(
     }
     let busiest = workload.days.iter().max_by_key(|day| day.due);
     if let Some(day) = busiest.filter(|day| day.due > BUSY_DAY) {
-        hints = hints.risk(
-            RiskFactor::new(
-                RiskType::UserExperience,
-                Severity::Medium,
-                format!(
-                    "{} brings {} cards, which may be too many",
-                    day.date, day.due
-                ),
-                Share::of(day.due, day.due + BUSY_DAY),
-                Share::of(day.due, cards),
-            )
-            .mitigated_by("Review some of them ahead of time"),
-        );
+        hints = hints.risk(RiskFactor {
+            kind: RiskType::UserExperience,
+            severity: Severity::Medium,
+            description: format!(
+                "{} brings {} cards, which may be too many",
+                day.date, day.due
+            ),
+            probability: Share::of(day.due, day.due + BUSY_DAY),
+            impact: Share::of(day.due, cards),
+            mitigation: Some("Review some of them ahead of time".to_owned()),
+        });
     }
     hints
 }

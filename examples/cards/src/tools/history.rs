@@ -108,7 +108,7 @@ impl Tool for ListReviews {
         let evidence = Evidence::new(SourceQuality::High, coverage(skip + shown, tally.reviews))
             .and(completeness(shown + measured.count() as u64, 2 * shown))
             .and(last_reviewed(&tally, now));
-        let hints = generators::listed(&evidence, shown, tally.reviews);
+        let hints = listed(&evidence, shown, tally.reviews);
         let hints = match reviews.first() {
             Some(review) => hints.suggest(
                 Suggestion::with::<AnalyzeDeck>(&AnalyzeDeckParams {

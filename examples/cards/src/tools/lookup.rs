@@ -130,7 +130,7 @@ fn hints_on(card: &Card, deck: &Deck, now: Timestamp) -> AgentHints {
             "The card is not due yet, but can be reviewed",
         )
     };
-    let mut hints = generators::found(&evidence, &format!("card '{}'", card.label()))
+    let mut hints = found(&evidence, &format!("card '{}'", card.label()))
         .relate(deck_resource(deck, Share::ALL))
         .suggest(
             Suggestion::to::<ReviewCard>()
@@ -235,7 +235,7 @@ fn hints_on_due(card: &Card, tally: &Tally, due: u64, now: Timestamp) -> AgentHi
     let params = GetCardParams {
         card_id: card.card_id.clone(),
     };
-    generators::found(
+    found(
         &evidence,
         &format!("{due} cards that are due, this one for longest"),
     )

@@ -165,31 +165,29 @@ fn hints_on(session: &Session) -> AgentHints {
     let Session { reviewed, deck, .. } = session;
     let evidence = evidence_of(reviewed);
     let fatigue = Share::of(session.recent, session.recent + TIRING_REVIEWS);
-    let hints = generators::changed(&evidence, card_resource(&reviewed.card, Share::percent(60)))
+    let (kind, reason) = adjust_later(reviewed);
+    let (benefit, effort) = impact_of(session);
+    let hints = changed(&evidence, card_resource(&reviewed.card, Share::percent(60)))
         .relate(deck_resource(deck, Share::ALL))
         .suggest(go_on(deck, &evidence))
         .suggest(adjust(reviewed))
         .needs("user's recent performance trend")
         .assumes("User completed review attentively")
         .assumes("The intervals of this service's rule fit the user")
-        .risk(
-            RiskFactor::new(
-                RiskType::UserExperience,
-                Severity::Low,
-                "User might feel fatigued",
-                fatigue,
-                Share::percent(10),
-            )
-            .mitigated_by("Offer a break"),
-        )
-        .depends(adjust_later(reviewed))
-        .impact(impact_of(session))
-        .aligns(
-            Alignment::of::<ReviewNextCard>(
-                "continuous_learning",
-                Score::clamped(1.0 - fatigue.value()),
-            )
-            .because("The fresher the user, the better it fits to go on"),
+        .risk(RiskFactor {
+            kind: RiskType::UserExperience,
+            severity: Severity::Low,
+            description: "User might feel fatigued".to_owned(),
+            probability: fatigue,
+            impact: Share::percent(10),
+            mitigation: Some("Offer a break".to_owned()),
+        })
+        .depends::<AdjustDifficulty, ReviewNextCard>(kind, Some(&reason))
+        .impact(benefit, effort, &["retention_rate", "review_accuracy"])
+        .aligns::<ReviewNextCard>(
+            "continuous_learning",
+            1.0 - fatigue.value(),
+            Some("The fresher the user, the better it fits to go on"),
         )
         .because(reason_for(reviewed));
     warned_of_slowness(hints, reviewed)
@@ -251,9 +249,10 @@ fn adjust(reviewed: &Reviewed) -> Suggestion {
         .reversible(true)
 }
 
-fn adjust_later(reviewed: &Reviewed) -> Dependency {
+/// How much adjusting the card depends on going on, and why.
+fn adjust_later(reviewed: &Reviewed) -> (DependencyType, String) {
     let reviews = reviewed.tally.reviews;
-    let (kind, reason) = if reviews < ENOUGH_REVIEWS {
+    if reviews < ENOUGH_REVIEWS {
         (
             DependencyType::Recommended,
             format!("Need more data points before adjustment: {reviews} of {ENOUGH_REVIEWS}"),
@@ -263,23 +262,19 @@ fn adjust_later(reviewed: &Reviewed) -> Dependency {
             DependencyType::Optional,
             format!("{reviews} reviews are enough to adjust by"),
         )
-    };
-    Dependency::of::<AdjustDifficulty>(kind)
-        .on::<ReviewNextCard>()
-        .because(reason)
+    }
 }
 
 /// What going on would bring: the share of the deck that is due; what it would take: the time for
 /// it, measured by a long session.
-fn impact_of(session: &Session) -> Impact {
+fn impact_of(session: &Session) -> (Share, Share) {
     let deck = &session.deck;
     let usual = session.reviewed.usual_time_ms;
     let each = usual.map_or(UNMEASURED_ANSWER_MS, u64::from);
-    Impact::new(
+    (
         Share::of(deck.due, deck.cards),
         Share::of(deck.due.saturating_mul(each), LONG_SESSION_MS),
     )
-    .affecting(["retention_rate", "review_accuracy"])
 }
 
 fn reason_for(reviewed: &Reviewed) -> String {
@@ -298,13 +293,10 @@ fn warned_of_slowness(hints: AgentHints, reviewed: &Reviewed) -> AgentHints {
     if u64::from(took) * 2 <= u64::from(usual) * 3 {
         return hints;
     }
-    hints.warn(
-        HintWarning::new(
-            WarningType::Performance,
-            Severity::Low,
-            format!("User slower than usual: {took} ms, usual in this deck are {usual} ms"),
-        )
-        .about([reviewed.card.card_id.as_str()])
-        .auto_fixable(false),
-    )
+    let message = format!("User slower than usual: {took} ms, usual in this deck are {usual} ms");
+    hints.warn(HintWarning {
+        related_ids: Some(vec![reviewed.card.card_id.to_string()]),
+        auto_fixable: Some(false),
+        ..HintWarning::new(WarningType::Performance, Severity::Low, message)
+    })
 }

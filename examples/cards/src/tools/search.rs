@@ -148,7 +148,7 @@ fn hints_on(cards: &[Card], skip: u64, total: u64, text: &str) -> AgentHints {
     let evidence = Evidence::new(SourceQuality::High, matched(shown + exact, 2 * shown))
         .and(coverage(skip + shown, total))
         .and(completeness(filled, shown * Card::PARTS).weighing(1));
-    let mut hints = generators::listed(&evidence, shown, total);
+    let mut hints = listed(&evidence, shown, total);
     for card in cards.iter().take(MOST_RELATED) {
         let fits = if has_phrase(card, &phrase) { 100 } else { 50 };
         hints = hints.relate(card_resource(card, Share::percent(fits)));

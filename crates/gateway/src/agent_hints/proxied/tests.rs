@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
-use mcpproxy_contract::agent_hints::REQUIRED_KEYS;
+use mcpproxy_contract::agent_hints::schema;
 use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::{Value, json};
 
@@ -91,8 +91,8 @@ fn after_a_clear_pattern_the_follower_is_suggested() {
     let mut observed = Observed::default();
     observe(&mut observed, 0..100, |_| ("s:b", true));
     let hints = made(&observed, "s:a", CallEnding::Well, 200);
-    for key in REQUIRED_KEYS {
-        assert!(hints.get(key).is_some(), "{key}");
+    for key in schema()["required"].as_array().unwrap() {
+        assert!(hints.get(key.as_str().unwrap()).is_some(), "{key}");
     }
     assert_eq!(actions(&hints), ["s:b"]);
     let suggestion = &hints["suggestedNextActions"][0];
