@@ -3,6 +3,7 @@
 mod admin_tools;
 mod file;
 mod reload;
+mod start_timeout;
 
 use mcpproxy_tests::{Programs, programs};
 

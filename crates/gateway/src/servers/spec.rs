@@ -1,7 +1,6 @@
 //! From the settings of a server to what the catalog and its upstream need of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcpproxy_catalog::{Operator, ToolOverride};
 use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
@@ -27,16 +26,13 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
     }
 }
 
-/// How long a server may take to start.
-const START_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// Specification of an upstream that is reached in this way.
 pub(super) fn spec(server: &ServerSettings, transport: TransportSpec) -> Spec {
     Spec {
         name: Arc::clone(&server.name),
         transport,
         protocol: server.protocol,
-        start_timeout: START_TIMEOUT,
+        start_timeout: server.start_timeout,
         timeout: server.timeout,
         max_concurrent: server.max_concurrent,
         idle_stop: server.idle_stop,

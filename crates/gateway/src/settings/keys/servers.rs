@@ -70,6 +70,9 @@ section! {
         /// Whether new and changed tools of the server are used at once (`auto`) or wait for approval (`manual`).
         /// Checked, without effect in this version.
         "trust" pub trust: Trust = Trust::Manual, choice(&[("auto", Trust::Auto), ("manual", Trust::Manual)]);
+        /// How long the server may take to start. One that installs itself first, as with `npx` and `uvx`, needs its time:
+        /// it is ended when this is over, and begins anew.
+        "start_timeout" pub start_timeout: Duration = Duration::from_mins(5), span(MILLISECOND, HOUR);
         /// How long one call may take.
         "timeout" pub timeout: Duration = Duration::from_secs(30), span(MILLISECOND, HOUR);
         /// How many calls may be under way at once.

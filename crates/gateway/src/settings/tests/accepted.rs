@@ -29,7 +29,7 @@ pub(super) const EVERYTHING: &str = r#"{
       "type": "stdio", "command": "npx", "args": ["-y", "server", "/data"],
       "env": { "LEVEL": "verbose" }, "working_dir": "/srv",
       "enabled": false, "quarantined": true,
-      "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
+      "start_timeout": "90s", "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
       "tools": {
         "write_file": {
           "enabled": false,
@@ -118,6 +118,8 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(github.headers, [header]);
     assert_eq!((github.enabled, github.quarantined), (true, false));
     assert_eq!(github.timeout, Duration::from_secs(30));
+    assert_eq!(github.start_timeout, Duration::from_mins(5));
+    assert_eq!(files.start_timeout, Duration::from_secs(90));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
     let protocols = (github.protocol, files.protocol);

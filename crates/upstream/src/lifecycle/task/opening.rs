@@ -210,8 +210,12 @@ fn greeting_of(protocol: Protocol) -> Method {
 
 impl OpeningProblem {
     fn of(method: Method, error: &CallError) -> Self {
+        let remedy = match error {
+            CallError::Timeout { .. } => "; raise its start_timeout if it needs longer",
+            _ => "",
+        };
         Self {
-            text: explain(method, error),
+            text: explain(method, error) + remedy,
             is_answer: !matches!(error, CallError::Disconnected { sent: false, .. }),
         }
     }
