@@ -7,7 +7,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 use super::ServiceCaller;
-use super::session::{Agent, ServedSession, brief};
+use super::session::{Agent, ServedSession};
 
 /// Where a client puts the id that links its calls.
 const CORRELATION_KEY: &str = "dev.mcpproxy/correlationId";
@@ -22,23 +22,41 @@ const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
 const MOST_ENTRIES: usize = 32;
 const MOST_BYTES: usize = 8 * 1024;
 
+/// Who sent an HTTP request, and in which session; our own HTTP gives it to rmcp along with the request.
+#[derive(Debug, Clone)]
+pub(super) struct HttpCaller {
+    pub(super) caller: ServiceCaller,
+    pub(super) session: Option<ServedSession>,
+}
+
 /// The context of a call. `client` is who calls where no HTTP request tells.
 pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -> ToolContext {
     let http = request.extensions.get::<Parts>();
-    let caller = match http {
-        None => client.clone(),
-        Some(http) => {
-            let caller = http.extensions.get::<ServiceCaller>().cloned();
-            caller.unwrap_or_else(ServiceCaller::nobody)
-        }
+    let known = http.and_then(|http| http.extensions.get::<HttpCaller>());
+    let caller = match (http, known) {
+        (None, _) => client.clone(),
+        (Some(_), Some(known)) => known.caller.clone(),
+        // The HTTP of somebody else, who has not said who calls.
+        (Some(_), None) => ServiceCaller::nobody(),
     };
-    let agent = agent(request, http);
+    let session = known.and_then(|known| known.session.as_ref());
+    let said = match (request.meta.client_info(), http) {
+        (Some(said), _) => Some(said),
+        // HTTP keeps no connection that would remember; rmcp would name itself.
+        (None, Some(_)) => None,
+        (None, None) => request.client_info(),
+    };
+    let agent = match (said, session) {
+        (Some(said), _) => Agent::new(&said.name, &said.version),
+        (None, Some(session)) => session.agent.clone(),
+        (None, None) => Agent::unknown(),
+    };
     let header = |name: &str| http?.headers.get(name)?.to_str().ok();
     let meta = |key: &str| request.meta.get(key).and_then(Value::as_str);
 
     let mut context = ToolContext::new(agent.id, agent.version, caller.grants);
     context.user_id = caller.user_id;
-    context.session_id = session_id(http);
+    context.session_id = session.map(|session| session.id.clone());
     // What the message says is nearer to the caller than what its envelope says.
     for traceparent in [header("traceparent"), meta("traceparent")] {
         context = context.traced(traceparent.unwrap_or_default());
@@ -48,28 +66,6 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
     }
     context.metadata = remarks(&request.meta);
     context
-}
-
-fn agent(request: &RequestContext<RoleServer>, http: Option<&Parts>) -> Agent {
-    let session = http.and_then(|http| http.extensions.get::<ServedSession>());
-    let said = match (request.meta.client_info(), session) {
-        (Some(said), _) => Some(said),
-        // Our HTTP keeps no connection that would remember; rmcp would name itself.
-        (None, Some(session)) => return session.agent().unwrap_or_else(Agent::unknown),
-        (None, None) => request.client_info(),
-    };
-    said.map_or_else(Agent::unknown, |said| Agent::new(&said.name, &said.version))
-}
-
-/// The session as its header names it; our own HTTP has checked it, and leaves it out where the
-/// revision of the protocol knows no sessions.
-fn session_id(http: Option<&Parts>) -> Option<String> {
-    let http = http?;
-    if let Some(session) = http.extensions.get::<ServedSession>() {
-        return session.id();
-    }
-    let header = http.headers.get("mcp-session-id")?;
-    header.to_str().ok().map(|id| brief(id, ""))
 }
 
 /// What else was sent along, within bounds; what does not fit is left out whole.

@@ -25,20 +25,15 @@ const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`
 
 /// Answers `tools/list` and `tools/call`, for any transport that rmcp serves. Cheap to clone.
 ///
-/// Over HTTP, put a [`ServiceCaller`] into the extensions of each request; without one, only what needs
-/// no permission can be called. Over any other transport the client is the owner of the process,
-/// unless [`Handler::acting_for`] says otherwise.
+/// Over HTTP, [`http()`](crate::http()) says who calls; through another HTTP server, only what needs no
+/// permission can be called. Over any other transport the client is the owner of the process, unless
+/// [`Handler::acting_for`] says otherwise.
 #[derive(Debug, Clone)]
 pub struct Handler {
-    parts: Arc<Parts>,
-}
-
-#[derive(Debug, Clone)]
-struct Parts {
     service: Arc<Service>,
-    tools: Vec<Tool>,
+    tools: Arc<[Tool]>,
     /// Who calls where no HTTP request tells.
-    client: ServiceCaller,
+    client: Arc<ServiceCaller>,
 }
 
 impl Handler {
@@ -53,21 +48,17 @@ impl Handler {
         });
         let tools = tools.collect::<Result<_, _>>()?;
         Ok(Self {
-            parts: Arc::new(Parts {
-                service,
-                tools,
-                client: ServiceCaller::owner(),
-            }),
+            service,
+            tools,
+            client: Arc::new(ServiceCaller::owner()),
         })
     }
 
     /// Handler for a client that is not the owner of the process.
     #[must_use]
-    pub fn acting_for(self, client: ServiceCaller) -> Self {
-        let parts = Arc::unwrap_or_clone(self.parts);
-        Self {
-            parts: Arc::new(Parts { client, ..parts }),
-        }
+    pub fn acting_for(mut self, client: ServiceCaller) -> Self {
+        self.client = Arc::new(client);
+        self
     }
 
     /// The call through the pipeline. What breaks outside of the tool's own handler, in a rule on
@@ -78,7 +69,7 @@ impl Handler {
         arguments: Value,
         context: &ToolContext,
     ) -> Result<CallToolResult, ErrorData> {
-        let service = &self.parts.service;
+        let service = &self.service;
         let result = service.call(name, arguments, context).await;
         if service.registry().get(name).is_none()
             && let Some(error) = result.error()
@@ -96,7 +87,7 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let registry = self.parts.service.registry();
+        let registry = self.service.registry();
         let this_server = Implementation::new(registry.name(), registry.version().to_string());
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(this_server)
@@ -104,7 +95,7 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let mut tools = self.parts.tools.iter();
+        let mut tools = self.tools.iter();
         tools.find(|tool| tool.name == name).cloned()
     }
 
@@ -117,7 +108,7 @@ impl ServerHandler for Handler {
             let message = "There is one page of tools; ask for it without a cursor";
             return Err(ErrorData::invalid_params(message, None));
         }
-        Ok(ListToolsResult::with_all_items(self.parts.tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
     }
 
     async fn call_tool(
@@ -125,7 +116,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         asked: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let context = context::of(&asked, &self.parts.client);
+        let context = context::of(&asked, &self.client);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         tokio::select! {
             // Whoever cancels is not interested in the answer: the handler is dropped.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Over stdio the caller is the owner of the process and may do everything. Over HTTP it is the
-//! same as long as only this machine can connect; beyond it, [`HttpOptions::authorize`] says who a
+//! same as long as only this machine can connect; beyond it, [`Http::authorize`] says who a
 //! token belongs to, and without it nothing is served there.
 //!
 //! This crate carries calls to the pipeline and results back. It never decides what a caller may
@@ -31,7 +31,7 @@ use tokio::net::ToSocketAddrs;
 use mcpproxy_contract::{Grants, Service};
 
 pub use handler::Handler;
-pub use http::{Http, HttpOptions, TokenRefusal};
+pub use http::{Http, TokenRefusal};
 
 /// Who calls, as far as the way of the call tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum ServeError {
     /// Anybody could call.
     #[error(
         "{0} can be reached from other machines, and nothing says who may call: listen on \
-         127.0.0.1, or set HttpOptions::authorize"
+         127.0.0.1, or set Http::authorize"
     )]
     Unprotected(SocketAddr),
     /// The client on stdio never began to speak MCP.
@@ -94,14 +94,14 @@ pub async fn serve_http(
 ///
 /// ```no_run
 /// # use mcpproxy_contract::{Grants, Service};
-/// # use mcpproxy_contract_serve::{HttpOptions, ServeError, ServiceCaller, TokenRefusal, http};
+/// # use mcpproxy_contract_serve::{ServeError, ServiceCaller, TokenRefusal, http};
 /// # async fn user_of(token: &str) -> Option<String> { None }
 /// # async fn example(service: Service) -> Result<(), ServeError> {
-/// let options = HttpOptions::default().authorize(async |token: String| {
+/// let http = http(service).authorize(async |token: String| {
 ///     let user = user_of(&token).await.ok_or(TokenRefusal::Invalid)?;
 ///     Ok(ServiceCaller { user_id: Some(user), grants: Grants::only(["cards:read"]) })
 /// });
-/// http(service).with(options).serve("0.0.0.0:8080").await?;
+/// http.serve("0.0.0.0:8080").await?;
 /// # Ok(())
 /// # }
 /// ```

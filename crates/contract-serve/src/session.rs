@@ -3,6 +3,7 @@
 //! A session gives no rights here, and a client can call itself what it likes anyway, so there is
 //! nothing to guard and nothing to forget. It outlives a restart and holds on every replica.
 
+use data_encoding::HEXLOWER;
 use http::HeaderMap;
 use uuid::Uuid;
 
@@ -22,14 +23,13 @@ pub(crate) struct Agent {
     pub(crate) version: String,
 }
 
-/// The session of a request, if it has one.
+/// The session of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ServedSession(Option<SessionIdentity>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct SessionIdentity {
-    id: String,
-    agent: Agent,
+pub(crate) struct ServedSession {
+    /// The id, as the header has it.
+    pub(crate) id: String,
+    /// Whom the client said to be.
+    pub(crate) agent: Agent,
 }
 
 /// The request names a session that never began here.
@@ -53,7 +53,7 @@ impl Agent {
 }
 
 /// A text of the client in one line of bounded length.
-pub(crate) fn brief(text: &str, absent: &str) -> String {
+fn brief(text: &str, absent: &str) -> String {
     let printable = text.trim().chars().filter(|letter| !letter.is_control());
     let text: String = printable.take(LONGEST_NAME).collect();
     if text.is_empty() {
@@ -69,35 +69,24 @@ impl ServedSession {
     /// The id of a new session of this agent: a random part, and the agent in hexadecimal digits,
     /// because a header can hold few letters.
     pub(crate) fn begin(agent: &Agent) -> String {
-        let (name, version) = (to_hex(&agent.id), to_hex(&agent.version));
+        let hex = |text: &str| HEXLOWER.encode(text.as_bytes());
+        let (name, version) = (hex(&agent.id), hex(&agent.version));
         format!("{}.{name}.{version}", Uuid::new_v4().simple())
     }
 
-    /// The session that a request names.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, UnknownSession> {
+    /// The session that a request names, if it does.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, UnknownSession> {
         let revision = headers.get("mcp-protocol-version");
         if revision.is_some_and(|revision| revision.as_bytes() >= WITHOUT_SESSIONS.as_bytes()) {
-            return Ok(Self(None));
+            return Ok(None);
         }
         let Some(id) = headers.get(HEADER) else {
-            return Ok(Self(None));
+            return Ok(None);
         };
-        let known = id.to_str().ok().and_then(SessionIdentity::read);
-        known.map(|known| Self(Some(known))).ok_or(UnknownSession)
+        let known = id.to_str().ok().and_then(Self::read);
+        known.map(Some).ok_or(UnknownSession)
     }
 
-    /// The id, as the header has it.
-    pub(crate) fn id(&self) -> Option<String> {
-        self.0.as_ref().map(|known| known.id.clone())
-    }
-
-    /// Whom the client said to be.
-    pub(crate) fn agent(&self) -> Option<Agent> {
-        self.0.as_ref().map(|known| known.agent.clone())
-    }
-}
-
-impl SessionIdentity {
     fn read(id: &str) -> Option<Self> {
         let mut parts = id.split('.');
         let (random, name, version) = (parts.next()?, parts.next()?, parts.next()?);
@@ -108,19 +97,8 @@ impl SessionIdentity {
     }
 }
 
-fn to_hex(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut digits, byte| {
-        digits.push_str(&format!("{byte:02x}"));
-        digits
-    })
-}
-
 fn from_hex(digits: &str) -> Option<String> {
-    let pairs = digits.as_bytes().chunks(2).map(|pair| {
-        let pair = std::str::from_utf8(pair).ok()?;
-        (pair.len() == 2).then(|| u8::from_str_radix(pair, 16).ok())?
-    });
-    String::from_utf8(pairs.collect::<Option<Vec<u8>>>()?).ok()
+    String::from_utf8(HEXLOWER.decode(digits.as_bytes()).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -150,9 +128,8 @@ mod tests {
         for (name, version) in [("claude-ai", "1.2.3"), ("Агент ✓", "0.1-β"), ("", "")] {
             let agent = Agent::new(name, version);
             let id = ServedSession::begin(&agent);
-            let session = ServedSession::of(&headers(&id, "2025-11-25")).expect("known");
-            assert_eq!(session.agent(), Some(agent));
-            assert_eq!(session.id(), Some(id));
+            let session = ServedSession::of(&headers(&id, "2025-11-25"));
+            assert_eq!(session, Ok(Some(ServedSession { id, agent })));
         }
     }
 
@@ -172,10 +149,7 @@ mod tests {
                 Err(UnknownSession),
                 "{other}"
             );
-            assert_eq!(
-                ServedSession::of(&headers(other, "2026-07-28")),
-                Ok(ServedSession(None))
-            );
+            assert_eq!(ServedSession::of(&headers(other, "2026-07-28")), Ok(None));
         }
     }
 }

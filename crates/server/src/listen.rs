@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use mcpproxy_support::connections::Connections;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
@@ -25,14 +23,8 @@ use crate::routes::Entrance;
 /// Most connections at a time; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 8_192;
 
-/// Time that a client has to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(30);
-
 /// Time that requests in flight have when the gateway stops.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
-
-/// Pause after the system refused to accept, for example without free files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves a TCP listener until the app is shut down.
 ///
@@ -53,19 +45,19 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
         .filter_map(|number| Lane::start(number, entrance.clone()))
         .collect();
     let mut next = lanes.iter().cycle();
-    let accept = async || {
+    let accept = || async {
         let (stream, _) = listener.accept().await?;
         // Answers are small and whole; waiting to fill a packet would only delay them.
         stream.set_nodelay(true)?;
         // Its lane has its own event loop, so this one gives the connection up.
         stream.into_std()
     };
-    accept_all(accept, app.shutdown(), |stream, place| {
+    let to_lane = |stream, place| {
         if let Some(lane) = next.next() {
             lane.take(stream, place);
         }
-    })
-    .await;
+    };
+    connections(&app).accept_all(accept, to_lane).await;
     let ended = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(Lane::end));
     // A lane that panicked has nothing left to wait for.
     let _ = ended.await;
@@ -75,18 +67,9 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
 /// Serves the local socket until the app is shut down.
 pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
-    let connections = TaskTracker::new();
-    let accept = async || listener.accept().await.map(|(stream, _)| stream);
-    accept_all(accept, app.shutdown(), |stream, place| {
-        let entrance = entrance.clone();
-        connections.spawn(async move {
-            serve_connection(stream, entrance).await;
-            drop(place);
-        });
-    })
-    .await;
-    connections.close();
-    connections.wait().await;
+    let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
+    let serve = |stream| serve_connection(stream, entrance.clone());
+    connections(&app).serve_all(accept, serve).await;
     end_suspended(&app).await;
 }
 
@@ -95,25 +78,11 @@ async fn end_suspended(app: &App) {
     let _ = tokio::time::timeout(DRAIN_TIME, app.exchange.suspended.ended()).await;
 }
 
-/// Accepts connections until the shutdown, no more at a time than there are places for.
-async fn accept_all<S>(
-    accept: impl AsyncFn() -> std::io::Result<S>,
-    shutdown: &CancellationToken,
-    mut handle: impl FnMut(S, OwnedSemaphorePermit),
-) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => return,
-            accepted = accept() => accepted,
-        };
-        match accepted {
-            Ok(stream) => handle(stream, place),
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+fn connections(app: &App) -> Connections {
+    Connections {
+        most: MOST_CONNECTIONS,
+        drain_time: DRAIN_TIME,
+        shutdown: app.shutdown().clone(),
     }
 }
 
@@ -132,19 +101,7 @@ where
             None => router.clone().oneshot(request).await,
         }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        // A client that sends garbage or goes away is its own problem.
-        _ = connection.as_mut() => {}
-        () = app.shutdown().cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            let _ = tokio::time::timeout(DRAIN_TIME, connection).await;
-        }
-    }
+    connections(app).serve_one(stream, service).await;
 }
 
 /// Refuses to listen where anybody could call without a credential over an open line.

@@ -1,7 +1,9 @@
-//! Small parts that both the gateway and the crates for authors of tools need: one rate limiter and one search for the
-//! nearest name.
+//! Small parts that both the gateway and the crates for authors of tools need: one rate limiter, one search for the
+//! nearest name, and one accept loop.
 //!
-//! This crate uses no crate of ours, does no I/O and reads no clock: moments are given to it.
+//! This crate uses no crate of ours. But for `connections` it does no I/O and reads no clock: moments are given to it.
 
+#[cfg(feature = "connections")]
+pub mod connections;
 pub mod nearest;
 pub mod rate;

@@ -58,7 +58,7 @@ const ALLOWED: [(&str, &[&str], &str); 18] = [
     (
         "server",
         &[
-            "activity", "catalog", "gateway", "policy", "redact", "upstream", "wire",
+            "activity", "catalog", "gateway", "policy", "redact", "support", "upstream", "wire",
         ],
         "it decides nothing and needs no built-in service",
     ),

@@ -1,13 +1,14 @@
 //! Who may come in, by the bearer token of the request.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use http::{HeaderMap, header};
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::response::{HttpResponse, plain};
 use crate::ServiceCaller;
 
 /// How long an authorizer may take. It stands before every call, so it has to be quick.
@@ -24,37 +25,46 @@ pub enum TokenRefusal {
 }
 
 /// From a token to whom it belongs.
-#[derive(Clone)]
-pub(super) struct Authorizer(Arc<AuthorizeFunction>);
+pub(super) type Authorizer =
+    Arc<dyn Fn(String) -> BoxFuture<'static, Result<ServiceCaller, TokenRefusal>> + Send + Sync>;
 
-type AuthorizeFunction = dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<ServiceCaller, TokenRefusal>> + Send>>
-    + Send
-    + Sync;
-
-/// Why a request does not come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AccessError {
-    /// A token is needed, and none was sent.
-    Missing,
-    /// A token was sent, and it opens nothing.
-    Refused(TokenRefusal),
-}
-
-/// Who sent the request. Without an authorizer no token can be valid, and what is sent and not
-/// valid is refused, never ignored: its sender believes that it is somebody.
+/// Who sent the request, or why it does not come in. Without an authorizer no token can be valid,
+/// and what is sent and not valid is refused, never ignored: its sender believes that it is somebody.
 pub(super) async fn caller(
     authorizer: Option<&Authorizer>,
     headers: &HeaderMap,
-) -> Result<ServiceCaller, AccessError> {
-    match (authorizer, headers.contains_key(header::AUTHORIZATION)) {
+) -> Result<ServiceCaller, HttpResponse> {
+    let decision = match (authorizer, headers.contains_key(header::AUTHORIZATION)) {
         (None, false) => Ok(ServiceCaller::owner()),
-        (Some(_), false) => Err(AccessError::Missing),
-        (None, true) => Err(AccessError::Refused(TokenRefusal::Invalid)),
-        (Some(authorizer), true) => {
-            let token = bearer(headers).ok_or(AccessError::Refused(TokenRefusal::Invalid))?;
-            authorizer.ask(token).await.map_err(AccessError::Refused)
+        (Some(_), false) => {
+            let text = "A token is required: send it as `Authorization: Bearer`";
+            return Err(unauthorized("Bearer", text));
         }
-    }
+        (None, true) => Err(TokenRefusal::Invalid),
+        (Some(authorizer), true) => match bearer(headers) {
+            Some(token) => decide(authorizer, token).await,
+            None => Err(TokenRefusal::Invalid),
+        },
+    };
+    decision.map_err(|refusal| match refusal {
+        TokenRefusal::Invalid => unauthorized(
+            "Bearer error=\"invalid_token\"",
+            "The credential is not valid here; send a valid token as `Authorization: Bearer`, or none where none is required",
+        ),
+        TokenRefusal::Unavailable => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Tokens cannot be checked now, try again later",
+        ),
+    })
+}
+
+fn unauthorized(challenge: &'static str, text: &str) -> HttpResponse {
+    let mut answer = plain(StatusCode::UNAUTHORIZED, text);
+    let challenge = HeaderValue::from_static(challenge);
+    answer
+        .headers_mut()
+        .insert(header::WWW_AUTHENTICATE, challenge);
+    answer
 }
 
 /// The token, if exactly one was sent in the one form that is known here.
@@ -68,30 +78,13 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-// === impl Authorizer ===
-
-impl Authorizer {
-    pub(super) fn new<A, F>(authorize: A) -> Self
-    where
-        A: Fn(String) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<ServiceCaller, TokenRefusal>> + Send + 'static,
-    {
-        Self(Arc::new(move |token| Box::pin(authorize(token))))
+/// The decision of an authorizer. One that breaks or takes too long lets nobody in.
+async fn decide(authorizer: &Authorizer, token: String) -> Result<ServiceCaller, TokenRefusal> {
+    let deciding = AssertUnwindSafe(async { authorizer(token).await }).catch_unwind();
+    match tokio::time::timeout(DECISION_TIME, deciding).await {
+        Ok(Ok(decision)) => return decision,
+        Ok(Err(_)) => tracing::error!("the authorizer panicked"),
+        Err(_) => tracing::error!(after = ?DECISION_TIME, "the authorizer did not decide"),
     }
-
-    /// An authorizer that breaks or takes too long lets nobody in.
-    async fn ask(&self, token: String) -> Result<ServiceCaller, TokenRefusal> {
-        let asking = AssertUnwindSafe(async { (self.0)(token).await }).catch_unwind();
-        match tokio::time::timeout(DECISION_TIME, asking).await {
-            Ok(Ok(decision)) => decision,
-            Ok(Err(_)) => {
-                tracing::error!("the authorizer panicked");
-                Err(TokenRefusal::Unavailable)
-            }
-            Err(_) => {
-                tracing::error!(after = ?DECISION_TIME, "the authorizer did not decide");
-                Err(TokenRefusal::Unavailable)
-            }
-        }
-    }
+    Err(TokenRefusal::Unavailable)
 }

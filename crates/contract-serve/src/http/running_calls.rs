@@ -3,18 +3,14 @@
 //! Since 2026-07-28 a client cancels by closing the connection. Older ones send a notification in a
 //! request of its own, which has to find its way from there.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
-/// The calls in flight; no more than there are connections.
+/// The calls in flight with what cancels each; no more than there are connections.
 #[derive(Debug, Default)]
-pub(super) struct RunningCalls {
-    calls: Mutex<Vec<CancellableCall>>,
-    next: AtomicU64,
-}
+pub(super) struct RunningCalls(Mutex<Vec<(CallKey, Arc<Notify>)>>);
 
 /// Which call: whose, in which session, under which id.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,72 +20,56 @@ pub(super) struct CallKey {
     pub(super) request: Value,
 }
 
-#[derive(Debug)]
-struct CancellableCall {
-    number: u64,
-    key: CallKey,
-    token: CancellationToken,
-}
-
 /// A call that is listed as long as this lives.
 #[derive(Debug)]
 pub(super) struct CallGuard {
     running: Arc<RunningCalls>,
-    number: u64,
-    token: CancellationToken,
+    cancelled: Arc<Notify>,
 }
 
 impl RunningCalls {
     /// Lists a call.
     pub(super) fn list(self: &Arc<Self>, key: CallKey) -> CallGuard {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let token = CancellationToken::new();
-        self.change(|calls| {
-            calls.push(CancellableCall {
-                number,
-                key,
-                token: token.clone(),
-            });
-        });
+        let cancelled = Arc::new(Notify::new());
+        self.calls().push((key, Arc::clone(&cancelled)));
         CallGuard {
             running: Arc::clone(self),
-            number,
-            token,
+            cancelled,
         }
     }
 
     /// Cancels a call. With two of the same id nobody can tell which is meant, and both go on.
     pub(super) fn cancel(&self, key: &CallKey) {
-        self.change(|calls| {
-            let mut meant = calls.iter().filter(|entry| entry.key == *key);
-            if let (Some(only), None) = (meant.next(), meant.next()) {
-                only.token.cancel();
-            }
-        });
+        let calls = self.calls();
+        let mut meant = calls.iter().filter(|(listed, _)| listed == key);
+        if let (Some((_, only)), None) = (meant.next(), meant.next()) {
+            only.notify_one();
+        }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<CancellableCall>)) {
-        change(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner));
+    fn calls(&self) -> MutexGuard<'_, Vec<(CallKey, Arc<Notify>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CallGuard {
     /// Over when the call is cancelled.
     pub(super) async fn cancelled(&self) {
-        self.token.cancelled().await;
+        self.cancelled.notified().await;
     }
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        let number = self.number;
-        self.running
-            .change(|calls| calls.retain(|entry| entry.number != number));
+        let is_other = |other: &Arc<Notify>| !Arc::ptr_eq(other, &self.cancelled);
+        self.running.calls().retain(|(_, other)| is_other(other));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn key(user: &str, request: i32) -> CallKey {
@@ -100,6 +80,10 @@ mod tests {
         }
     }
 
+    fn is_cancelled(call: &CallGuard) -> bool {
+        call.cancelled().now_or_never().is_some()
+    }
+
     #[test]
     fn a_cancellation_reaches_the_one_call_it_means_and_no_other() {
         let running = Arc::new(RunningCalls::default());
@@ -108,20 +92,15 @@ mod tests {
         let twins = [running.list(key("ann", 3)), running.list(key("ann", 3))];
         running.cancel(&key("ann", 1));
         running.cancel(&key("ann", 3));
-        assert!(meant.token.is_cancelled());
-        assert!(
-            others
-                .iter()
-                .chain(&twins)
-                .all(|call| !call.token.is_cancelled())
-        );
+        assert!(is_cancelled(&meant));
+        assert!(!others.iter().chain(&twins).any(is_cancelled));
 
         // One of the twins is done; now there is no doubt.
         let [first, second] = twins;
         drop(first);
         running.cancel(&key("ann", 3));
-        assert!(second.token.is_cancelled());
+        assert!(is_cancelled(&second));
         drop((meant, others, second));
-        running.change(|calls| assert!(calls.is_empty()));
+        assert!(running.calls().is_empty());
     }
 }

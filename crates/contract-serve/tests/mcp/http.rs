@@ -1,7 +1,7 @@
 //! Streamable HTTP on a real socket, message by message.
 
 use hyper::StatusCode;
-use mcpproxy_contract_serve::{self as mcp, HttpOptions, ServeError};
+use mcpproxy_contract_serve::{self as mcp, ServeError};
 use serde_json::{Value, json};
 
 use crate::support::{Server, call, send, within};
@@ -11,7 +11,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CORRELATION: &str = "019a0000-0000-7000-8000-000000000001";
 
 async fn server() -> Server {
-    Server::start(HttpOptions::default()).await
+    Server::start(|http| http).await
 }
 
 /// Begins a session and gives its id.
@@ -213,10 +213,11 @@ async fn a_web_page_cannot_call_under_another_name_or_from_another_place() {
         let reply = server.post(&[(header, value)], &message).await;
         assert_eq!(reply.status, expected, "{header}: {value}");
     }
-    let options = HttpOptions::default()
-        .hosts(["cards.example"])
-        .origins(["https://app.example:443"]);
-    let server = Server::start(options).await;
+    let named = |http: mcp::Http| {
+        http.hosts(["cards.example"])
+            .origins(["https://app.example:443"])
+    };
+    let server = Server::start(named).await;
     let headers = [("host", "cards.example"), ("origin", "https://app.example")];
     assert_eq!(server.post(&headers, &message).await.status, StatusCode::OK);
     assert_eq!(

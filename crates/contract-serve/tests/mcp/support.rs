@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use mcpproxy_contract_serve::{self as mcp, HttpOptions, ServeError};
+use mcpproxy_contract_serve::{Http, ServeError, http};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -53,16 +53,16 @@ pub(crate) fn waiting() -> (Waiting, mpsc::UnboundedReceiver<Event>) {
 }
 
 impl Server {
-    pub(crate) async fn start(options: HttpOptions) -> Self {
-        Self::start_on("127.0.0.1:0", options).await
+    pub(crate) async fn start(configure: impl FnOnce(Http) -> Http) -> Self {
+        Self::start_on("127.0.0.1:0", configure).await
     }
 
-    pub(crate) async fn start_on(address: &str, options: HttpOptions) -> Self {
+    pub(crate) async fn start_on(address: &str, configure: impl FnOnce(Http) -> Http) -> Self {
         let listener = TcpListener::bind(address).await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let (waiting, events) = waiting();
         let release = Arc::clone(&waiting.release);
-        let http = mcp::http(tools::service_with(waiting)).with(options);
+        let http = configure(http(tools::service_with(waiting)));
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(http.run(listener, async {
             let _ = stopped.await;

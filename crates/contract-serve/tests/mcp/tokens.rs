@@ -2,14 +2,14 @@
 
 use hyper::StatusCode;
 use mcpproxy_contract::Grants;
-use mcpproxy_contract_serve::{HttpOptions, ServiceCaller, TokenRefusal};
+use mcpproxy_contract_serve::{Http, ServiceCaller, TokenRefusal};
 use serde_json::json;
 
 use crate::support::{Server, call};
 
 /// Ann reads; one token breaks the authorizer, and one it cannot decide on.
-fn options() -> HttpOptions {
-    HttpOptions::default().authorize(async |token: String| match token.as_str() {
+fn with_tokens(http: Http) -> Http {
+    http.authorize(async |token: String| match token.as_str() {
         "token-of-ann" => Ok(ServiceCaller {
             user_id: Some("ann".to_owned()),
             grants: Grants::only(["cards:read"]),
@@ -22,7 +22,7 @@ fn options() -> HttpOptions {
 
 #[tokio::test]
 async fn a_token_says_who_calls_and_what_they_may_do() {
-    let server = Server::start_on("0.0.0.0:0", options()).await;
+    let server = Server::start_on("0.0.0.0:0", with_tokens).await;
     // Beyond this machine the server has names that nobody told it.
     let headers = [
         ("authorization", "Bearer token-of-ann"),
@@ -45,7 +45,7 @@ async fn a_token_says_who_calls_and_what_they_may_do() {
 
 #[tokio::test]
 async fn who_has_no_valid_token_is_turned_away() {
-    let server = Server::start(options()).await;
+    let server = Server::start(with_tokens).await;
     let message = call(&json!(1), "show-context", &json!({}));
     for (sent, status, challenge) in [
         (None, 401, Some("Bearer")),
@@ -92,7 +92,7 @@ async fn who_has_no_valid_token_is_turned_away() {
 
 #[tokio::test]
 async fn a_credential_that_nobody_can_check_is_refused_not_ignored() {
-    let server = Server::start(HttpOptions::default()).await;
+    let server = Server::start(|http| http).await;
     let message = call(&json!(1), "show-context", &json!({}));
     let headers = [("authorization", "Bearer token-of-ann")];
     let reply = server.post(&headers, &message).await;
