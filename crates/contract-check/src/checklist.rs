@@ -3,20 +3,72 @@
 //! A line holds, is violated, or was not checked, and then it says why not: what only a call shows
 //! needs results, and what happens inside a service nobody outside can see.
 
-mod lines;
-
+use mcpproxy_contract::{ContractViolation, Rule};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::lines::{ChecklistLine, Decided, LINES};
+use self::Decided::{ByDefinition, ByResults, ByTool, Inside};
 use super::{announces, name_of, per_tool, result};
-use mcpproxy_contract::{ContractViolation, Rule};
 
-/// Why a line about the inside of a service stays open.
-const NOT_VISIBLE: &str = "not visible from outside";
+/// One line.
+struct ChecklistLine {
+    decided: Decided,
+    rules: &'static [Rule],
+    text: &'static str,
+}
 
-/// Why a line about results stays open.
-const NO_RESULT: &str = "no result was seen; it takes a call";
+/// What a line is decided by.
+#[derive(Clone, Copy)]
+enum Decided {
+    /// The tool itself, with or without a definition.
+    ByTool,
+    /// The definition.
+    ByDefinition,
+    /// The results of calls. The function tells why those that break no rule leave the line open.
+    ByResults(fn(&[&Value]) -> Option<&'static str>),
+    /// What happens inside the service.
+    Inside,
+}
+
+/// Writes the checklist as a table: what decides a line, the rules it stands for, its text.
+macro_rules! lines {
+    ($($decided:expr, [$($rule:ident)*], $text:literal;)*) => {
+        [$(ChecklistLine { decided: $decided, rules: &[$(Rule::$rule),*], text: $text }),*]
+    };
+}
+
+/// The checklist. Where hints are missing altogether, every line about hints is violated.
+const LINES: [ChecklistLine; 29] = lines! {
+    ByTool, [NameForm NameUnique], "The name is unique and in kebab-case";
+    ByTool, [DescriptionLength DescriptionParts], "The description is clear and complete, with 50 characters or more";
+    ByTool, [ParametersChecked ParameterDocumented ParameterBounded IdBranded], "All parameters are validated by a schema";
+    ByDefinition, [PermissionForm], "The list of permissions is defined";
+    ByDefinition, [CategoryKnown], "The category is specified";
+    ByDefinition, [ResponseTimeKnown], "responseTime is specified";
+    ByDefinition, [CacheableFits], "cacheable is set correctly";
+    ByDefinition, [CacheTtl], "cacheTTL is set if cacheable";
+    ByDefinition, [IdempotentFits], "idempotent is set correctly";
+    ByDefinition, [ExampleHolds], "There is at least 1 example";
+    ByDefinition, [TagPresent], "There is at least 1 tag";
+    ByResults(no_doubt), [ResultStructure DataNotNull], "The handler returns the ToolResult structure";
+    ByResults(no_doubt), [HintsPresent HintsForm], "agentHints are always included";
+    ByResults(without_evidence), [HintsPresent HintsConfidence], "agentHints.confidence is calculated, not typed in";
+    ByResults(no_doubt), [HintsPresent HintsSourceQuality], "agentHints.sourceQuality is specified";
+    ByResults(no_doubt), [HintsPresent HintsValidity], "agentHints.validityPeriod is specified";
+    ByResults(no_doubt), [HintsPresent HintsContext], "agentHints.contextNeeded is a list (may be empty)";
+    ByResults(no_doubt), [HintsPresent HintsAssumptions], "agentHints.assumptions is a list (may be empty)";
+    ByResults(no_doubt), [HintsPresent HintsRisks], "agentHints.riskFactors is a list (may be empty)";
+    ByResults(no_doubt), [HintsPresent HintsDependencies], "agentHints.dependencies is a list (may be empty)";
+    ByResults(no_doubt), [HintsPresent HintsImpact], "agentHints.estimatedImpact has benefit, effort and roi";
+    ByResults(no_doubt), [HintsPresent HintsAlignment], "agentHints.preferenceAlignment is a list (may be empty)";
+    ByResults(without_reasoning), [HintsPresent HintsReasoning], "agentHints.reasoning is included (strongly recommended)";
+    ByResults(no_doubt), [MetadataComplete], "All metadata fields are populated";
+    ByResults(without_errors), [ErrorForm], "Error handling is implemented";
+    Inside, [], "Logging is added";
+    Inside, [], "Metrics are emitted";
+    Inside, [], "Tests are written (unit and integration)";
+    Inside, [], "The tool is registered in the ToolRegistry";
+};
 
 /// What came of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,22 +139,13 @@ pub struct ChecklistSummary {
     pub besides: usize,
 }
 
-/// The checklist for tools as `tools/list` has them, with results of their calls: the name of a tool
-/// and the `structuredContent` it gave back.
-pub fn report(tools: &[Value], results: &[(String, Value)]) -> Report {
-    report_with(tools, results, &[])
-}
-
-/// The same, with violations that somebody else found in results which are not at hand.
-pub fn report_with(
-    tools: &[Value],
-    results: &[(String, Value)],
-    seen: &[ContractViolation],
-) -> Report {
-    let found = per_tool(tools);
-    let reports: Vec<ToolReport> = tools
+/// The checklist for tools as `tools/list` has them, with results of their calls, the name of a tool
+/// and the `structuredContent` it gave back, and with violations that somebody else found in results
+/// which are not at hand.
+pub fn report(tools: &[Value], results: &[(String, Value)], seen: &[ContractViolation]) -> Report {
+    let tools: Vec<ToolReport> = tools
         .iter()
-        .zip(found)
+        .zip(per_tool(tools))
         .enumerate()
         .map(|(index, (tool, found))| {
             let name = name_of(tool, index);
@@ -111,14 +154,9 @@ pub fn report_with(
         })
         .collect();
     Report {
-        summary: ChecklistSummary::of(&reports),
-        tools: reports,
+        summary: ChecklistSummary::of(&tools),
+        tools,
     }
-}
-
-/// The text of each of the 29 lines, in their order.
-pub fn texts() -> impl Iterator<Item = &'static str> {
-    LINES.iter().map(|line| line.text)
 }
 
 /// What is known of the results of one tool.
@@ -133,24 +171,16 @@ impl<'a> Results<'a> {
     fn of(name: &str, results: &'a [(String, Value)], seen: &[ContractViolation]) -> Self {
         let own = results.iter().filter(|(tool, _)| tool == name);
         let structured: Vec<&Value> = own.map(|(_, structured)| structured).collect();
-        let told: Vec<ContractViolation> = seen
-            .iter()
-            .filter(|one| one.tool == name)
-            .cloned()
-            .collect();
-        let has_unseen = !told.is_empty();
-        let mut violations: Vec<ContractViolation> =
-            structured.iter().flat_map(|one| result(one)).collect();
-        violations.extend(told);
+        let unseen = seen.iter().filter(|one| one.tool == name);
         Self {
+            has_unseen: unseen.clone().next().is_some(),
+            violations: structured
+                .iter()
+                .flat_map(|one| result(one))
+                .chain(unseen.cloned())
+                .collect(),
             structured,
-            violations,
-            has_unseen,
         }
-    }
-
-    fn messages(&self, rules: &[Rule]) -> Vec<String> {
-        messages(&self.violations, rules)
     }
 }
 
@@ -168,16 +198,15 @@ fn tool_report(
     let lines = lines.collect();
     let has_line =
         |rule: Rule| rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule));
-    let besides = found
-        .into_iter()
-        .filter(|violation| !has_line(violation.rule))
-        .collect();
     ToolReport {
         tool,
         announces,
         results: results.structured.len(),
         lines,
-        besides,
+        besides: found
+            .into_iter()
+            .filter(|violation| !has_line(violation.rule))
+            .collect(),
     }
 }
 
@@ -187,80 +216,59 @@ fn verdict(
     results: &Results<'_>,
 ) -> LineVerdict {
     match line.decided {
-        Decided::ByTool => LineVerdict::of(messages(found, line.rules)),
-        Decided::ByDefinition => {
+        ByTool => LineVerdict::of(messages(found, line.rules)),
+        ByDefinition => {
             // Without a definition there is nothing that these rules could have been checked on.
             let silent = messages(found, &[Rule::Announced]);
             LineVerdict::of([silent, messages(found, line.rules)].concat())
         }
-        Decided::ByResults => by_results(line, results),
-        Decided::ByConfidence => match by_results(line, results) {
-            LineVerdict::Holds => by_confidence(&results.structured),
-            other => other,
-        },
-        Decided::ByReasoning => match by_results(line, results) {
-            LineVerdict::Holds if results.structured.iter().all(|one| has_reasoning(one)) => {
-                LineVerdict::Holds
+        ByResults(doubt) => match messages(&results.violations, line.rules) {
+            broken if !broken.is_empty() => LineVerdict::of(broken),
+            _ if !results.structured.is_empty() => {
+                doubt(&results.structured).map_or(LineVerdict::Holds, LineVerdict::open)
             }
-            LineVerdict::Holds => {
-                LineVerdict::open("it is recommended, and results are without it")
-            }
-            other => other,
+            _ if results.has_unseen => LineVerdict::open(
+                "the result was withheld, because it breaks the contract elsewhere",
+            ),
+            _ => LineVerdict::open("no result was seen; it takes a call"),
         },
-        Decided::ByErrors => match by_results(line, results) {
-            LineVerdict::Holds
-                if !results
-                    .structured
-                    .iter()
-                    .any(|one| one["error"].is_object()) =>
-            {
-                LineVerdict::open("no call failed, so no error was seen")
-            }
-            other => other,
-        },
-        Decided::Inside => LineVerdict::open(NOT_VISIBLE),
+        Inside => LineVerdict::open("not visible from outside"),
     }
 }
 
-fn by_results(line: &ChecklistLine, results: &Results<'_>) -> LineVerdict {
-    let messages = results.messages(line.rules);
-    if !messages.is_empty() {
-        return LineVerdict::of(messages);
-    }
-    if results.structured.is_empty() && results.has_unseen {
-        return LineVerdict::open(
-            "the result was withheld, because it breaks the contract elsewhere",
-        );
-    }
-    if results.structured.is_empty() {
-        return LineVerdict::open(NO_RESULT);
-    }
-    LineVerdict::Holds
+fn no_doubt(_: &[&Value]) -> Option<&'static str> {
+    None
 }
 
 /// A number that was calculated moves with what it is calculated from, or tells how it came about.
 /// One number without an explanation tells neither.
-fn by_confidence(structured: &[&Value]) -> LineVerdict {
+fn without_evidence(structured: &[&Value]) -> Option<&'static str> {
     let confidence = |one: &&Value| one["agentHints"]["confidence"].as_f64();
     let values: Vec<f64> = structured.iter().filter_map(confidence).collect();
     let moves = values
         .windows(2)
         .any(|pair| (pair[0] - pair[1]).abs() > f64::EPSILON);
-    let is_explained = |one: &&Value| {
-        let reasoning = one["agentHints"]["reasoning"].as_str().unwrap_or_default();
-        reasoning.to_lowercase().contains("confidence")
-    };
-    if moves || structured.iter().all(is_explained) {
-        return LineVerdict::Holds;
-    }
-    LineVerdict::open(
+    let is_explained = |one: &&Value| reasoning(one).to_lowercase().contains("confidence");
+    (!moves && !structured.iter().all(is_explained)).then_some(
         "it has the right range, but is the same each time and not explained in reasoning",
     )
 }
 
-fn has_reasoning(structured: &Value) -> bool {
-    let reasoning = structured["agentHints"]["reasoning"].as_str();
-    reasoning.is_some_and(|reasoning| !reasoning.trim().is_empty())
+fn without_reasoning(structured: &[&Value]) -> Option<&'static str> {
+    let lacks = structured
+        .iter()
+        .any(|one| reasoning(one).trim().is_empty());
+    lacks.then_some("it is recommended, and results are without it")
+}
+
+fn without_errors(structured: &[&Value]) -> Option<&'static str> {
+    let worked = !structured.iter().any(|one| one["error"].is_object());
+    worked.then_some("no call failed, so no error was seen")
+}
+
+fn reasoning(structured: &Value) -> &str {
+    let reasoning = &structured["agentHints"]["reasoning"];
+    reasoning.as_str().unwrap_or_default()
 }
 
 /// What violations of these rules say, each thing once.

@@ -1,13 +1,13 @@
 //! Tools as `tools/list` has them, against the contract.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use serde_json::{Value, json};
-
-use super::schema;
 use mcpproxy_contract::validate::{self, Findings};
 use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{ContractViolation, Rule};
+use serde_json::{Value, json};
+
+use super::schema;
 
 /// The most examples whose parameters are checked.
 const CHECKED_EXAMPLES: usize = 50;
@@ -19,30 +19,28 @@ pub fn definition(tool: &Value) -> Vec<ContractViolation> {
     let input_schema = &tool["inputSchema"];
     let definition = &tool["_meta"][DEFINITION_KEY];
     let mut findings = Findings::about(name);
-    if !definition.is_object() {
+    let rest = if announces(tool) {
+        for key in ["name", "description"] {
+            findings.expect(
+                definition[key] == tool[key],
+                Rule::DefinitionAgrees,
+                format!("the {key} in the definition is not the {key} of the tool"),
+            );
+        }
+        annotations(definition, &tool["annotations"], &mut findings);
+        examples(definition, input_schema, &mut findings);
+        validate::definition(definition, input_schema)
+    } else {
         findings.add(
             Rule::Announced,
             format!("the tool does not announce the contract: it has no definition in _meta[\"{DEFINITION_KEY}\"]"),
         );
-        let mut found = findings.into_found();
-        found.extend(without_definition(tool));
-        return found;
-    }
-    for key in ["name", "description"] {
-        findings.expect(
-            definition[key] == tool[key],
-            Rule::DefinitionAgrees,
-            format!("the {key} in the definition is not the {key} of the tool"),
-        );
-    }
-    annotations(definition, &tool["annotations"], &mut findings);
-    examples(definition, input_schema, &mut findings);
+        without_definition(tool)
+    };
     let mut found = findings.into_found();
-    found.extend(validate::definition(definition, input_schema));
-    for violation in &mut found {
-        // The tool is called by its own name, whatever the definition says.
-        name.clone_into(&mut violation.tool);
-    }
+    found.extend(rest);
+    // The tool is called by its own name, whatever the definition says.
+    relabel(&mut found, name);
     found
 }
 
@@ -58,21 +56,15 @@ pub fn announces(tool: &Value) -> bool {
 
 /// What is wrong with each tool, in the order of the list.
 pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<ContractViolation>> {
-    let names: HashSet<&str> = list
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let mut times: HashMap<&str, usize> = HashMap::new();
-    let mut found = Vec::with_capacity(list.len());
-    for (index, tool) in list.iter().enumerate() {
+    let names = list.iter().filter_map(|tool| tool["name"].as_str());
+    let names: HashSet<&str> = names.collect();
+    let mut seen = HashSet::new();
+    let each = list.iter().enumerate().map(|(index, tool)| {
         let label = name_of(tool, index);
-        let mut violations = definition(tool);
         let mut findings = Findings::about(&label);
         if let Some(name) = tool["name"].as_str() {
-            let seen = times.entry(name).or_default();
-            *seen += 1;
             findings.expect(
-                *seen == 1,
+                seen.insert(name),
                 Rule::NameUnique,
                 format!("another tool of the service has the name '{name}'"),
             );
@@ -85,13 +77,18 @@ pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<ContractViolation>> {
                 format!("the replacement '{replacement}' is not a tool of the service"),
             );
         }
+        let mut violations = definition(tool);
+        relabel(&mut violations, &label);
         violations.extend(findings.into_found());
-        for violation in &mut violations {
-            label.clone_into(&mut violation.tool);
-        }
-        found.push(violations);
+        violations
+    });
+    each.collect()
+}
+
+fn relabel(violations: &mut [ContractViolation], label: &str) {
+    for violation in violations {
+        label.clone_into(&mut violation.tool);
     }
-    found
 }
 
 /// A tool's name, or its place in the list where it has none.
@@ -119,30 +116,31 @@ fn without_definition(tool: &Value) -> Vec<ContractViolation> {
     found
 }
 
-/// What decides on calls is the annotations, so they have to say what the category says.
+/// What decides on calls is the annotations, so they have to say what the category says. An unknown
+/// category is a violation of its own.
 fn annotations(definition: &Value, annotations: &Value, findings: &mut Findings<'_>) {
     let category = definition["category"].as_str().unwrap_or_default();
-    let hint = |name: &str| annotations[name].as_bool();
-    match category {
-        "query" | "analysis" | "generation" => {
-            findings.expect(
-                hint("readOnlyHint") == Some(true),
-                Rule::AnnotationsFit,
-                format!("a tool of the category {category} changes nothing, so its annotations need readOnlyHint: true"),
-            );
-            findings.expect(
-                hint("destructiveHint") != Some(true),
-                Rule::AnnotationsFit,
-                format!("a tool of the category {category} must not have destructiveHint: true"),
-            );
-        }
-        "mutation" => findings.expect(
-            hint("readOnlyHint") != Some(true),
+    let (is_read_only, is_destructive) = (
+        annotations["readOnlyHint"] == true,
+        annotations["destructiveHint"] == true,
+    );
+    if category == "mutation" {
+        findings.expect(
+            !is_read_only,
             Rule::AnnotationsFit,
             "a mutation changes something, so its annotations must not have readOnlyHint: true",
-        ),
-        // An unknown category is a violation of its own.
-        _ => {}
+        );
+    } else if ["query", "analysis", "generation"].contains(&category) {
+        findings.expect(
+            is_read_only,
+            Rule::AnnotationsFit,
+            format!("a tool of the category {category} changes nothing, so its annotations need readOnlyHint: true"),
+        );
+        findings.expect(
+            !is_destructive,
+            Rule::AnnotationsFit,
+            format!("a tool of the category {category} must not have destructiveHint: true"),
+        );
     }
 }
 
@@ -155,25 +153,16 @@ fn examples(definition: &Value, input_schema: &Value, findings: &mut Findings<'_
     let schema = match schema::Compiled::new(input_schema) {
         Ok(schema) => schema,
         Err(reason) => {
-            findings.add(
-                Rule::ParametersChecked,
-                format!("the inputSchema cannot be used: {reason}"),
-            );
-            return;
+            let message = format!("the inputSchema cannot be used: {reason}");
+            return findings.add(Rule::ParametersChecked, message);
         }
     };
-    for (index, example) in examples.iter().take(CHECKED_EXAMPLES).enumerate() {
-        let params = &example["params"];
-        if !params.is_object() {
-            continue;
-        }
-        for problem in schema.problems(params) {
+    let examples = examples.iter().take(CHECKED_EXAMPLES).zip(1..);
+    for (example, number) in examples.filter(|(example, _)| example["params"].is_object()) {
+        for problem in schema.problems(&example["params"]) {
             findings.add(
                 Rule::ExampleHolds,
-                format!(
-                    "the params of example {} do not match the inputSchema: {problem}",
-                    index + 1
-                ),
+                format!("the params of example {number} do not match the inputSchema: {problem}"),
             );
         }
     }

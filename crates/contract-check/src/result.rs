@@ -5,15 +5,49 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
+use mcpproxy_contract::validate::{self, Findings};
+use mcpproxy_contract::{ContractViolation, Rule, agent_hints};
 use serde_json::Value;
 
 use super::schema::problem;
-use mcpproxy_contract::agent_hints;
-use mcpproxy_contract::validate::{Findings, is_version};
-use mcpproxy_contract::{ContractViolation, Rule};
 
 /// The most violations that are told of the hints of one result.
 const HINTS_LIMIT: usize = 50;
+
+/// A field: its name, with `?` if it may be absent, whether a value of it is right, and what it must do.
+type FieldCheck = (&'static str, fn(&Value) -> bool, &'static str);
+
+/// An error says what happened, in which group, and whether the call may be made again.
+const ERROR: [FieldCheck; 5] = [
+    ("code", is_code, "be a word in capitals, such as NOT_FOUND"),
+    ("message", is_said, "say what happened"),
+    ("category", is_group, "be validation, business or system"),
+    ("retryable", Value::is_boolean, "be true or false"),
+    ("details?", Value::is_object, "be an object"),
+];
+
+/// The metadata has versions, when, how long; what is optional has its type.
+const METADATA: [FieldCheck; 7] = [
+    ("toolVersion", is_version, "be a version of the form 1.2.3"),
+    (
+        "serviceVersion",
+        is_version,
+        "be a version of the form 1.2.3",
+    ),
+    (
+        "timestamp",
+        is_utc,
+        "be a time in UTC, such as 2026-01-31T12:00:00Z",
+    ),
+    (
+        "executionTime",
+        is_time,
+        "be a number of milliseconds, zero or more",
+    ),
+    ("traceId?", Value::is_string, "be a text"),
+    ("correlationId?", Value::is_string, "be a text"),
+    ("cached?", Value::is_boolean, "be true or false"),
+];
 
 /// Everything that is wrong with a result: what a tool gave back as `structuredContent`.
 ///
@@ -36,7 +70,9 @@ pub fn result(structured: &Value) -> Vec<ContractViolation> {
             "data is null; a tool without data gives back an error",
         ),
         (Some(_), None) => {}
-        (None, Some(failure)) => error(failure, &mut findings),
+        (None, Some(error)) => {
+            fields_of("error", error, &ERROR, Rule::ErrorForm, &mut findings);
+        }
         (Some(_), Some(_)) => findings.add(
             Rule::ResultStructure,
             "the result has data and error; it must have exactly one of the two",
@@ -51,41 +87,21 @@ pub fn result(structured: &Value) -> Vec<ContractViolation> {
     findings.into_found()
 }
 
-/// An error says what happened, in which group, and whether the call may be made again.
-fn error(error: &Value, findings: &mut Findings<'_>) {
-    let word = |name: &str| error[name].as_str().unwrap_or_default();
-    findings.expect(
-        is_code(word("code")),
-        Rule::ErrorForm,
-        "error.code must be a word in capitals, such as NOT_FOUND",
-    );
-    findings.expect(
-        !word("message").trim().is_empty(),
-        Rule::ErrorForm,
-        "error.message must say what happened",
-    );
-    findings.expect(
-        ["validation", "business", "system"].contains(&word("category")),
-        Rule::ErrorForm,
-        "error.category must be validation, business or system",
-    );
-    findings.expect(
-        error["retryable"].is_boolean(),
-        Rule::ErrorForm,
-        "error.retryable must be true or false",
-    );
-    findings.expect(
-        error["details"].is_object() || error["details"].is_null(),
-        Rule::ErrorForm,
-        "error.details must be an object",
-    );
-}
-
-fn is_code(code: &str) -> bool {
-    code.starts_with(|first: char| first.is_ascii_uppercase())
-        && code
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+/// The fields of a part of the result, each against its check.
+fn fields_of(
+    part: &str,
+    value: &Value,
+    checks: &[FieldCheck],
+    rule: Rule,
+    findings: &mut Findings<'_>,
+) {
+    for (name, is_right, must) in checks {
+        let field = name.trim_end_matches('?');
+        let is_absent = value[field].is_null() && name.ends_with('?');
+        if !is_absent && !is_right(&value[field]) {
+            findings.add(rule, format!("{part}.{field} must {must}"));
+        }
+    }
 }
 
 /// The hints against their published schema.
@@ -102,12 +118,9 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
     }
     for error in validator.iter_errors(hints).take(HINTS_LIMIT) {
         let path = error.instance_path().as_str();
+        let separator = if path.is_empty() { ": " } else { "" };
         let told = problem(&error);
-        let told = match path {
-            "" => format!("agentHints: {told}"),
-            _ => format!("agentHints{told}"),
-        };
-        findings.add(rule_of(&error), told);
+        findings.add(rule_of(&error), format!("agentHints{separator}{told}"));
     }
 }
 
@@ -146,49 +159,45 @@ fn rule_of(error: &ValidationError<'_>) -> Rule {
     }
 }
 
-/// The metadata: versions, when, how long; what is optional has its type.
 fn metadata(metadata: Option<&Value>, findings: &mut Findings<'_>) {
-    let Some(metadata) = metadata.filter(|metadata| metadata.is_object()) else {
-        findings.add(Rule::MetadataComplete, "the result has no metadata");
-        return;
-    };
-    for key in ["toolVersion", "serviceVersion"] {
-        if !metadata[key].as_str().is_some_and(is_version) {
-            findings.add(
-                Rule::MetadataComplete,
-                format!("metadata.{key} must be a version of the form 1.2.3"),
-            );
-        }
+    let rule = Rule::MetadataComplete;
+    match metadata.filter(|metadata| metadata.is_object()) {
+        Some(metadata) => fields_of("metadata", metadata, &METADATA, rule, findings),
+        None => findings.add(rule, "the result has no metadata"),
     }
-    findings.expect(
-        metadata["timestamp"].as_str().is_some_and(is_utc),
-        Rule::MetadataComplete,
-        "metadata.timestamp must be a time in UTC, such as 2026-01-31T12:00:00Z",
-    );
-    findings.expect(
-        metadata["executionTime"]
-            .as_f64()
-            .is_some_and(|milliseconds| milliseconds >= 0.0),
-        Rule::MetadataComplete,
-        "metadata.executionTime must be a number of milliseconds, zero or more",
-    );
-    for key in ["traceId", "correlationId"] {
-        if !(metadata[key].is_string() || metadata[key].is_null()) {
-            findings.add(
-                Rule::MetadataComplete,
-                format!("metadata.{key} must be a text"),
-            );
-        }
-    }
-    findings.expect(
-        metadata["cached"].is_boolean() || metadata["cached"].is_null(),
-        Rule::MetadataComplete,
-        "metadata.cached must be true or false",
-    );
 }
 
-/// Whether a text is a point in time of ISO 8601, given in UTC.
-fn is_utc(text: &str) -> bool {
+fn is_code(value: &Value) -> bool {
+    let code = value.as_str().unwrap_or_default();
+    code.starts_with(|first: char| first.is_ascii_uppercase())
+        && code
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn is_said(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
+fn is_group(value: &Value) -> bool {
+    ["validation", "business", "system"]
+        .iter()
+        .any(|group| value == group)
+}
+
+fn is_version(value: &Value) -> bool {
+    value.as_str().is_some_and(validate::is_version)
+}
+
+/// Whether a value is a point in time of ISO 8601, given in UTC.
+fn is_utc(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
     let names_utc = text.ends_with(['Z', 'z']) || text.ends_with("+00:00");
     names_utc && text.parse::<Timestamp>().is_ok()
+}
+
+fn is_time(value: &Value) -> bool {
+    value
+        .as_f64()
+        .is_some_and(|milliseconds| milliseconds >= 0.0)
 }

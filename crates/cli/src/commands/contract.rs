@@ -32,7 +32,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, CliError> {
     let ContractCommand::Check { target, no_calls } = contract;
     let report = if is_file(&target) {
-        checklist::report(&file::tools(&target)?, &[])
+        checklist::report(&file::tools(&target)?, &[], &[])
     } else {
         of_server(common, &target, !no_calls).await?
     };
@@ -82,11 +82,7 @@ async fn gather(
         }
     }
     let tools: Vec<Value> = tools.into_iter().map(|one| one.published).collect();
-    Ok(checklist::report_with(
-        &tools,
-        &seen.results,
-        &seen.violations,
-    ))
+    Ok(checklist::report(&tools, &seen.results, &seen.violations))
 }
 
 /// Every tool of a server that is there and offers some.

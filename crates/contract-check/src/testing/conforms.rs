@@ -35,16 +35,12 @@ async fn results(service: &Service, tool: &Registered) -> Vec<String> {
     };
     let mut found = Vec::new();
     for (number, result) in call_examples(service, tool).await {
+        let what = format!("the result of example {number}");
         let structured = result.to_json();
-        let broken = crate::result(&structured);
-        found.extend(
-            broken
-                .iter()
-                .map(|one| format!("{name}: the result of example {number}: {}", one.message)),
-        );
+        found.extend(broken(name, &what, &structured));
         found.extend(validator.iter_errors(&structured).map(|error| {
             let path = error.instance_path();
-            format!("{name}: the result of example {number} is not what its schema says: {path}: {error}")
+            format!("{name}: {what} is not what its schema says: {path}: {error}")
         }));
     }
     found
@@ -53,38 +49,37 @@ async fn results(service: &Service, tool: &Registered) -> Vec<String> {
 /// Parameters nobody documented, and callers without permission.
 async fn refusals(service: &Service, tool: &Registered) -> Vec<String> {
     let definition = tool.definition();
-    let mut found = Vec::new();
+    let name = &definition.name;
     let unknown = json!({ "thisParameterDoesNotExist": true });
     let mut stranger = tester();
     stranger.grants = Grants::only::<[&str; 0]>([]);
-    let wrong = service
-        .call(&definition.name, unknown.clone(), &tester())
-        .await;
-    let kept_out = service.call(&definition.name, unknown, &stranger).await;
+    let wrong = service.call(name, unknown.clone(), &tester()).await;
+    let kept_out = service.call(name, unknown, &stranger).await;
     // A tool whose time is over refuses everything, and says so.
-    let code = |result: &ToolResult| result.error().map(|error| error.code.clone());
     if is_removed(&wrong) {
-        return found;
+        return Vec::new();
     }
-    if code(&wrong).as_deref() != Some("INVALID_ARGUMENTS") {
-        found.push(format!(
-            "{}: unknown parameters are not refused",
-            definition.name
-        ));
+    let mut found = Vec::new();
+    let is_refused_as =
+        |result: &ToolResult, code| result.error().is_some_and(|error| error.code == code);
+    if !is_refused_as(&wrong, "INVALID_ARGUMENTS") {
+        found.push(format!("{name}: unknown parameters are not refused"));
     }
-    if !definition.permissions.is_empty() && code(&kept_out).as_deref() != Some("FORBIDDEN") {
+    if !definition.permissions.is_empty() && !is_refused_as(&kept_out, "FORBIDDEN") {
         found.push(format!(
-            "{}: a caller without permissions is not refused",
-            definition.name
+            "{name}: a caller without permissions is not refused"
         ));
     }
     for result in [wrong, kept_out] {
-        let broken = crate::result(&result.to_json());
-        found.extend(
-            broken
-                .iter()
-                .map(|one| format!("{}: a refusal: {}", definition.name, one.message)),
-        );
+        found.extend(broken(name, "a refusal", &result.to_json()));
     }
     found
+}
+
+/// What is wrong with a result of a tool.
+fn broken(name: &str, what: &str, structured: &Value) -> Vec<String> {
+    let violations = crate::result(structured).into_iter();
+    violations
+        .map(|one| format!("{name}: {what}: {}", one.message))
+        .collect()
 }

@@ -17,22 +17,19 @@ pub async fn confidence_moves(
     for arguments in [little, much] {
         let result = service.call(tool, arguments, &tester()).await;
         if let Some(error) = result.error() {
-            return Err(Failures(vec![format!(
-                "{tool}: the call fails: {}: {}",
-                error.code, error.message
-            )]));
+            let (code, message) = (&error.code, &error.message);
+            let told = format!("{tool}: the call fails: {code}: {message}");
+            return Err(Failures::one(told));
         }
         values.push(result.hints().confidence().value());
     }
     let (little, much) = (values[0], values[1]);
-    let told = format!(
+    if little < much {
+        return Ok(());
+    }
+    Err(Failures::one(format!(
         "{tool}: confidence is {little} with little evidence and {much} with much, it must rise"
-    );
-    Failures::none_or(if little < much {
-        Vec::new()
-    } else {
-        vec![told]
-    })
+    )))
 }
 
 /// Calls the examples of every tool that says it reads, and compares the state before and after:

@@ -18,30 +18,21 @@ pub fn unchanged(service: &Service, file: impl AsRef<Path>) -> Result<(), Failur
     let file = file.as_ref();
     let now = published(service);
     let updating = std::env::var_os(UPDATE).is_some();
+    let shown = file.display();
     let before = match std::fs::read_to_string(file) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| {
-            Failures(vec![format!(
-                "{} is not a snapshot: {error}",
-                file.display()
-            )])
-        })?,
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| Failures::one(format!("{shown} is not a snapshot: {error}")))?,
         Err(_) if updating => Value::Object(Map::new()),
         Err(error) => {
-            return Err(Failures(vec![format!(
-                "{} cannot be read ({error}); {UPDATE}=1 writes it",
-                file.display()
-            )]));
+            let told = format!("{shown} cannot be read ({error}); {UPDATE}=1 writes it");
+            return Err(Failures::one(told));
         }
     };
     let (breaking, changed) = compare(&before, &now);
     if updating && breaking.is_empty() {
         let text = format!("{now:#}\n");
-        return std::fs::write(file, text).map_err(|error| {
-            Failures(vec![format!(
-                "{} cannot be written: {error}",
-                file.display()
-            )])
-        });
+        return std::fs::write(file, text)
+            .map_err(|error| Failures::one(format!("{shown} cannot be written: {error}")));
     }
     Failures::none_or(breaking.into_iter().chain(changed).collect())
 }
@@ -95,36 +86,25 @@ fn compare(before: &Value, now: &Value) -> (Vec<String>, Vec<String>) {
 
 /// Calls that were right and are no longer.
 fn broken_calls(before: &Value, now: &Value) -> Vec<String> {
-    let names = |schema: &Value, key: &str| -> Vec<String> {
-        let list = schema[key].as_array().into_iter().flatten();
-        list.filter_map(|name| name.as_str().map(str::to_owned))
-            .collect()
-    };
-    let properties = |schema: &Value| {
-        schema["properties"]
-            .as_object()
-            .cloned()
-            .unwrap_or_default()
-    };
-    let (known, offered) = (properties(before), properties(now));
-    let required = names(before, "required");
-    let gone = known
-        .keys()
-        .filter(|name| !offered.contains_key(*name))
-        .map(|name| format!("the parameter '{name}' is gone"));
-    let demanded = names(now, "required")
-        .into_iter()
-        .filter(|name| !required.contains(name))
-        .map(|name| format!("the parameter '{name}' has become required"));
-    let retyped = known
-        .iter()
-        .filter(|(name, property)| {
-            offered
-                .get(*name)
-                .is_some_and(|now| now["type"] != property["type"])
-        })
-        .map(|(name, _)| format!("the parameter '{name}' has another type"));
-    gone.chain(demanded).chain(retyped).collect()
+    let required = |schema: &Value| schema["required"].as_array().cloned().unwrap_or_default();
+    let already = required(before);
+    let mut broken = Vec::new();
+    let mut retyped = Vec::new();
+    for (name, known) in before["properties"].as_object().into_iter().flatten() {
+        match now["properties"].get(name) {
+            None => broken.push(format!("the parameter '{name}' is gone")),
+            Some(offered) if offered["type"] != known["type"] => {
+                retyped.push(format!("the parameter '{name}' has another type"));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in required(now).iter().filter(|name| !already.contains(name)) {
+        let name = name.as_str().unwrap_or_default();
+        broken.push(format!("the parameter '{name}' has become required"));
+    }
+    broken.extend(retyped);
+    broken
 }
 
 fn major(facts: &Value) -> &str {

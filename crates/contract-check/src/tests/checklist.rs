@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{good_result, good_tool, with};
-use crate::checklist::{LineVerdict, Report, report, report_with, texts};
+use crate::checklist::{LineVerdict, Report, report};
 use mcpproxy_contract::{ContractViolation, Rule};
 
 /// The numbers of the lines that hold, are violated, and were not checked, of the first tool.
@@ -27,13 +27,9 @@ fn range(from: usize, to: usize) -> Vec<usize> {
 }
 
 #[test]
-fn the_checklist_has_29_lines() {
-    assert_eq!(texts().count(), 29);
-}
-
-#[test]
 fn without_calls_the_lines_of_the_definition_are_decided() {
-    let report = report(&[good_tool()], &[]);
+    let report = report(&[good_tool()], &[], &[]);
+    assert_eq!(report.tools[0].lines.len(), 29);
     assert_eq!(lines(&report), [range(1, 11), vec![], range(12, 29)]);
     assert!(report.conforms());
     assert_eq!(
@@ -48,7 +44,7 @@ fn without_calls_the_lines_of_the_definition_are_decided() {
 
 #[test]
 fn a_good_result_decides_the_lines_that_only_a_call_shows() {
-    let report = report(&[good_tool()], &seen(good_result()));
+    let report = report(&[good_tool()], &seen(good_result()), &[]);
     assert_eq!(lines(&report), [range(1, 24), vec![], range(25, 29)]);
     assert_eq!(report.tools[0].results, 1);
     for line in &report.tools[0].lines[25..] {
@@ -63,10 +59,10 @@ fn a_good_result_decides_the_lines_that_only_a_call_shows() {
 fn an_error_that_was_seen_decides_on_error_handling() {
     let mut failed = with(good_result(), "/data", None);
     failed["error"] = json!({ "code": "NOT_FOUND", "message": "There is no card", "category": "business", "retryable": false });
-    let well = report(&[good_tool()], &seen(failed.clone()));
+    let well = report(&[good_tool()], &seen(failed.clone()), &[]);
     assert_eq!(lines(&well)[0], range(1, 25));
     let badly = with(failed, "/error/category", None);
-    assert_eq!(lines(&report(&[good_tool()], &seen(badly)))[1], [25]);
+    assert_eq!(lines(&report(&[good_tool()], &seen(badly), &[]))[1], [25]);
 }
 
 #[test]
@@ -84,7 +80,7 @@ fn every_rule_decides_its_line() {
         ("/inputSchema", None, 3),
     ] {
         let tool = with(good_tool(), &place.replace('@', definition), value);
-        assert_eq!(lines(&report(&[tool], &[]))[1], [line], "{place}");
+        assert_eq!(lines(&report(&[tool], &[], &[]))[1], [line], "{place}");
     }
     for (place, value, line) in [
         ("/data", Some(Value::Null), 12),
@@ -103,7 +99,7 @@ fn every_rule_decides_its_line() {
     ] {
         let result = with(good_result(), place, value);
         assert_eq!(
-            lines(&report(&[good_tool()], &seen(result)))[1],
+            lines(&report(&[good_tool()], &seen(result), &[]))[1],
             [line],
             "{place}"
         );
@@ -114,7 +110,7 @@ fn every_rule_decides_its_line() {
 fn a_result_without_hints_violates_every_line_about_hints() {
     let bare = with(good_result(), "/agentHints", None);
     assert_eq!(
-        lines(&report(&[good_tool()], &seen(bare)))[1],
+        lines(&report(&[good_tool()], &seen(bare), &[]))[1],
         range(13, 23)
     );
 }
@@ -128,7 +124,7 @@ fn a_confidence_is_calculated_if_it_moves_or_is_explained() {
     );
     let other = with(silent.clone(), "/agentHints/confidence", Some(json!(0.4)));
     let verdict = |results: &[(String, Value)]| {
-        report(&[good_tool()], results).tools[0].lines[13]
+        report(&[good_tool()], results, &[]).tools[0].lines[13]
             .verdict
             .clone()
     };
@@ -147,7 +143,7 @@ fn a_confidence_is_calculated_if_it_moves_or_is_explained() {
 #[test]
 fn a_missing_reasoning_is_no_violation() {
     let silent = with(good_result(), "/agentHints/reasoning", None);
-    let report = report(&[good_tool()], &seen(silent));
+    let report = report(&[good_tool()], &seen(silent), &[]);
     assert!(report.conforms());
     assert!(matches!(
         report.tools[0].lines[22].verdict,
@@ -158,7 +154,7 @@ fn a_missing_reasoning_is_no_violation() {
 #[test]
 fn a_tool_that_announces_nothing_violates_what_a_definition_is_needed_for() {
     let silent = with(good_tool(), "/_meta", None);
-    let report = report(&[silent], &[]);
+    let report = report(&[silent], &[], &[]);
     assert_eq!(lines(&report), [range(1, 3), range(4, 11), range(12, 29)]);
     assert_eq!(report.tools[0].besides, []);
     assert!(!report.conforms());
@@ -167,7 +163,7 @@ fn a_tool_that_announces_nothing_violates_what_a_definition_is_needed_for() {
 #[test]
 fn rules_that_no_line_speaks_of_are_told_besides() {
     let silent = with(good_tool(), "/annotations", None);
-    let report = report(&[silent], &[]);
+    let report = report(&[silent], &[], &[]);
     assert_eq!(report.summary.violated, 0);
     assert_eq!(report.tools[0].besides[0].rule, Rule::AnnotationsFit);
     assert!(!report.conforms());
@@ -180,14 +176,14 @@ fn violations_in_a_result_that_was_withheld_count() {
         rule: Rule::HintsConfidence,
         message: "out of range".to_owned(),
     };
-    let report = report_with(&[good_tool()], &[], &[told]);
+    let report = report(&[good_tool()], &[], &[told]);
     assert_eq!(lines(&report)[1], [14]);
     assert!(lines(&report)[2].contains(&12));
 }
 
 #[test]
 fn the_report_is_json_with_a_status_for_each_line() {
-    let shown = json!(report(&[with(good_tool(), "/_meta", None)], &[]));
+    let shown = json!(report(&[with(good_tool(), "/_meta", None)], &[], &[]));
     assert_eq!(shown["tools"][0]["tool"], "get-card");
     assert_eq!(shown["tools"][0]["lines"][0]["status"], "holds");
     assert_eq!(shown["tools"][0]["lines"][3]["status"], "violated");

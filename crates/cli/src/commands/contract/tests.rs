@@ -81,7 +81,7 @@ fn a_tool_is_checked_under_its_own_name_and_with_its_servers_annotations() {
 #[test]
 fn the_page_counts_and_names_what_is_violated() {
     let tool = json!({ "name": "a\u{1b}[31m\nb", "description": "d", "inputSchema": {} });
-    let shown = page::of(&checklist::report(&[tool], &[]));
+    let shown = page::of(&checklist::report(&[tool], &[], &[]));
     assert!(shown.starts_with("TOOL"), "{shown}");
     assert!(
         shown.contains("✗  4  The list of permissions is defined"),
@@ -93,5 +93,5 @@ fn the_page_counts_and_names_what_is_violated() {
         "what lines have in common is said once: {shown}"
     );
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    assert_eq!(page::of(&checklist::report(&[], &[])), "No tools.\n");
+    assert_eq!(page::of(&checklist::report(&[], &[], &[])), "No tools.\n");
 }
