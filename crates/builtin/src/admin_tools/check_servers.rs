@@ -11,8 +11,7 @@ use super::tools::{
     CheckServers, CheckServersParams, ListActivity, ListActivityParams, ListServers, RestartServer,
     RestartServerParams,
 };
-use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may};
-use mcpproxy_gateway::records;
+use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may, unreadable};
 
 /// How many of the newest calls are looked at, of all servers together.
 const MOST_CALLS: usize = 1_000;
@@ -147,17 +146,12 @@ async fn newest_calls(
         kind: Some(RecordKind::ToolCall),
         ..filter.clone()
     };
-    let unreadable = |error| failed(records::unreadable(&error));
-    let counted = parts
-        .records
-        .archive()
-        .count(&filter)
-        .await
-        .map_err(unreadable)?;
+    let archive = parts.records.archive();
+    let counted = archive.count(&filter).await.map_err(unreadable)?;
     let mut calls = Vec::new();
     let mut before = None;
     while calls.len() < MOST_CALLS {
-        let page = parts.records.archive().page(&filter, before, PAGE).await;
+        let page = archive.page(&filter, before, PAGE).await;
         let page = page.map_err(unreadable)?;
         calls.extend(page.records.into_iter().map(without_payloads));
         before = page.next;
@@ -177,13 +171,9 @@ async fn newest_losses(parts: &RunningParts, filter: &Filter) -> Result<Vec<Reco
         status: Some(Status::Error),
         ..filter.clone()
     };
-    let page = parts
-        .records
-        .archive()
-        .page(&filter, None, MOST_LOSSES)
-        .await;
-    let page = page.map_err(|error| failed(records::unreadable(&error)))?;
-    Ok(page.records)
+    let archive = parts.records.archive();
+    let page = archive.page(&filter, None, MOST_LOSSES).await;
+    Ok(page.map_err(unreadable)?.records)
 }
 
 /// Payloads can be large, and nobody looks at them here.

@@ -7,10 +7,8 @@ use mcpproxy_contract::schemas::{Cursor, Page};
 use serde_json::{Map, Value};
 
 use super::filters::{RecordedKind, RecordedOperation, RecordedStatus};
-use super::tools::{
-    CheckServers, CheckServersParams, ListActivity, ListActivityParams, SummarizeActivity,
-};
-use super::{READ_ACTIVITY, failed};
+use super::tools::{ListActivity, ListActivityParams, SummarizeActivity, check_server};
+use super::{READ_ACTIVITY, failed, unreadable};
 use mcpproxy_gateway::records;
 
 /// A record, its fields named as everywhere else.
@@ -133,8 +131,7 @@ impl Tool for ListActivity {
         }
         let archive = parts.records.archive();
         let (query, found) = records::page(archive, &pairs).await.map_err(failed)?;
-        let total = archive.count(&query.filter).await;
-        let total = total.map_err(|error| failed(records::unreadable(&error)))?;
+        let total = archive.count(&query.filter).await.map_err(unreadable)?;
 
         let next = found.next.map(|id| Cursor::opaque(id.to_string()));
         let items = found.records.into_iter().map(listed);
@@ -190,15 +187,8 @@ fn suggested(
         .iter()
         .find(|item| item.status == RecordedStatus::Error);
     if let Some(server) = broken.and_then(|item| item.server_name.clone()) {
-        let params = CheckServersParams::of(&server);
-        hints = hints.suggest(
-            Suggestion::with::<CheckServers>(&params)
-                .priority(Priority::High)
-                .described(format!(
-                    "See whether '{server}' is well, calls to it failed"
-                ))
-                .category(ActionCategory::Correction),
-        );
+        let why = format!("See whether '{server}' is well, calls to it failed");
+        hints = hints.suggest(check_server(&server, why));
     }
     if items.len() > 1 {
         hints = hints.suggest(

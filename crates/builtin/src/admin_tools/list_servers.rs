@@ -4,7 +4,8 @@ use mcpproxy_contract::agent_hints;
 use mcpproxy_contract::prelude::*;
 
 use super::READ_SERVERS;
-use super::tools::{CheckServers, CheckServersParams, ListServers};
+use super::filters::of_word;
+use super::tools::{ListServers, check_server};
 use mcpproxy_gateway::ServerStatus;
 use mcpproxy_gateway::servers::without_host_files;
 
@@ -128,12 +129,8 @@ impl Tool for ListServers {
         let mut hints = agent_hints::listed(&evidence, servers.len() as u64, found)
             .because("The state of each server was read from the running gateway");
         if let Some(unwell) = servers.iter().find(|server| server.state == State::Failed) {
-            hints = hints.suggest(
-                Suggestion::with::<CheckServers>(&CheckServersParams::of(&unwell.name))
-                    .priority(Priority::High)
-                    .described(format!("See what is wrong with '{}'", unwell.name))
-                    .category(ActionCategory::Correction),
-            );
+            let why = format!("See what is wrong with '{}'", unwell.name);
+            hints = hints.suggest(check_server(&unwell.name, why));
         }
         let list = ServerList {
             servers,
@@ -148,25 +145,19 @@ fn listed(server: &ServerStatus) -> ListedServer {
         name: server.name.clone(),
         state: State::of(server),
         tools: server.tools as u64,
-        reason: server
-            .reason
-            .as_deref()
-            .map(|why| without_host_files(why).to_owned()),
+        reason: reason(server),
     }
+}
+
+/// Why a server is not ready, as far as everybody may know.
+pub(super) fn reason(server: &ServerStatus) -> Option<String> {
+    let why = server.reason.as_deref()?;
+    Some(without_host_files(why).to_owned())
 }
 
 impl State {
     /// The state of a server as the gateway tells it.
     pub(super) fn of(server: &ServerStatus) -> Self {
-        match &*server.state {
-            "ready" => Self::Ready,
-            "idle" => Self::Idle,
-            "starting" => Self::Starting,
-            "disabled" => Self::Disabled,
-            "quarantined" => Self::Quarantined,
-            "not started" => Self::NotStarted,
-            "stopped" => Self::Stopped,
-            _ => Self::Failed,
-        }
+        of_word(&server.state.replace(' ', "_")).unwrap_or(Self::Failed)
     }
 }

@@ -20,13 +20,14 @@ mod tools;
 
 use std::sync::Arc;
 
+use mcpproxy_activity::StoreError;
 use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
-use mcpproxy_contract::{ContractViolations, Grants, Registry, ToolContext, ToolError, Version};
+use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version};
 use mcpproxy_gateway::BuiltInParts;
 use mcpproxy_gateway::failure::{Code, Failure, FailureCategory};
-use mcpproxy_gateway::records::Records;
+use mcpproxy_gateway::records::{self, Records};
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
 use mcpproxy_policy::Caller;
@@ -49,21 +50,20 @@ const REMEDY: &str = "only an administrator has it: send the key of the gateway 
 /// The server, over the parts of a gateway that is about to be.
 pub(crate) fn server(parts: BuiltInParts) -> ContractServer {
     let service = registry(&GatewayParts(parts))
-        .and_then(Registry::into_service)
+        .into_service()
         .expect("every tool here keeps the contract, and a test registers them all");
     ContractServer::new(service, grants).with_remedy(REMEDY)
 }
 
-fn registry(parts: &GatewayParts) -> Result<Registry, ContractViolations> {
-    let mut registry = Registry::new(NAME, Version::new(1, 0, 0));
-    registry.register(tools::ListActivity(parts.clone()))?;
-    registry.register(tools::ListServers(parts.clone()))?;
-    registry.register(tools::SummarizeActivity(parts.clone()))?;
-    registry.register(tools::CheckServers(parts.clone()))?;
-    registry.register(tools::ProposePermissions(parts.clone()))?;
-    registry.register(tools::RestartServer(parts.clone()))?;
-    registry.register(tools::PruneActivity(parts.clone()))?;
-    Ok(registry)
+fn registry(parts: &GatewayParts) -> Registry {
+    Registry::new(NAME, Version::new(1, 0, 0))
+        .with(tools::ListActivity(parts.clone()))
+        .with(tools::ListServers(parts.clone()))
+        .with(tools::SummarizeActivity(parts.clone()))
+        .with(tools::CheckServers(parts.clone()))
+        .with(tools::ProposePermissions(parts.clone()))
+        .with(tools::RestartServer(parts.clone()))
+        .with(tools::PruneActivity(parts.clone()))
 }
 
 /// Whoever may call tools may look; only an administrator may change something.
@@ -122,6 +122,12 @@ fn may(context: &ToolContext, permission: &str) -> bool {
     context.grants.missing(&[permission.to_owned()]).is_empty()
 }
 
+/// A log that cannot be read, as an error of a tool.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
+fn unreadable(error: StoreError) -> ToolError {
+    failed(records::unreadable(&error))
+}
+
 /// A failure of the gateway as an error of a tool.
 fn failed(failure: Failure) -> ToolError {
     let parameter = failure
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_tool_keeps_the_contract_and_all_categories_are_there() {
-        let registry = registry(&GatewayParts(BuiltInParts::default())).unwrap();
+        let registry = registry(&GatewayParts(BuiltInParts::default()));
         for category in [
             CategoryName::Query,
             CategoryName::Analysis,
@@ -174,10 +180,7 @@ mod tests {
             rights: Rights::Administer,
             ..Caller::default()
         });
-        for tool in registry(&GatewayParts(BuiltInParts::default()))
-            .unwrap()
-            .get_all()
-        {
+        for tool in registry(&GatewayParts(BuiltInParts::default())).get_all() {
             let definition = tool.definition();
             let missing = agent.missing(&definition.permissions);
             let reads = definition.effect == CategoryEffect::Reads;

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use mcpproxy_contract::ToolError;
 use mcpproxy_contract::agent_hints::{Factor, coverage};
 
-use super::{RunningParts, failed};
-use mcpproxy_gateway::records;
+use super::{RunningParts, unreadable};
 
 /// A time that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +24,7 @@ impl Period {
         from: Option<Timestamp>,
         to: Option<Timestamp>,
     ) -> Result<Self, ToolError> {
-        let began = parts.records.archive().began().await;
-        let began = began.map_err(|error| failed(records::unreadable(&error)))?;
+        let began = parts.records.archive().began().await.map_err(unreadable)?;
         let to = to.unwrap_or_else(Timestamp::now);
         Ok(Self::new(from, to, began))
     }

@@ -10,9 +10,6 @@ use super::filters::{RecordedOperation, RecordedStatus, of_word};
 /// The most tools that are listed, of each kind.
 const MOST_TOOLS: usize = 200;
 
-/// What is to be allowed: by server, then by operation, the tools.
-pub(super) type Allowed = BTreeMap<String, BTreeMap<RecordedOperation, Vec<UsedTool>>>;
-
 /// A tool that was called with success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct UsedTool {
@@ -49,16 +46,21 @@ pub(crate) struct Unused {
 }
 
 /// What is proposed, and what it rests on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Drawn {
-    pub(super) allowed: Allowed,
-    pub(super) tried: Vec<TriedTool>,
-    pub(super) unused: Unused,
-    /// How many calls were made or refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Drawn {
+    /// How many calls it is drawn from, refused ones included.
     pub(super) calls: u64,
-    /// How many of them the proposal allows.
+    /// How many of them it allows: those that worked.
     pub(super) covered: u64,
-    /// How many tools the proposal leaves out, because there were too many.
+    /// What to allow: by server, then by operation, the tools.
+    #[serde(rename = "servers")]
+    pub(super) allowed: BTreeMap<String, BTreeMap<RecordedOperation, Vec<UsedTool>>>,
+    /// What was called without success and is not allowed.
+    #[serde(rename = "not_covered")]
+    pub(super) tried: Vec<TriedTool>,
+    /// What exists and need not be allowed.
+    pub(super) unused: Unused,
+    /// How many tools are left out, because more were used than fit; the least used ones.
     pub(super) left_out: u64,
 }
 

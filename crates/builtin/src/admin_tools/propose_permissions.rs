@@ -1,14 +1,12 @@
 //! `propose-permissions`: the smallest set of permissions that recorded calls needed.
 
-use std::collections::BTreeMap;
-
 use mcpproxy_contract::prelude::*;
 
-use super::filters::{ActivityFilters, RecordedOperation};
+use super::filters::ActivityFilters;
 use super::period::Period;
-use super::proposal::{Drawn, TriedTool, Unused, UsedTool, draw};
+use super::proposal::{Drawn, draw};
 use super::tools::{ProposePermissions, SummarizeActivity};
-use super::{READ_ACTIVITY, READ_SERVERS, RunningParts, failed};
+use super::{READ_ACTIVITY, READ_SERVERS, RunningParts, failed, unreadable};
 use mcpproxy_gateway::records;
 
 /// How far back is looked where nothing else is asked for: a month has most of what is ever done.
@@ -42,18 +40,8 @@ pub(crate) struct Proposal {
     from: String,
     /// Its end.
     to: String,
-    /// How many calls it is drawn from, refused ones included.
-    calls: u64,
-    /// How many of them it allows: those that worked.
-    covered: u64,
-    /// What to allow: by server, then by operation, the tools.
-    servers: BTreeMap<String, BTreeMap<RecordedOperation, Vec<UsedTool>>>,
-    /// What was called without success and is not allowed.
-    not_covered: Vec<TriedTool>,
-    /// What exists and need not be allowed.
-    unused: Unused,
-    /// How many tools are left out, because more were used than fit; the least used ones.
-    left_out: u64,
+    #[serde(flatten)]
+    drawn: Drawn,
 }
 
 impl Data for Proposal {}
@@ -128,25 +116,19 @@ impl Tool for ProposePermissions {
         };
         let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
         let tallies = parts.records.archive().tally(&filter).await;
-        let tallies = tallies.map_err(|error| failed(records::unreadable(&error)))?;
         let period = Period::of(&parts, filter.from, filter.to).await?;
-        let drawn = draw(&tallies, &parts.servers.tools_by_server());
+        let drawn = draw(
+            &tallies.map_err(unreadable)?,
+            &parts.servers.tools_by_server(),
+        );
         let hints = parts.warned_of_log(hints(&parts, &drawn, &period, &filters));
-        Ok(ToolOutput::new(proposal(params, &period, drawn), hints))
-    }
-}
-
-fn proposal(params: &ProposePermissionsParams, period: &Period, drawn: Drawn) -> Proposal {
-    Proposal {
-        agent: params.agent.clone(),
-        from: format!("{:.3}", period.from),
-        to: format!("{:.3}", period.to),
-        calls: drawn.calls,
-        covered: drawn.covered,
-        servers: drawn.allowed,
-        not_covered: drawn.tried,
-        unused: drawn.unused,
-        left_out: drawn.left_out,
+        let proposal = Proposal {
+            agent: params.agent.clone(),
+            from: format!("{:.3}", period.from),
+            to: format!("{:.3}", period.to),
+            drawn,
+        };
+        Ok(ToolOutput::new(proposal, hints))
     }
 }
 

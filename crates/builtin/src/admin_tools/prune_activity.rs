@@ -7,8 +7,7 @@ use mcpproxy_contract::prelude::*;
 
 use super::filters::ActivityFilters;
 use super::tools::{PruneActivity, SummarizeActivity};
-use super::{PRUNE_ACTIVITY, failed};
-use mcpproxy_gateway::records;
+use super::{PRUNE_ACTIVITY, unreadable};
 
 /// Which records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -74,7 +73,6 @@ impl Tool for PruneActivity {
     ) -> Result<ToolOutput<Pruned>, ToolError> {
         let parts = self.0.running()?;
         let moment = past(&params.older_than, Timestamp::now())?;
-        let unreadable = |error| failed(records::unreadable(&error));
         let removed = parts.records.prune_before(moment).await;
         let removed = removed.map_err(|error| ToolError::unavailable("The activity log", error))?;
         let remaining = parts.records.archive().count(&Filter::default()).await;

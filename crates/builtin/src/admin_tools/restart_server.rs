@@ -2,13 +2,12 @@
 
 use mcpproxy_contract::prelude::*;
 
-use super::list_servers::State;
+use super::list_servers::{State, reason};
 use super::tools::{
-    CheckServers, CheckServersParams, ListServers, RestartServer, RestartServerParams,
+    CheckServers, CheckServersParams, ListServers, RestartServer, RestartServerParams, check_server,
 };
 use super::{RESTART_SERVERS, failed};
 use mcpproxy_gateway::Code;
-use mcpproxy_gateway::servers::without_host_files;
 
 /// How the server is after the restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,14 +64,11 @@ impl Tool for RestartServer {
         let parts = self.0.running()?;
         let name = &params.server;
         parts.servers.restart(name).await.map_err(|failure| {
-            let is_unknown = failure.code == Code::UnknownServer;
-            let error = failed(failure);
-            if is_unknown {
-                return error.suggest(Suggestion::to::<ListServers>());
-            }
-            error.suggest(Suggestion::with::<CheckServers>(&CheckServersParams::of(
-                name,
-            )))
+            let next = match failure.code {
+                Code::UnknownServer => Suggestion::to::<ListServers>(),
+                _ => Suggestion::with::<CheckServers>(&CheckServersParams::of(name)),
+            };
+            failed(failure).suggest(next)
         })?;
         let all = parts.servers.status();
         let server = all.iter().find(|server| server.name == *name);
@@ -85,10 +81,7 @@ impl Tool for RestartServer {
             server: name.clone(),
             state: State::of(server),
             tools: server.tools as u64,
-            reason: server
-                .reason
-                .as_deref()
-                .map(|why| without_host_files(why).to_owned()),
+            reason: reason(server),
         };
         let hints = hints(&restarted);
         Ok(ToolOutput::new(restarted, hints))
@@ -109,12 +102,7 @@ fn hints(restarted: &Restarted) -> AgentHints {
         return hints;
     }
     hints
-        .suggest(
-            Suggestion::with::<CheckServers>(&CheckServersParams::of(&restarted.server))
-                .priority(Priority::High)
-                .described("See why it is not ready")
-                .category(ActionCategory::Correction),
-        )
+        .suggest(check_server(&restarted.server, "See why it is not ready"))
         .warn(HintWarning::new(
             WarningType::Performance,
             Severity::High,

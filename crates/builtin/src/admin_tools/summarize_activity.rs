@@ -5,10 +5,8 @@ use mcpproxy_contract::prelude::*;
 
 use super::filters::{ActivityFilters, RecordedStatus};
 use super::period::Period;
-use super::tools::{
-    CheckServers, CheckServersParams, ListActivity, ListActivityParams, SummarizeActivity,
-};
-use super::{READ_ACTIVITY, failed};
+use super::tools::{ListActivity, ListActivityParams, SummarizeActivity, check_server};
+use super::{READ_ACTIVITY, failed, unreadable};
 use mcpproxy_gateway::records;
 
 /// The most entries of a list; more would be read by nobody.
@@ -114,7 +112,7 @@ impl Tool for SummarizeActivity {
         let parts = self.0.running()?;
         let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
         let summary = parts.records.archive().summary(&filter).await;
-        let summary = summary.map_err(|error| failed(records::unreadable(&error)))?;
+        let summary = summary.map_err(unreadable)?;
         let (known, total) = (summary.total - in_doubt(&summary), summary.total);
         let period = Period::of(&parts, filter.from, filter.to).await?;
         let evidence =
@@ -187,21 +185,19 @@ fn suggested(
     let failing = summary.by_server.iter().filter(|one| one.error > 0);
     if let Some(worst) = failing.max_by(|left, right| left.error_rate.total_cmp(&right.error_rate))
     {
-        hints = hints.suggest(
-            Suggestion::with::<CheckServers>(&CheckServersParams::of(&worst.name))
-                .priority(Priority::High)
-                .described(format!(
-                    "See whether '{}' is well: {} of its calls failed",
-                    worst.name, worst.error
-                ))
-                .category(ActionCategory::Correction),
-        );
+        let (name, error) = (&worst.name, worst.error);
+        let why = format!("See whether '{name}' is well: {error} of its calls failed");
+        hints = hints.suggest(check_server(name, why));
     }
-    for (status, word) in [
-        (RecordedStatus::Error, "failed"),
-        (RecordedStatus::Blocked, "were refused"),
+    let sum = |of: fn(&Tallied) -> u64| summary.by_status.iter().map(of).sum::<u64>();
+    for (status, count, word) in [
+        (RecordedStatus::Error, sum(|one| one.error), "failed"),
+        (
+            RecordedStatus::Blocked,
+            sum(|one| one.blocked),
+            "were refused",
+        ),
     ] {
-        let count: u64 = summary.by_status.iter().map(|one| of(one, status)).sum();
         if count > 0 {
             let filters = ActivityFilters {
                 status: Some(status),
@@ -216,13 +212,4 @@ fn suggested(
         }
     }
     hints
-}
-
-fn of(count: &Tallied, status: RecordedStatus) -> u64 {
-    match status {
-        RecordedStatus::Success => count.success,
-        RecordedStatus::Error => count.error,
-        RecordedStatus::Blocked => count.blocked,
-        RecordedStatus::InDoubt => count.in_doubt,
-    }
 }

@@ -82,6 +82,14 @@ impl CheckServersParams {
     }
 }
 
+/// The suggestion to look into a server that does not do well.
+pub(super) fn check_server(server: &str, why: impl Into<String>) -> Suggestion {
+    Suggestion::with::<CheckServers>(&CheckServersParams::of(server))
+        .priority(Priority::High)
+        .described(why)
+        .category(ActionCategory::Correction)
+}
+
 /// Which server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
