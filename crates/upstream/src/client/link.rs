@@ -97,7 +97,7 @@ impl ClientLink {
     /// Whether the client declared that it can be asked this.
     pub fn can_answer(&self, kind: ClientRequestKind) -> bool {
         let capabilities = self.capabilities.fields();
-        capabilities.is_some_and(|all| all.given(kind.capability()).is_some())
+        capabilities.is_some_and(|all| all.given(kind.as_str()).is_some())
     }
 
     /// Makes a request of the client and waits for its response, which whoever serves the client
@@ -154,7 +154,7 @@ impl ClientLink {
         if !self.can_answer(kind) {
             let message = format!(
                 "The client that made this request did not declare '{}'",
-                kind.capability()
+                kind.as_str()
             );
             return Err(RpcError::new(METHOD_NOT_FOUND, message));
         }
@@ -175,7 +175,7 @@ impl ClientLink {
     fn has_url_mode(&self) -> bool {
         let capabilities = self.capabilities.fields();
         let elicitation = capabilities
-            .and_then(|all| all.given(ClientRequestKind::Elicitation.capability()))
+            .and_then(|all| all.given(ClientRequestKind::Elicitation.as_str()))
             .and_then(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).ok());
         elicitation.is_some_and(|modes| modes.given("url").is_some())
     }

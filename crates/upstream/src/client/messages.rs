@@ -32,15 +32,17 @@ pub struct ClientRequest {
     response: oneshot::Sender<Result<Json, RpcError>>,
 }
 
-/// Kind of request that a server can make of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClientRequestKind {
-    /// `elicitation/create`: something that the user knows or decides.
-    Elicitation,
-    /// `sampling/createMessage`: an answer of the client's model.
-    Sampling,
-    /// `roots/list`: the folders that the client works in.
-    Roots,
+mcpproxy_wire::words! {
+    /// Kind of request that a server can make of a client; the word is the capability that a client declares to
+    /// get such requests.
+    ClientRequestKind {
+        /// `elicitation/create`: something that the user knows or decides.
+        Elicitation = "elicitation",
+        /// `sampling/createMessage`: an answer of the client's model.
+        Sampling = "sampling",
+        /// `roots/list`: the folders that the client works in.
+        Roots = "roots",
+    }
 }
 
 mcpproxy_wire::words! {
@@ -96,9 +98,6 @@ impl ClientRequest {
 // === impl ClientRequestKind ===
 
 impl ClientRequestKind {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
-
     /// Kind of request that a method makes.
     pub fn of_method(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
@@ -110,15 +109,6 @@ impl ClientRequestKind {
             Self::Elicitation => method::ELICITATION,
             Self::Sampling => method::SAMPLING,
             Self::Roots => method::ROOTS,
-        }
-    }
-
-    /// Capability that a client declares to get such requests.
-    pub const fn capability(self) -> &'static str {
-        match self {
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-            Self::Roots => "roots",
         }
     }
 }

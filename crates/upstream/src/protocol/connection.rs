@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcpproxy_wire::tool::ToolPage;
 use mcpproxy_wire::{Json, Method, Protocol, RpcResult};
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::greeting::Greeting;
@@ -26,8 +26,8 @@ use crate::{BuiltIn, CallError};
 pub(crate) struct UpstreamConnection {
     link: Arc<TransportLink>,
     protocol: SpokenProtocol,
-    /// Task that hears of changes where there are no sessions.
-    listener: Mutex<Option<AbortHandle>>,
+    /// Task that hears of changes where there are no sessions, ended when this is dropped.
+    listener: Mutex<JoinSet<()>>,
 }
 
 /// Protocol of a connection, with what its requests need.
@@ -103,8 +103,8 @@ impl UpstreamConnection {
             return;
         };
         let (link, context) = (Arc::clone(&self.link), Arc::clone(context));
-        let listener = tokio::spawn(listen(link, context, announcements, notifications));
-        self.replace_listener(Some(listener.abort_handle()));
+        let listening = listen(link, context, announcements, notifications);
+        self.replace_listener(JoinSet::from_iter([listening]));
     }
 
     /// Page of the server's tools, after the one that named the cursor.
@@ -115,7 +115,7 @@ impl UpstreamConnection {
     ) -> Result<FreshToolPage, CallError> {
         if let TransportLink::BuiltIn(built_in) = &*self.link {
             return Ok(FreshToolPage {
-                tools: builtin::list(built_in.as_ref()),
+                tools: builtin::list(built_in.as_ref())?,
                 time_to_live: None,
             });
         }
@@ -233,7 +233,7 @@ impl UpstreamConnection {
 
     /// Ends the connection and what runs behind it.
     pub(crate) async fn stop(&self, grace: Duration) {
-        self.replace_listener(None);
+        self.replace_listener(JoinSet::new());
         self.link.stop(grace).await;
     }
 
@@ -242,16 +242,7 @@ impl UpstreamConnection {
         self.link.pid()
     }
 
-    fn replace_listener(&self, next: Option<AbortHandle>) {
-        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = std::mem::replace(&mut *listener, next) {
-            before.abort();
-        }
-    }
-}
-
-impl Drop for UpstreamConnection {
-    fn drop(&mut self) {
-        self.replace_listener(None);
+    fn replace_listener(&self, next: JoinSet<()>) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = next;
     }
 }

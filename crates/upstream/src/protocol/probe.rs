@@ -55,11 +55,7 @@ pub(crate) async fn probe(
         Ok(Err(error @ CallError::Disconnected { sent: false, .. })) => {
             ProbeOutcome::Unreachable(error)
         }
-        Ok(response) => match judge_discovery(&response) {
-            DiscoveredProtocol::Stateless(Some(greeting)) => ProbeOutcome::Stateless(greeting),
-            DiscoveredProtocol::Stateless(None) => ProbeOutcome::Elsewhere(Protocol::Stateless),
-            DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
-        },
+        Ok(response) => judge_discovery(&response).into(),
         Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
     }
 }
@@ -74,12 +70,10 @@ async fn probe_program(connection: &UpstreamConnection, limits: ProbeLimits<'_>)
     let mut discovery = pin!(connection.discover(deadline));
     if let Ok(response) = timeout(silence, &mut discovery).await {
         return match judge_discovery(&response) {
-            DiscoveredProtocol::Stateless(Some(greeting)) => ProbeOutcome::Stateless(greeting),
-            DiscoveredProtocol::Stateless(None) => ProbeOutcome::Elsewhere(Protocol::Stateless),
             DiscoveredProtocol::Session if is_refusal(&response) => {
                 settled(session.greet(version, deadline).await)
             }
-            DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
+            judged => judged.into(),
         };
     }
     // It is still starting, or ignores what it does not know. The greeting with a session goes out as
@@ -99,6 +93,16 @@ async fn probe_program(connection: &UpstreamConnection, limits: ProbeLimits<'_>)
                 DiscoveredProtocol::Session => ProbeOutcome::Elsewhere(Protocol::Session),
             },
         },
+    }
+}
+
+impl From<DiscoveredProtocol> for ProbeOutcome {
+    fn from(discovered: DiscoveredProtocol) -> Self {
+        match discovered {
+            DiscoveredProtocol::Stateless(Some(greeting)) => Self::Stateless(greeting),
+            DiscoveredProtocol::Stateless(None) => Self::Elsewhere(Protocol::Stateless),
+            DiscoveredProtocol::Session => Self::Elsewhere(Protocol::Session),
+        }
     }
 }
 

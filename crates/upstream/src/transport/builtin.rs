@@ -1,34 +1,20 @@
 //! Tools of this very program, reached without a connection.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
-use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, RpcError, RpcResult, ToolDefinition};
+use mcpproxy_wire::tool::ToolPage;
+use mcpproxy_wire::{Json, RpcError, RpcResult};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::UpstreamResponse;
 use crate::{BuiltIn, CallError};
 
 /// Lists built-in tools, each checked like those of any server.
-pub(crate) fn list(built_in: &dyn BuiltIn) -> ToolPage {
-    let mut page = ToolPage::default();
-    let mut names = HashSet::new();
-    for (index, raw) in built_in.tools().iter().enumerate() {
-        match ToolDefinition::parse(raw) {
-            Ok(tool) if names.insert(tool.name.clone()) => page.tools.push(tool),
-            Ok(tool) => page.rejected.push(Rejected {
-                index,
-                name: Some(tool.name.to_string()),
-                reason: "another tool of the list has the same name".to_owned(),
-            }),
-            Err(reason) => page.rejected.push(Rejected {
-                index,
-                name: None,
-                reason,
-            }),
-        }
-    }
-    page
+pub(crate) fn list(built_in: &dyn BuiltIn) -> Result<ToolPage, CallError> {
+    let text = serde_json::to_vec(&BTreeMap::from([("tools", built_in.tools())])).ok();
+    let listed = text.and_then(|text| Json::parse(text).ok());
+    let listed = listed.ok_or_else(|| CallError::malformed("its tools are no JSON"))?;
+    ToolPage::parse(&listed).map_err(CallError::malformed)
 }
 
 /// Waits for the answer of a built-in tool until the deadline.

@@ -99,7 +99,9 @@ async fn request_one(
     request: &RawValue,
 ) -> Result<Json, CallError> {
     let fields = object(request)?;
-    let method = super::string(&fields, "method").unwrap_or_default();
+    // What is there and no string is as unknown as a string that is.
+    let method = fields.get("method").map_or("", RawValue::get);
+    let method = text_of(method).unwrap_or(method.into());
     let Some(kind) = ClientRequestKind::of_method(&method) else {
         let named: String = method.chars().take(40).collect();
         return Err(CallError::malformed(format!(

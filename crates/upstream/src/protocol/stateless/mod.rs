@@ -17,7 +17,6 @@ use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::tool::{Rejected, ToolPage};
 use mcpproxy_wire::{Json, Protocol, Revision, RpcError, meta};
-use serde_json::value::RawValue;
 
 pub(super) use self::input_rounds::{InputRound, MOST_ROUNDS, collect_input, read_round};
 pub(super) use self::listen::listen;
@@ -73,7 +72,7 @@ impl StatelessContext {
             _ => client.capabilities.fields(),
         });
         let capabilities = capabilities.unwrap_or_default();
-        let given = |kind: ClientRequestKind| capabilities.given(kind.capability());
+        let given = |kind: ClientRequestKind| capabilities.given(kind.as_str());
         StatelessMeta {
             protocol_version: REVISION.as_str(),
             client_info: GatewayInfo {
@@ -224,12 +223,6 @@ fn names_sessions_only(error: &RpcError) -> bool {
 
 fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
     serde_json::from_str(fields.given(name)?.get()).ok()
-}
-
-fn string(fields: &Fields<'_>, name: &str) -> Option<String> {
-    let raw: &RawValue = fields.get(name)?;
-    // What is there and no string is as unknown as a string that is.
-    Some(serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Opening a session over HTTP, with whichever of the two ways the server has.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -9,6 +9,7 @@ use mcpproxy_wire::initialize::ServerHello;
 use mcpproxy_wire::{Json, Revision, method, rpc};
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::super::pending::SendState;
@@ -88,7 +89,7 @@ impl HttpConnection {
             let (tried, is_tried) = oneshot::channel();
             let declared = (hello.announces_tool_changes, hello.has_logging);
             let events = events::listen(Arc::clone(endpoint), declared, tried);
-            self.keep_listening(tokio::spawn(events).abort_handle());
+            self.listen(JoinSet::from_iter([events]));
             // What a server asks on this stream during the first call would be lost before.
             let _ = timeout(EVENTS_WITHIN, is_tried).await;
         }
@@ -106,12 +107,8 @@ impl HttpConnection {
         let (event_stream, reader) = event_stream::open(&self.endpoint, deadline).await?;
         // A connection is greeted once, so there is none yet.
         let _ = self.endpoint.event_stream.set(event_stream);
-        self.keep_listening(tokio::spawn(reader).abort_handle());
+        self.listen(JoinSet::from_iter([reader]));
         self.endpoint.event_stream.get()
-    }
-
-    fn keep_listening(&self, events: tokio::task::AbortHandle) {
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
     }
 }
 

@@ -25,7 +25,7 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::{Protocol, Revision, header};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::body::MessageBody;
@@ -54,8 +54,8 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VE
 /// Connection to a server over HTTP.
 pub(crate) struct HttpConnection {
     endpoint: Arc<HttpEndpoint>,
-    /// Task that reads the stream of events.
-    events: Mutex<Option<AbortHandle>>,
+    /// Task that reads the stream of events, ended when this is dropped.
+    events: Mutex<JoinSet<()>>,
 }
 
 /// Endpoint of a server, with what requests and the stream of events share.
@@ -178,7 +178,7 @@ impl HttpConnection {
 
     /// Ends the session, and tells the server if it is still there.
     pub(crate) async fn stop(&self, grace: Duration) {
-        self.stop_listening();
+        self.listen(JoinSet::new());
         let Some(session) = self.endpoint.session.get().filter(|session| session.has_id) else {
             return;
         };
@@ -192,21 +192,9 @@ impl HttpConnection {
         let _ = timeout(grace.min(UNAWAITED_TIMEOUT), ended).await;
     }
 
-    fn stop_listening(&self) {
-        let events = self
-            .events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(events) = events {
-            events.abort();
-        }
-    }
-}
-
-impl Drop for HttpConnection {
-    fn drop(&mut self) {
-        self.stop_listening();
+    /// Has these tasks read the stream of events, in place of those before.
+    fn listen(&self, events: JoinSet<()>) {
+        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = events;
     }
 }
 
