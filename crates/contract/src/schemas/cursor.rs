@@ -1,5 +1,6 @@
 //! Where the next page begins, in a form that callers hand back without understanding it.
 
+use data_encoding::HEXLOWER;
 use garde::Validate;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -54,11 +55,8 @@ impl Cursor {
         if bytes.len() > MOST_BYTES {
             return Err(ToolError::internal(CursorTooLong(bytes.len())));
         }
-        let mut text = format!("{VERSION}{:08x}", checksum(&bytes));
-        for byte in bytes {
-            text.push_str(&format!("{byte:02x}"));
-        }
-        Ok(Self(text))
+        let digits = HEXLOWER.encode(&bytes);
+        Ok(Self(format!("{VERSION}{:08x}{digits}", checksum(&bytes))))
     }
 
     /// The value that [`Cursor::encode`] put in. Anything else is the caller's mistake and told as
@@ -89,23 +87,11 @@ impl Cursor {
 fn payload(text: &str) -> Option<Vec<u8>> {
     let rest = text.strip_prefix(VERSION)?;
     let (stated, digits) = rest.split_at_checked(CHECKSUM_DIGITS)?;
-    let digits = digits.as_bytes();
-    if digits.len() % 2 != 0 || digits.len() > 2 * MOST_BYTES {
+    if digits.len() > 2 * MOST_BYTES {
         return None;
     }
-    let bytes: Vec<u8> = digits
-        .chunks_exact(2)
-        .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
-        .collect::<Option<_>>()?;
+    let bytes = HEXLOWER.decode(digits.as_bytes()).ok()?;
     (stated == format!("{:08x}", checksum(&bytes))).then_some(bytes)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    }
 }
 
 /// FNV-1a: finds slips, not forgers. A forged cursor reads nothing that an offset could not.
