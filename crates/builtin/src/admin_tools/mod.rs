@@ -2,7 +2,7 @@
 //! servers are, and the few things an administrator may change about either.
 //!
 //! They are tools of the contract like anybody else's. They read the log through
-//! [`records`](mcpproxy_gateway::records) and change things through the gateway's parts, never past
+//! [`records`] and change things through the gateway's parts, never past
 //! them, and hold no more than a weak link to its servers: a tool never keeps a stopped gateway alive.
 
 mod check_servers;
