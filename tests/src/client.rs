@@ -30,6 +30,26 @@ pub trait Client {
         decode(&self.request_raw(method, &params.to_string()).await)
     }
 
+    /// The names of all tools that are listed, from all pages.
+    async fn tool_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut params = json!({});
+        loop {
+            let answer = self.request("tools/list", &params).await;
+            let result = &answer["result"];
+            let tools = result["tools"].as_array();
+            let tools = tools.unwrap_or_else(|| panic!("no tools: {answer}"));
+            for tool in tools {
+                let name = tool["name"].as_str().expect("a tool has a name");
+                names.push(name.to_owned());
+            }
+            match result["nextCursor"].as_str() {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return names,
+            }
+        }
+    }
+
     /// Calls a tool of the menu; its `CallToolResult`.
     async fn call(&self, name: &str, arguments: &Value) -> Value {
         let params = json!({ "name": name, "arguments": arguments });
@@ -38,6 +58,22 @@ pub trait Client {
             panic!("the call has no result: {answer}");
         };
         result.take()
+    }
+
+    /// Calls a tool of a server by the variant of an operation, which is declared as well; its `CallToolResult`.
+    async fn call_as(&self, operation: &str, name: &str, args: &Value) -> Value {
+        let arguments =
+            json!({ "name": name, "args": args, "intent": { "operation_type": operation } });
+        self.call(&format!("call_tool_{operation}"), &arguments)
+            .await
+    }
+
+    /// The same, for a call that must not be refused.
+    async fn call_allowed(&self, operation: &str, name: &str, args: &Value) -> Value {
+        let result = self.call_as(operation, name, args).await;
+        let refusal = &result["structuredContent"]["error"];
+        assert!(refusal.is_null(), "the call was refused: {result}");
+        result
     }
 
     /// Calls a tool of the menu with the text of its arguments; the text of the result.

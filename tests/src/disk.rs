@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::skip;
+use crate::trial::not_run;
 
 /// A small file system in memory, unmounted when dropped.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one with this many bytes, which the system rounds up to whole pages, if this user may mount; else tells
-    /// that the test is skipped.
-    pub fn mount(bytes: u64) -> Option<Self> {
+    /// Mounts one with this many bytes, which the system rounds up to whole pages; where this user may not mount, the
+    /// test is not run.
+    pub fn mount(bytes: u64) -> Self {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=0700")])
@@ -33,10 +33,9 @@ impl SmallDisk {
             .output()
             .is_ok_and(|output| output.status.success());
         if !mounted {
-            skip::announce("to mount a small disk, which root may");
-            return None;
+            not_run("to mount a small disk, which root may");
         }
-        Some(Self { folder })
+        Self { folder }
     }
 
     /// Where it is mounted.
@@ -151,38 +150,15 @@ mod tests {
 
     use super::*;
 
-    /// Names the file that the other process writes.
-    const FILE: &str = "DISK_TEST_FILE";
-
-    #[test]
-    fn a_small_disk_is_full_until_it_is_freed() {
-        let Some(disk) = SmallDisk::mount(256 * 1024) else {
-            return;
-        };
-        let file = disk.path().join("record");
-        let write = || std::fs::write(&file, b"x").map_err(|error| error.kind());
-        disk.fill();
-        assert_eq!(write(), Err(ErrorKind::StorageFull));
-        disk.free();
-        assert_eq!(write(), Ok(()));
-        disk.fill();
-        disk.fill();
-        let filled = std::fs::metadata(disk.filling()).unwrap().len();
-        assert_eq!(filled, 256 * 1024 - 4096, "all but the page of the record");
-        let path = disk.path().to_owned();
-        drop(disk);
-        assert!(!path.exists());
-    }
-
     #[test]
     fn a_slow_disk_delays_each_sync_of_a_program() {
         let folder = TempDir::new().unwrap();
         let disk = SlowDisk::build(folder.path());
         let delay = Duration::from_millis(60);
-        let mut program = Command::new(std::env::current_exe().unwrap());
+        let mut program = Command::new("sh");
         program
-            .args(["--exact", "disk::tests::syncs_twice_where_it_is_told"])
-            .env(FILE, folder.path().join("record"));
+            .args(["-c", r#"echo x > "$0"; sync "$0"; sync -d "$0""#])
+            .arg(folder.path().join("record"));
         disk.apply(&mut program, delay);
         let started = Instant::now();
         let output = program.output().unwrap();
@@ -190,17 +166,5 @@ mod tests {
         assert_eq!(disk.count(), 2);
         // A lower bound only, which holds on the busiest machine.
         assert!(started.elapsed() >= delay * 2);
-    }
-
-    /// Not a test on its own: the program that the other one runs.
-    #[test]
-    fn syncs_twice_where_it_is_told() {
-        let Some(path) = std::env::var_os(FILE) else {
-            return;
-        };
-        let mut file = File::create(path).unwrap();
-        file.write_all(b"x").unwrap();
-        file.sync_all().unwrap();
-        file.sync_data().unwrap();
     }
 }

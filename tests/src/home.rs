@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
-use crate::{Programs, StdioClient, within};
+use crate::{Programs, StdioClient, eventually, within};
 
 /// A data directory of its own for one test.
 #[derive(Debug)]
@@ -112,6 +112,14 @@ impl Home {
         let mut command = self.command();
         command.args(arguments);
         finish(command, input).await
+    }
+
+    /// What the gateway has learned of the protocols that its servers speak, as soon as it has.
+    pub async fn learned_protocols(&self) -> String {
+        eventually("what servers speak is kept", async || {
+            std::fs::read_to_string(self.data_dir.join("protocols.json")).ok()
+        })
+        .await
     }
 
     /// Connects a client to `mcpproxy stdio` on this data directory.

@@ -5,13 +5,14 @@
 //! ([`HttpClient`], [`StdioClient`], [`conversation`], [`Home::run`]). What is around it can be real too: a database
 //! ([`Postgres`]), a full disk ([`SmallDisk`]), a slow one ([`SlowDisk`]). Nothing here knows the inside of the product,
 //! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
-//! fails with what it waited for.
+//! fails with what it waited for. A test that this machine has nothing for is reported as ignored, see [`trial`].
 
 #![expect(
     clippy::missing_panics_doc,
     reason = "panicking is how a harness fails the test that uses it"
 )]
 
+pub mod agent_hints;
 mod client;
 pub mod conformance;
 pub mod conversation;
@@ -20,13 +21,14 @@ mod fixture;
 mod home;
 mod http_client;
 mod http_fixture;
+mod listening;
 pub mod peers;
 mod postgres;
 mod product;
 pub mod script;
-mod skip;
 pub mod stateless_client;
 mod stdio_client;
+mod trial;
 mod wait;
 
 pub use client::{Client, decode, field, fields};
@@ -35,10 +37,12 @@ pub use fixture::{APPEND, Fixture};
 pub use home::{Home, Ran};
 pub use http_client::{Afterwards, HttpClient, HttpResponse, RawResponse, raw_exchange};
 pub use http_fixture::HttpFixture;
+pub use listening::Listening;
 pub use postgres::{Database, Postgres};
 pub use product::Product;
 pub use stateless_client::StatelessClient;
 pub use stdio_client::StdioClient;
+pub use trial::{Trial, run, trial};
 pub use wait::{DEADLINE, eventually, within};
 
 /// The programs the tests run, as cargo built them.

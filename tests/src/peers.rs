@@ -2,7 +2,7 @@
 //! behind it.
 //!
 //! They are there when `MCPPROXY_PEERS` names the folder that `cargo xtask setup` filled. A test
-//! that needs them asks [`Peers::find`] first and leaves when there are none. Nothing here may
+//! that needs them asks [`Peers::find`] first and is not run when there are none. Nothing here may
 //! judge an answer: that is up to the tests.
 
 mod dialogue;
@@ -17,10 +17,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use crate::{Ran, skip};
+use crate::Ran;
+use crate::trial::not_run;
 
 pub use dialogue::{Dialogue, Greets};
-pub use server::{BuiltWith, PeerServer};
+pub use server::BuiltWith;
 pub use unix_door::UnixDoor;
 
 /// Names the folder of the peers.
@@ -56,14 +57,13 @@ pub enum Sdk {
 }
 
 impl Peers {
-    /// The peers, if they are installed; else tells that the test is skipped.
-    pub fn find() -> Option<Self> {
-        if let Some(folder) = std::env::var_os(VARIABLE) {
-            let folder = std::path::absolute(folder).expect("the folder of the peers has a path");
-            return Some(Self { folder });
-        }
-        skip::announce(&format!("{VARIABLE}; run cargo xtask test"));
-        None
+    /// The installed peers; without them the test is not run.
+    pub fn find() -> Self {
+        let Some(folder) = std::env::var_os(VARIABLE) else {
+            not_run("the peers, which `cargo xtask test` installs");
+        };
+        let folder = std::path::absolute(folder).expect("the folder of the peers has a path");
+        Self { folder }
     }
 
     /// The path of a launcher, such as `mcp-server-git`.

@@ -1,14 +1,15 @@
 //! Databases of a real PostgreSQL, a fresh one for each test.
 //!
 //! The server is there when `MCPPROXY_POSTGRES` has its URL, as it does under `cargo xtask test` and
-//! `cargo xtask postgres`. A test that needs it asks [`Postgres::find`] first and leaves when there is none.
+//! `cargo xtask postgres`. A test that needs it asks [`Postgres::find`] first and is not run when there is none.
 
 use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
-use crate::{skip, within};
+use crate::trial::not_run;
+use crate::within;
 
 /// Has the URL of the server.
 const VARIABLE: &str = "MCPPROXY_POSTGRES";
@@ -31,13 +32,12 @@ pub struct Database {
 }
 
 impl Postgres {
-    /// The server, if there is one; else tells that the test is skipped.
-    pub fn find() -> Option<Self> {
-        let url = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
-        if url.is_none() {
-            skip::announce(&format!("{VARIABLE}; run cargo xtask test"));
+    /// The server; without one the test is not run.
+    pub fn find() -> Self {
+        match std::env::var(VARIABLE) {
+            Ok(url) if !url.is_empty() => Self { url },
+            _ => not_run("PostgreSQL, which `cargo xtask test` starts"),
         }
-        url.map(|url| Self { url })
     }
 
     /// Makes a database with a random name.
@@ -139,50 +139,6 @@ mod tests {
             ),
         ] {
             assert_eq!(with_database(url, "x"), expected);
-        }
-    }
-
-    #[tokio::test]
-    async fn databases_are_empty_apart_and_gone_afterwards() {
-        let Some(postgres) = Postgres::find() else {
-            return;
-        };
-        let (one, other) = (postgres.database().await, postgres.database().await);
-        let client = one.client().await;
-        client
-            .batch_execute("CREATE TABLE record (id int); INSERT INTO record VALUES (1)")
-            .await
-            .unwrap();
-        let is_there = "SELECT to_regclass('record') IS NOT NULL";
-        let check = async |database: &Database, expected: bool| {
-            let client = database.client().await;
-            let row = client.query_one(is_there, &[]).await.unwrap();
-            assert_eq!(row.get::<_, bool>(0), expected);
-        };
-        check(&one, true).await;
-        check(&other, false).await;
-
-        // One connection is still open.
-        let name = one.name.clone();
-        drop(one);
-        let server = connect(&postgres.url).await;
-        let count = "SELECT count(*) FROM pg_database WHERE datname = $1";
-        let row = server.query_one(count, &[&name]).await.unwrap();
-        assert_eq!(row.get::<_, i64>(0), 0);
-        drop(client);
-    }
-
-    #[tokio::test]
-    async fn what_is_committed_is_on_disk() {
-        let Some(postgres) = Postgres::find() else {
-            return;
-        };
-        let database = postgres.database().await;
-        let client = database.client().await;
-        for setting in ["fsync", "synchronous_commit", "full_page_writes"] {
-            let show = format!("SHOW {setting}");
-            let row = client.query_one(&show, &[]).await.unwrap();
-            assert_eq!(row.get::<_, String>(0), "on", "{setting}");
         }
     }
 }

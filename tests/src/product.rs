@@ -78,6 +78,11 @@ impl Product {
             .to_owned()
     }
 
+    /// The URL of an endpoint, such as `/all`, or of the MCP endpoint itself if the path is empty.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.endpoint())
+    }
+
     /// The URL of a path of the REST interface, such as `/status`.
     pub fn rest(&self, path: &str) -> String {
         format!("http://{}/api/v1{path}", self.address())
@@ -95,6 +100,11 @@ impl Product {
     /// A client with a session.
     pub async fn connect(&self) -> HttpClient {
         HttpClient::connect(&self.endpoint()).await
+    }
+
+    /// A client with a session at an endpoint, such as `/all`.
+    pub async fn connect_to(&self, path: &str) -> HttpClient {
+        HttpClient::connect(&self.url(path)).await
     }
 
     /// A client of `mcpproxy stdio`, which goes through this gateway.

@@ -95,7 +95,11 @@ async fn changes_of_tools_are_on_record_with_their_names() {
         );
     let product = Product::start(PROGRAMS, &servers(&json!({ "shelf": fixture.entry() }))).await;
     product.settle().await;
-    call(&product.connect().await, "write", "shelf:put").await;
+    product
+        .connect()
+        .await
+        .call_allowed("write", "shelf:put", &json!({}))
+        .await;
     let record = eventually("the change is on record", async || {
         let page = product.get("/activity?type=tool_change").await;
         let records = page["activities"].as_array().unwrap();
@@ -173,14 +177,18 @@ async fn commands_without_a_gateway_write_chains_of_their_own() {
     let fixture = fixture();
     let config = servers(&json!({ "shelf": fixture.entry() }));
     let mut product = Product::start(PROGRAMS, &config).await;
-    call(&product.connect().await, "write", "shelf:put").await;
+    product
+        .connect()
+        .await
+        .call_allowed("write", "shelf:put", &json!({}))
+        .await;
     assert_eq!(product.stop().await, 0);
     let home = product.into_home();
     let (first, second) = (home.stdio().await, home.stdio().await);
     // At the same time, each into its own chain.
     for client in [&first, &second] {
-        call(client, "write", "shelf:put").await;
-        call(client, "read", "shelf:look").await;
+        client.call_allowed("write", "shelf:put", &json!({})).await;
+        client.call_allowed("read", "shelf:look", &json!({})).await;
     }
     assert_eq!((first.finish().await, second.finish().await), (0, 0));
     let ran = home.run(&["call", "tool-write", "shelf:put"]).await;
@@ -301,7 +309,7 @@ async fn what_is_more_than_may_be_kept_is_removed_and_the_rest_can_still_be_prov
     let mut product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
     for _ in 0..250 {
-        call(&client, "write", "shelf:put").await;
+        client.call_allowed("write", "shelf:put", &json!({})).await;
     }
     assert_eq!(product.stop().await, 0);
     config["activity"] = json!({ "max_records": 40 });
@@ -324,7 +332,7 @@ async fn what_is_more_than_may_be_kept_is_removed_and_the_rest_can_still_be_prov
         assert!(!calls.is_empty() && (calls.len() as u64) < kept, "{list}");
         let client = product.connect().await;
         for _ in 0..60 {
-            call(&client, "write", "shelf:put").await;
+            client.call_allowed("write", "shelf:put", &json!({})).await;
         }
         product.stop().await;
         verify(&product.home, 1).await;
@@ -337,13 +345,6 @@ fn fixture() -> Fixture {
 
 fn servers(servers: &Value) -> Value {
     json!({ "mcpServers": servers })
-}
-
-async fn call(client: &impl Client, operation: &str, name: &str) {
-    let arguments = json!({ "name": name, "intent": { "operation_type": operation } });
-    let variant = format!("call_tool_{operation}");
-    let result = client.call(&variant, &arguments).await;
-    assert!(result["isError"].is_null(), "{result}");
 }
 
 fn rest_call(operation: &str) -> String {

@@ -41,31 +41,31 @@ impl Scene {
         let product = Product::start(PROGRAMS, &config).await;
         product.settle().await;
         let client = product.connect().await;
-        let read = call(
+        let read = call_recorded(
             &client,
             "read",
             "list_repos",
             &json!({ "data_sensitivity": "public", "reason": "look around" }),
         )
         .await;
-        let failed_read = call(&client, "read", "broken_read", &json!({})).await;
+        let failed_read = call_recorded(&client, "read", "broken_read", &json!({})).await;
         // So that times tell the calls before from those after it.
         next_millisecond().await;
-        let write = call(
+        let write = call_recorded(
             &client,
             "write",
             "create_issue",
             &json!({ "data_sensitivity": "internal", "reason": FORMULA }),
         )
         .await;
-        let destroyed = call(
+        let destroyed = call_recorded(
             &client,
             "destructive",
             "delete_repo",
             &json!({ "data_sensitivity": "private", "reason": "User requested cleanup" }),
         )
         .await;
-        let refused = call(&client, "read", "delete_repo", &json!({})).await;
+        let refused = call_recorded(&client, "read", "delete_repo", &json!({})).await;
         let scene = Self {
             product,
             client,
@@ -85,7 +85,7 @@ impl Scene {
 
     /// Makes one more call; the id of its record.
     pub(crate) async fn call(&self, operation: &str, tool: &str) -> String {
-        call(&self.client, operation, tool, &json!({})).await
+        call_recorded(&self.client, operation, tool, &json!({})).await
     }
 
     /// Waits until these records can be read.
@@ -103,7 +103,7 @@ impl Scene {
     }
 }
 
-async fn call(client: &HttpClient, operation: &str, tool: &str, intent: &Value) -> String {
+async fn call_recorded(client: &HttpClient, operation: &str, tool: &str, intent: &Value) -> String {
     let mut intent = intent.clone();
     intent["operation_type"] = json!(operation);
     let arguments =

@@ -1,9 +1,7 @@
 //! Hints in results: those the gateway makes from what it saw, and those of servers, which it does not believe.
 
-use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{
-    Client, Fixture, Home, HttpClient, Product, decode, eventually, field, fields,
-};
+use mcpproxy_tests::agent_hints::{check_suggestion, hints, suggestion};
+use mcpproxy_tests::{Client, Fixture, Home, Product, decode, eventually, field, fields};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -25,11 +23,13 @@ async fn what_followed_with_success_is_suggested_also_after_a_restart_until_it_f
     let mut product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
     for _ in 0..ROUNDS {
-        call(&client, "srv:list", &json!({})).await;
-        call(&client, "srv:open", &json!({})).await;
+        client.call_allowed("read", "srv:list", &json!({})).await;
+        client.call_allowed("read", "srv:open", &json!({})).await;
     }
-    let clear = suggestion(&hints(&call(&client, "srv:list", &json!({})).await))
-        .expect("the tool that followed is suggested");
+    let clear = suggestion(&hints(
+        &client.call_allowed("read", "srv:list", &json!({})).await,
+    ))
+    .expect("the tool that followed is suggested");
     check_suggestion(&clear, "srv:open");
     assert_eq!(product.stop().await, 0);
 
@@ -42,57 +42,24 @@ async fn what_followed_with_success_is_suggested_also_after_a_restart_until_it_f
     let product = Product::start_in(product.into_home(), &[]).await;
     let client = product.connect().await;
     let remembered = eventually("what was called before the restart is known", async || {
-        suggestion(&hints(&call(&client, "srv:list", &json!({})).await))
+        suggestion(&hints(
+            &client.call_allowed("read", "srv:list", &json!({})).await,
+        ))
     })
     .await;
     check_suggestion(&remembered, "srv:open");
     for _ in 0..ROUNDS / 2 {
-        call(&client, "srv:list", &json!({})).await;
-        let failed = call(&client, "srv:open", &json!({})).await;
+        client.call_allowed("read", "srv:list", &json!({})).await;
+        let failed = client.call_allowed("read", "srv:open", &json!({})).await;
         let reasoning = hints(&failed)["reasoning"].as_str().map(str::to_owned);
         assert!(
             reasoning.is_some_and(|text| text.starts_with("This call failed")),
             "{failed}"
         );
     }
-    let mixed = suggestion(&hints(&call(&client, "srv:list", &json!({})).await));
-    let mixed = mixed.expect("it still works more often than not");
-    assert!(
-        mixed["confidence"].as_f64() < clear["confidence"].as_f64(),
-        "{clear} {mixed}"
-    );
-}
-
-#[tokio::test]
-async fn a_real_server_gets_hints_whose_confidence_follows_its_outcomes() {
-    let Some(peers) = Peers::find() else { return };
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let there = folder.path().join("there.txt");
-    std::fs::write(&there, "text").expect("a file can be written");
-    let missing = json!({ "path": folder.path().join("missing.txt") });
-    let there = json!({ "path": there });
-    let listed = json!({ "path": folder.path() });
-    let entry = json!({
-        "command": peers.program("mcp-server-filesystem"), "args": [folder.path()], "timeout": "60s",
-    });
-    let config = json!({ "mcpServers": { "files": entry } });
-    let product = Product::start(PROGRAMS, &config).await;
-    let client = product.connect().await;
-    let (list, read) = ("files:list_directory", "files:read_text_file");
-    for _ in 0..ROUNDS {
-        call(&client, list, &listed).await;
-        let answer = call(&client, read, &there).await;
-        assert_ne!(answer["isError"], true, "{answer}");
-    }
-    let clear = suggestion(&hints(&call(&client, list, &listed).await))
-        .expect("the tool that followed is suggested");
-    check_suggestion(&clear, read);
-    for _ in 0..ROUNDS / 2 {
-        let answer = call(&client, read, &missing).await;
-        assert_eq!(answer["isError"], true, "{answer}");
-        call(&client, list, &listed).await;
-    }
-    let mixed = suggestion(&hints(&call(&client, list, &listed).await));
+    let mixed = suggestion(&hints(
+        &client.call_allowed("read", "srv:list", &json!({})).await,
+    ));
     let mixed = mixed.expect("it still works more often than not");
     assert!(
         mixed["confidence"].as_f64() < clear["confidence"].as_f64(),
@@ -155,7 +122,9 @@ async fn resources_that_a_result_names_are_related() {
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
-    let answer = call(&client, "srv:list", &json!({ "uri": "demo://b" })).await;
+    let answer = client
+        .call_allowed("read", "srv:list", &json!({ "uri": "demo://b" }))
+        .await;
     let related = hints(&answer)["relatedResources"].take();
     let expected = json!([
         { "type": "resource", "id": "demo://a", "label": "A", "relevance": 1.0 },
@@ -271,37 +240,6 @@ async fn hints_of_a_server_that_does_not_announce_the_contract_are_none_of_our_b
     assert!(meta.get("dev.mcpproxy/warnings").is_none(), "{meta}");
 }
 
-async fn call(client: &HttpClient, tool: &str, arguments: &Value) -> Value {
-    let answer = client
-        .call("call_tool_read", &request(tool, arguments))
-        .await;
-    assert!(
-        answer["structuredContent"]["error"].is_null(),
-        "the call was refused: {answer}"
-    );
-    answer
-}
-
 fn request(tool: &str, arguments: &Value) -> Value {
     json!({ "name": tool, "args": arguments, "intent": { "operation_type": "read" } })
-}
-
-/// The hints that the gateway added.
-#[track_caller]
-fn hints(answer: &Value) -> Value {
-    let hints = answer["_meta"][KEY].clone();
-    assert!(hints.is_object(), "no hints in {answer}");
-    hints
-}
-
-/// The first thing that hints suggest.
-fn suggestion(hints: &Value) -> Option<Value> {
-    hints["suggestedNextActions"].get(0).cloned()
-}
-
-#[track_caller]
-fn check_suggestion(suggestion: &Value, tool: &str) {
-    assert_eq!(suggestion["tool"], tool, "{suggestion}");
-    assert_eq!(suggestion["call_with"], "call_tool_read", "{suggestion}");
-    assert_eq!(suggestion["priority"], "high", "{suggestion}");
 }

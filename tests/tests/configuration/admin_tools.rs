@@ -24,11 +24,17 @@ async fn used() -> (Product, Fixture, HttpClient) {
     product.settle().await;
     let client = product.connect().await;
     for _ in 0..5 {
-        let read = call(&client, "read", "library:read_page", json!({})).await;
+        let read = client
+            .call_as("read", "library:read_page", &json!({}))
+            .await;
         assert!(read["isError"].is_null(), "{read}");
     }
-    call(&client, "read", "library:tear_page", json!({})).await;
-    let refused = call(&client, "read", "library:burn_book", json!({})).await;
+    client
+        .call_as("read", "library:tear_page", &json!({}))
+        .await;
+    let refused = client
+        .call_as("read", "library:burn_book", &json!({}))
+        .await;
     assert_eq!(code(&refused), "SERVER_MISMATCH");
     eventually("all calls are on record", async || {
         let summary = product.get("/activity/summary?server=library").await;
@@ -73,7 +79,7 @@ async fn an_agent_finds_and_calls_what_reads() {
         let entry = tools.iter().find(|entry| entry["name"] == *name);
         let entry = entry.unwrap_or_else(|| panic!("{query} does not find {name}: {tools:?}"));
         assert_eq!(entry["call_with"], "call_tool_read", "{entry}");
-        let answer = call(&client, "read", &name, args).await;
+        let answer = client.call_as("read", &name, &args).await;
         assert_eq!(answer["isError"], false, "{answer}");
         check_hints(&answer);
         let metadata = &answer["structuredContent"]["metadata"];
@@ -86,7 +92,9 @@ async fn an_agent_finds_and_calls_what_reads() {
 async fn what_they_tell_is_what_happened() {
     let (product, _fixture, client) = used().await;
     let ask = async |tool: &str, args: Value| {
-        let answer = call(&client, "read", &format!("mcpproxy:{tool}"), args).await;
+        let answer = client
+            .call_as("read", &format!("mcpproxy:{tool}"), &args)
+            .await;
         assert_eq!(answer["isError"], false, "{answer}");
         answer["structuredContent"]["data"].clone()
     };
@@ -185,7 +193,9 @@ async fn what_changes_something_is_forbidden_to_who_has_no_key() {
         ("write", "restart-server", restart, "servers:restart"),
         ("destructive", "prune-activity", prune, "activity:prune"),
     ] {
-        let answer = call(&client, variant, &format!("mcpproxy:{tool}"), args).await;
+        let answer = client
+            .call_as(variant, &format!("mcpproxy:{tool}"), &args)
+            .await;
         assert_eq!(
             (&answer["isError"], &*code(&answer)),
             (&json!(true), "FORBIDDEN"),
@@ -210,9 +220,13 @@ async fn with_the_key_a_server_is_really_restarted() {
     let before = fixture.pid().unwrap();
     let keyed = Keyed::of(&product, client);
     let args = json!({ "server": "library" });
-    let refused = call(&keyed, "read", "mcpproxy:restart-server", args.clone()).await;
+    let refused = keyed
+        .call_as("read", "mcpproxy:restart-server", &args)
+        .await;
     assert_eq!(code(&refused), "SERVER_MISMATCH");
-    let answer = call(&keyed, "write", "mcpproxy:restart-server", args).await;
+    let answer = keyed
+        .call_as("write", "mcpproxy:restart-server", &args)
+        .await;
     let data = &answer["structuredContent"]["data"];
     assert_eq!(
         data,
@@ -221,7 +235,7 @@ async fn with_the_key_a_server_is_really_restarted() {
     );
     check_hints(&answer);
     assert_ne!(fixture.pid().unwrap(), before);
-    let read = call(&keyed, "read", "library:read_page", json!({})).await;
+    let read = keyed.call_as("read", "library:read_page", &json!({})).await;
     assert!(read["isError"].is_null(), "{read}");
     eventually("the restart is on record", async || {
         let changes = product
@@ -238,7 +252,9 @@ async fn with_the_key_a_server_is_really_restarted() {
         ("mcpproxy", "INVALID_ARGUMENTS"),
     ] {
         let args = json!({ "server": server });
-        let answer = call(&keyed, "write", "mcpproxy:restart-server", args).await;
+        let answer = keyed
+            .call_as("write", "mcpproxy:restart-server", &args)
+            .await;
         assert_eq!(code(&answer), expected, "{answer}");
         check_hints(&answer);
     }
@@ -261,7 +277,9 @@ async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggest
             .map(|action| action["call_with"].clone())
             .collect::<Vec<_>>()
     };
-    let told = call(&client, "read", "mcpproxy:check-servers", args.clone()).await;
+    let told = client
+        .call_as("read", "mcpproxy:check-servers", &args)
+        .await;
     let health = &told["structuredContent"]["data"]["servers"][0];
     assert_eq!(
         (&health["state"], &health["is_reachable"]),
@@ -275,11 +293,13 @@ async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggest
         "{health}"
     );
     assert!(restarts(&told).is_empty(), "{told}");
-    let told = call(&keyed, "read", "mcpproxy:check-servers", args.clone()).await;
+    let told = keyed.call_as("read", "mcpproxy:check-servers", &args).await;
     assert_eq!(restarts(&told), [json!("call_tool_write")], "{told}");
 
     // It fails again, which is no failure of the tool.
-    let answer = call(&keyed, "write", "mcpproxy:restart-server", args.clone()).await;
+    let answer = keyed
+        .call_as("write", "mcpproxy:restart-server", &args)
+        .await;
     let data = &answer["structuredContent"]["data"];
     assert_eq!(
         (&data["state"], &answer["isError"]),
@@ -289,8 +309,8 @@ async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggest
     assert!(data["reason"].is_string(), "{answer}");
 
     // Two at once end one server and start one.
-    let one = call(&keyed, "write", "mcpproxy:restart-server", args.clone());
-    let other = call(&keyed, "write", "mcpproxy:restart-server", args);
+    let one = keyed.call_as("write", "mcpproxy:restart-server", &args);
+    let other = keyed.call_as("write", "mcpproxy:restart-server", &args);
     let (one, other) = tokio::join!(one, other);
     for answer in [one, other] {
         let data = &answer["structuredContent"]["data"];
@@ -306,15 +326,13 @@ async fn with_the_key_old_records_are_removed_and_the_rest_can_be_verified() {
     let newest = product.get("/activity?tool=read_page&limit=1").await;
     let moment = newest["activities"][0]["timestamp"].clone();
     let args = json!({ "olderThan": moment });
-    let refused = call(&keyed, "write", "mcpproxy:prune-activity", args.clone()).await;
+    let refused = keyed
+        .call_as("write", "mcpproxy:prune-activity", &args)
+        .await;
     assert_eq!(code(&refused), "SERVER_MISMATCH");
-    let answer = call(
-        &keyed,
-        "destructive",
-        "mcpproxy:prune-activity",
-        args.clone(),
-    )
-    .await;
+    let answer = keyed
+        .call_as("destructive", "mcpproxy:prune-activity", &args)
+        .await;
     let removed = answer["structuredContent"]["data"]["removed"].as_u64();
     assert!(removed.is_some_and(|removed| removed > 0), "{answer}");
     check_hints(&answer);
@@ -325,13 +343,17 @@ async fn with_the_key_old_records_are_removed_and_the_rest_can_be_verified() {
         // Times of one form are in the order of their letters; those of the same millisecond stay.
         assert!(record["timestamp"].as_str() >= moment.as_str(), "{record}");
     }
-    let again = call(&keyed, "destructive", "mcpproxy:prune-activity", args).await;
+    let again = keyed
+        .call_as("destructive", "mcpproxy:prune-activity", &args)
+        .await;
     assert_eq!(again["structuredContent"]["data"]["removed"], 0, "{again}");
     let verdict = product.get("/activity/verify").await;
     assert_eq!(verdict["ok"], true, "{verdict}");
 
     let future = json!({ "olderThan": "2999-01-01" });
-    let answer = call(&keyed, "destructive", "mcpproxy:prune-activity", future).await;
+    let answer = keyed
+        .call_as("destructive", "mcpproxy:prune-activity", &future)
+        .await;
     assert_eq!(code(&answer), "INVALID_ARGUMENTS", "{answer}");
 }
 
@@ -377,7 +399,9 @@ async fn they_are_there_without_servers_and_without_a_daemon() {
     // An agent behind `mcpproxy stdio` does not.
     let stdio = product.stdio().await;
     let args = json!({ "olderThan": "2020-01-01" });
-    let answer = call(&stdio, "destructive", "mcpproxy:prune-activity", args).await;
+    let answer = stdio
+        .call_as("destructive", "mcpproxy:prune-activity", &args)
+        .await;
     assert_eq!(code(&answer), "FORBIDDEN", "{answer}");
 }
 
@@ -403,14 +427,6 @@ impl Client for Keyed {
             .await
             .body
     }
-}
-
-async fn call(client: &impl Client, operation: &str, name: &str, args: Value) -> Value {
-    let arguments =
-        json!({ "name": name, "args": args, "intent": { "operation_type": operation } });
-    client
-        .call(&format!("call_tool_{operation}"), &arguments)
-        .await
 }
 
 fn code(answer: &Value) -> String {

@@ -1,12 +1,17 @@
 //! The official conformance suite through the gateway, in both protocols: a server with all that the suite asks for stands
 //! behind it, at an endpoint of its own. What holds of that server alone has to hold here.
 
-use mcpproxy_tests::Product;
 use mcpproxy_tests::conformance::{self, Applies, Server, WHOLE_2025, WHOLE_2026};
 use mcpproxy_tests::peers::Peers;
+use mcpproxy_tests::{Product, trials};
 use serde_json::json;
 
 use crate::PROGRAMS;
+
+trials![
+    what_revision_2025_11_25_requires_holds_through_the_gateway,
+    what_revision_2026_07_28_requires_holds_through_the_gateway,
+];
 
 const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
@@ -17,18 +22,16 @@ const WITHOUT_STREAMS: &[Applies] = &[
     ("server-sse-polling", 0),
 ];
 
-#[tokio::test]
 async fn what_revision_2025_11_25_requires_holds_through_the_gateway() {
     check("2025-11-25", "legacy", WHOLE_2025).await;
 }
 
-#[tokio::test]
 async fn what_revision_2026_07_28_requires_holds_through_the_gateway() {
     check("2026-07-28", "modern", WHOLE_2026).await;
 }
 
 async fn check(revision: &str, protocol: &str, apply: &[Applies]) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let server = Server::start(SERVER, "both").await;
     let configuration = json!({ "mcpServers": {
         "suite": { "url": server.endpoint(), "protocol": protocol },

@@ -5,6 +5,15 @@ mod fixture;
 mod gateway;
 mod menu;
 
-use mcpproxy_tests::{Programs, programs};
+use mcpproxy_tests::{Programs, programs, run};
 
 const PROGRAMS: Programs = programs!();
+
+fn main() {
+    run([
+        client::trials(),
+        fixture::trials(),
+        gateway::trials(),
+        menu::trials(),
+    ]);
+}

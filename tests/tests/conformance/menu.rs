@@ -4,12 +4,17 @@
 //! five tools of its own, and gives prompts the name of their server, so what needs tools and prompts by name cannot
 //! apply here: the tables say which scenarios those are.
 
-use mcpproxy_tests::Product;
 use mcpproxy_tests::conformance::{self, Apart, Applies, Server};
 use mcpproxy_tests::peers::Peers;
+use mcpproxy_tests::{Product, trials};
 use serde_json::json;
 
 use crate::PROGRAMS;
+
+trials![
+    what_applies_of_revision_2025_11_25_holds,
+    what_applies_of_revision_2026_07_28_holds,
+];
 
 const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
@@ -121,18 +126,16 @@ const NO_PROMPT: &str = "not found";
 /// What the suite says of it.
 const NO_SCHEMA_TOOL: &str = "Tool 'json_schema_2020_12_tool' not found";
 
-#[tokio::test]
 async fn what_applies_of_revision_2025_11_25_holds() {
     check("2025-11-25", APPLY_2025, APART_2025).await;
 }
 
-#[tokio::test]
 async fn what_applies_of_revision_2026_07_28_holds() {
     check("2026-07-28", APPLY_2026, APART_2026).await;
 }
 
 async fn check(revision: &str, apply: &[Applies], apart: &[Apart]) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let server = Server::start(SERVER, "both").await;
     let configuration = json!({ "mcpServers": { "suite": { "url": server.endpoint() } } });
     let product = Product::start(PROGRAMS, &configuration).await;

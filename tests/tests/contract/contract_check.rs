@@ -213,7 +213,9 @@ async fn a_result_that_breaks_the_contract_is_an_upstream_error_where_servers_ar
     let product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
 
-    let read = call(&client, "read", "get-card", &json!({ "cardId": "card_1" })).await;
+    let read = client
+        .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+        .await;
     let error = &read["structuredContent"]["error"];
     assert_eq!(
         (&read["isError"], &error["code"]),
@@ -234,7 +236,9 @@ async fn a_result_that_breaks_the_contract_is_an_upstream_error_where_servers_ar
         "hints-confidence"
     );
 
-    let write = call(&client, "write", "add-card", &json!({ "front": "f" })).await;
+    let write = client
+        .call_as("write", "cards:add-card", &json!({ "front": "f" }))
+        .await;
     let error = &write["structuredContent"]["error"];
     assert_eq!(
         (&error["code"], &error["retryable"]),
@@ -273,7 +277,9 @@ async fn a_result_that_breaks_the_contract_is_a_warning_where_servers_are_not_he
     });
     let product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
-    let read = call(&client, "read", "get-card", &json!({ "cardId": "card_1" })).await;
+    let read = client
+        .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+        .await;
     assert_eq!(
         read["structuredContent"]["data"]["id"], "card_123",
         "{read}"
@@ -304,7 +310,9 @@ async fn good_results_and_failures_told_in_words_pass() {
     let config = json!({ "mcpServers": { "cards": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
-    let read = call(&client, "read", "get-card", &json!({ "cardId": "card_1" })).await;
+    let read = client
+        .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+        .await;
     assert_eq!(
         read["structuredContent"]["data"]["id"], "card_123",
         "{read}"
@@ -313,7 +321,9 @@ async fn good_results_and_failures_told_in_words_pass() {
         read["_meta"].get("dev.mcpproxy/warnings").is_none(),
         "{read}"
     );
-    let write = call(&client, "write", "add-card", &json!({ "front": "f" })).await;
+    let write = client
+        .call_as("write", "cards:add-card", &json!({ "front": "f" }))
+        .await;
     assert_eq!(write["content"][0]["text"], "no room", "{write}");
     assert_eq!(
         write["_meta"]["dev.mcpproxy/warnings"][0]["code"], "CONTRACT_VIOLATION",
@@ -335,7 +345,9 @@ async fn definitions_that_break_the_contract_are_in_the_log_once() {
     let product = Product::start(PROGRAMS, &config).await;
     let client = product.connect().await;
     for _ in 0..3 {
-        call(&client, "read", "get-card", &json!({ "cardId": "card_1" })).await;
+        client
+            .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+            .await;
     }
     let told = "definitions break the tool contract";
     eventually("the log tells of the definition", async || {
@@ -375,11 +387,6 @@ fn of_tool<'a>(report: &'a Value, tool: &str) -> &'a Value {
     let tools = report["tools"].as_array().expect("a list");
     let found = tools.iter().find(|one| one["tool"] == tool);
     found.unwrap_or_else(|| panic!("no {tool} in {report}"))
-}
-
-async fn call(client: &impl Client, variant: &str, tool: &str, arguments: &Value) -> Value {
-    let request = json!({ "name": format!("cards:{tool}"), "args": arguments, "intent": { "operation_type": variant } });
-    client.call(&format!("call_tool_{variant}"), &request).await
 }
 
 /// A server whose two tools announce the contract and answer with a confidence that is none.

@@ -76,12 +76,13 @@ async fn wrong_arguments_and_misspelled_names_are_refused() {
         let violated = error["details"]["violations"].to_string();
         assert!(violated.contains(name), "{wrong}: {violated}");
     }
-    let unknown = call(
-        &client,
-        "language:detect-langauge",
-        json!({ "text": "the" }),
-    )
-    .await;
+    let unknown = client
+        .call_as(
+            "read",
+            "language:detect-langauge",
+            &json!({ "text": "the" }),
+        )
+        .await;
     let error = &unknown["structuredContent"]["error"];
     assert_eq!(error["code"], "UNKNOWN_TOOL", "{unknown}");
 }
@@ -121,11 +122,5 @@ async fn structured(client: &HttpClient, tool: &str, arguments: Value) -> Value 
 }
 
 async fn read(client: &HttpClient, arguments: Value) -> Value {
-    call(client, NAME, arguments).await
-}
-
-async fn call(client: &HttpClient, name: &str, arguments: Value) -> Value {
-    let request =
-        json!({ "name": name, "args": arguments, "intent": { "operation_type": "read" } });
-    client.call("call_tool_read", &request).await
+    client.call_as("read", NAME, &arguments).await
 }

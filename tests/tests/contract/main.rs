@@ -1,6 +1,5 @@
 //! Tools of the contract, from the outside.
 
-mod cards;
 mod contract_check;
 mod first_tool;
 

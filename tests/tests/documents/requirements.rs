@@ -78,19 +78,26 @@ fn references(row: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether a source has a function of this name that is marked as a test.
+/// Whether a source has a function of this name that is marked as a test or listed among the trials.
 fn is_test(text: &str, name: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_listed = text
+        .split("trials![")
+        .skip(1)
+        .filter_map(|list| list.split(']').next())
+        .flat_map(|list| list.split(','))
+        .any(|listed| listed.trim() == name);
     lines.iter().enumerate().any(|(number, line)| {
         let is_the_function = line
             .trim_start_matches("async ")
             .starts_with(&format!("fn {name}("));
         is_the_function
-            && lines[..number]
-                .iter()
-                .rev()
-                .take_while(|above| above.starts_with('#') || above.starts_with("//"))
-                .any(|above| above.starts_with("#[test") || above.starts_with("#[tokio::test"))
+            && (is_listed
+                || lines[..number]
+                    .iter()
+                    .rev()
+                    .take_while(|above| above.starts_with('#') || above.starts_with("//"))
+                    .any(|above| above.starts_with("#[test") || above.starts_with("#[tokio::test")))
     })
 }
 

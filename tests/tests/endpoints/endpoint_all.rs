@@ -3,7 +3,6 @@
 
 mod changes;
 mod definitions;
-mod sdks;
 
 use http::{Method, StatusCode};
 use mcpproxy_tests::{Client, Fixture, HttpClient, Product, eventually};
@@ -65,8 +64,8 @@ async fn a_call_does_what_its_tool_does_whatever_the_rules_say_of_declaring() {
             json!({ "mcpServers": { "srv": fixture.entry() }, "intent_declaration": rules });
         let product = Product::start(PROGRAMS, &config).await;
         for (client, prefix) in [
-            (connect(&product, "/all").await, "srv__"),
-            (connect(&product, "/s/srv").await, ""),
+            (product.connect_to("/all").await, "srv__"),
+            (product.connect_to("/s/srv").await, ""),
         ] {
             for (tool, expected) in names.iter().zip(expected) {
                 let result = client.call(&format!("{prefix}{tool}"), &json!({})).await;
@@ -85,7 +84,7 @@ async fn a_call_does_what_its_tool_does_whatever_the_rules_say_of_declaring() {
 #[tokio::test]
 async fn the_record_has_the_operation_of_the_tool() {
     let (product, _fixture) = start(&TOOLS, &json!({})).await;
-    let client = connect(&product, "/all").await;
+    let client = product.connect_to("/all").await;
     for (tool, operation) in [
         ("look", "read"),
         ("put", "write"),
@@ -125,7 +124,7 @@ async fn the_class_at_the_moment_of_the_call_counts() {
         .on_call("turn", &[after], true);
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
-    let client = connect(&product, "/all").await;
+    let client = product.connect_to("/all").await;
     for operation in ["read", "destructive"] {
         let result = client.call("srv__turn", &json!({})).await;
         let record = record_of(&product, &result).await;
@@ -138,8 +137,8 @@ async fn the_class_at_the_moment_of_the_call_counts() {
 async fn arguments_arrive_as_they_were_sent_and_are_checked() {
     let (product, fixture) = start(&TOOLS, &json!({})).await;
     let sent = r#"{ "z":9007199254740993, "at":"\u0041","n":1.10 }"#;
-    let all = connect(&product, "/all").await;
-    let one = connect(&product, "/s/srv").await;
+    let all = product.connect_to("/all").await;
+    let one = product.connect_to("/s/srv").await;
     all.call_raw("srv__look", sent).await;
     one.call_raw("look", sent).await;
     all.request("tools/call", &json!({ "name": "srv__look" }))
@@ -181,8 +180,8 @@ async fn what_is_withheld_is_neither_listed_nor_called() {
     } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let all = connect(&product, "/all").await;
-    let listed = names(&all).await;
+    let all = product.connect_to("/all").await;
+    let listed = all.tool_names().await;
     let foreign: Vec<&str> = listed
         .iter()
         .map(String::as_str)
@@ -199,8 +198,8 @@ async fn what_is_withheld_is_neither_listed_nor_called() {
         ("two", "TOOL_DISABLED", vec![]),
         ("three", "SERVER_QUARANTINED", vec![]),
     ] {
-        let one = connect(&product, &format!("/s/{server}")).await;
-        assert_eq!(names(&one).await, offered, "{server}");
+        let one = product.connect_to(&format!("/s/{server}")).await;
+        assert_eq!(one.tool_names().await, offered, "{server}");
         for result in [
             all.call(&format!("{server}__look"), &json!({})).await,
             one.call("look", &json!({})).await,
@@ -218,8 +217,8 @@ async fn a_name_that_does_not_exist_is_an_error_of_the_protocol_with_the_nearest
     let (product, fixture) = start(&TOOLS, &json!({})).await;
     product.settle().await;
     let long = "x".repeat(5000);
-    let all = connect(&product, "/all").await;
-    let one = connect(&product, "/s/srv").await;
+    let all = product.connect_to("/all").await;
+    let one = product.connect_to("/s/srv").await;
     for (client, name, nearest) in [
         (&all, "srv__lok", Some("srv__look")),
         (&all, "look", Some("srv__look")),
@@ -268,10 +267,10 @@ async fn a_session_belongs_to_its_endpoint() {
     let (product, _fixture) = start(&TOOLS, &json!({})).await;
     let paths = ["", "/all", "/s/srv", "/s/mcpproxy"];
     for opened in paths {
-        let client = connect(&product, opened).await;
+        let client = product.connect_to(opened).await;
         for path in paths {
             let other =
-                HttpClient::without_session(&url(&product, path)).with_session(client.session_id());
+                HttpClient::without_session(&product.url(path)).with_session(client.session_id());
             let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned();
             let answer = other.post(&[], ping).await;
             let expected = if path == opened {
@@ -294,14 +293,14 @@ async fn a_session_belongs_to_its_endpoint() {
 async fn an_endpoint_of_a_server_that_does_not_exist_is_not_found() {
     let (product, _fixture) = start(&TOOLS, &json!({})).await;
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    let client = HttpClient::without_session(&url(&product, "/s/srw"));
+    let client = HttpClient::without_session(&product.url("/s/srw"));
     let answer = client.post(&[], hello.to_owned()).await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
     let error = &answer.json()["error"];
     assert_eq!(error["code"], "UNKNOWN_SERVER", "{answer:?}");
     assert_eq!(error["details"]["nearest"][0], "srv", "{answer:?}");
     for path in ["/s/", "/s", "/s/srv/more", "/everything", "/all/"] {
-        let client = HttpClient::without_session(&url(&product, path));
+        let client = HttpClient::without_session(&product.url(path));
         let answer = client.post(&[], hello.to_owned()).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {answer:?}");
     }
@@ -319,34 +318,6 @@ async fn start(tools: &[&str], more: &Value) -> (Product, Fixture) {
 }
 
 /// The URL of an endpoint, given by what follows `/mcp`.
-fn url(product: &Product, path: &str) -> String {
-    format!("{}{path}", product.endpoint())
-}
-
-async fn connect(product: &Product, path: &str) -> HttpClient {
-    HttpClient::connect(&url(product, path)).await
-}
-
-/// The names of all tools, from all pages.
-async fn names(client: &HttpClient) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut params = json!({});
-    loop {
-        let answer = client.request("tools/list", &params).await;
-        let result = &answer["result"];
-        let tools = result["tools"].as_array();
-        let tools = tools.unwrap_or_else(|| panic!("no tools: {answer}"));
-        for tool in tools {
-            let name = tool["name"].as_str().expect("a tool has a name");
-            names.push(name.to_owned());
-        }
-        match result["nextCursor"].as_str() {
-            Some(cursor) => params = json!({ "cursor": cursor }),
-            None => return names,
-        }
-    }
-}
-
 /// The code of a refusal or of the one warning; empty if there is neither.
 fn outcome(result: &Value) -> String {
     let error = result["structuredContent"]["error"]["code"].as_str();

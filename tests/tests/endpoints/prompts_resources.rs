@@ -3,7 +3,6 @@
 
 mod change_feed;
 mod client_requests;
-mod everything;
 mod streams;
 
 use mcpproxy_tests::{
@@ -243,7 +242,7 @@ async fn servers_that_may_not_be_used_offer_nothing_and_dead_ones_delay_nobody()
         .request("resources/read", &json!({ "uri": "x:y" }))
         .await;
     assert_eq!(answer["error"]["data"]["uri"], "x:y", "{answer}");
-    let one = HttpClient::connect(&url(&product, "/s/dead")).await;
+    let one = product.connect_to("/s/dead").await;
     let answer = one.request("prompts/list", &json!({})).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let code = &answer["error"]["data"]["error"]["code"];
@@ -262,7 +261,7 @@ async fn a_list_that_never_comes_delays_no_tool_and_no_other_server() {
     let servers = json!({ "stuck": stuck, "old": entry("session") });
     let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
     settle(&product, &["old"]).await;
-    let client = HttpClient::connect(&url(&product, "/all")).await;
+    let client = product.connect_to("/all").await;
     let result = client.call("stuck__look", &json!({})).await;
     assert_eq!(result["content"], json!([]), "{result}");
     let listed = client.request("prompts/list", &json!({})).await.to_string();
@@ -285,19 +284,15 @@ fn entry(era: &str) -> Value {
 /// Waits until these servers have listed what they have.
 async fn settle(product: &Product, servers: &[&str]) {
     for server in servers {
-        let client = HttpClient::connect(&url(product, &format!("/s/{server}"))).await;
+        let client = product.connect_to(&format!("/s/{server}")).await;
         let listed = client.request("resources/list", &json!({})).await;
         assert!(listed["result"].is_object(), "{listed}");
     }
 }
 
-fn url(product: &Product, path: &str) -> String {
-    format!("{}{path}", product.endpoint())
-}
-
 impl Either {
     async fn both(product: &Product, path: &str) -> [Self; 2] {
-        let url = url(product, path);
+        let url = product.url(path);
         [
             Self::Session(HttpClient::connect(&url).await),
             Self::ByItself(StatelessClient::new(&url)),

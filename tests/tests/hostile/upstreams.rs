@@ -72,7 +72,9 @@ async fn bad_servers_delay_none_of_the_good_ones() {
     let product = Product::start(PROGRAMS, &crowd.config()).await;
     let client = product.connect().await;
     for (name, fixture) in &crowd.good {
-        let result = call(&client, "read", &format!("{name}:look")).await;
+        let result = client
+            .call_as("read", &format!("{name}:look"), &json!({}))
+            .await;
         assert_eq!(result["content"][0]["text"], "look {}", "{name}: {result}");
         assert_eq!(fixture.ledger(), ["look {}"], "{name}");
     }
@@ -131,7 +133,9 @@ async fn a_call_to_a_bad_server_says_that_it_was_not_sent() {
         ),
     ];
     for (name, code, message) in cells {
-        let result = call(&client, "write", &format!("{name}:look")).await;
+        let result = client
+            .call_as("write", &format!("{name}:look"), &json!({}))
+            .await;
         let error = refusal(&result);
         assert_eq!(error["code"], code, "{error}");
         assert_eq!(error["details"]["server"], name, "{error}");
@@ -175,7 +179,9 @@ async fn a_server_that_dies_during_a_call_is_reported_and_started_again() {
         let product = Product::start(PROGRAMS, &config(&fixture, PATIENT)).await;
         let client = product.connect().await;
         let name = format!("srv:{tool}");
-        let (result, first) = tokio::join!(call(&client, variant, &name), async {
+        let nothing = json!({});
+        let call = client.call_as(variant, &name, &nothing);
+        let (result, first) = tokio::join!(call, async {
             eventually("the call arrives", async || {
                 fixture.ledger().first().cloned()
             })
@@ -196,7 +202,7 @@ async fn a_server_that_dies_during_a_call_is_reported_and_started_again() {
 
         fixture.open_gate(tool);
         let result = eventually("the server works again", async || {
-            let result = call(&client, variant, &name).await;
+            let result = client.call_as(variant, &name, &json!({})).await;
             result["isError"].is_null().then_some(result)
         })
         .await;
@@ -213,14 +219,14 @@ async fn a_call_that_takes_long_does_not_hold_up_another_to_the_same_server() {
     let client = product.connect().await;
     let slow = tokio::spawn({
         let client = client.clone();
-        async move { call(&client, "write", "srv:store").await }
+        async move { client.call_as("write", "srv:store", &json!({})).await }
     });
     eventually("the slow call arrives", async || {
         (!fixture.ledger().is_empty()).then_some(())
     })
     .await;
     for _ in 0..5 {
-        let result = call(&client, "read", "srv:look").await;
+        let result = client.call_as("read", "srv:look", &json!({})).await;
         assert_eq!(result["content"][0]["text"], "look {}", "{result}");
     }
     assert!(!slow.is_finished());
@@ -245,13 +251,17 @@ async fn check_never_answered(variant: &str, tool: &str, effect: &str) {
     let product = Product::start(PROGRAMS, &config(&fixture, "3s")).await;
     let client = product.connect().await;
     let works = async || {
-        let result = call(&client, "destructive", &format!("srv:{other}")).await;
+        let result = client
+            .call_as("destructive", &format!("srv:{other}"), &json!({}))
+            .await;
         result["isError"].is_null().then_some(())
     };
     eventually("the server has started", works).await;
     let process = fixture.pid();
 
-    let result = call(&client, variant, &format!("srv:{tool}")).await;
+    let result = client
+        .call_as(variant, &format!("srv:{tool}"), &json!({}))
+        .await;
     let error = refusal(&result);
     assert_eq!(error["code"], "UPSTREAM_TIMEOUT", "{error}");
     assert_eq!(error["details"]["sent"], true, "{error}");
@@ -291,7 +301,7 @@ async fn a_protocol_error_of_a_server_becomes_an_upstream_error_with_its_code() 
     let product = Product::start(PROGRAMS, &config(&fixture, PATIENT)).await;
     let client = product.connect().await;
 
-    let result = call(&client, "read", "srv:look").await;
+    let result = client.call_as("read", "srv:look", &json!({})).await;
     let error = refusal(&result);
     assert_eq!(error["code"], "UPSTREAM_ERROR", "{error}");
     assert_eq!(error["category"], "system", "{error}");
@@ -306,7 +316,7 @@ async fn a_protocol_error_of_a_server_becomes_an_upstream_error_with_its_code() 
         "{error}"
     );
 
-    let result = call(&client, "write", "srv:store").await;
+    let result = client.call_as("write", "srv:store", &json!({})).await;
     let error = refusal(&result);
     assert_eq!(error["code"], "UPSTREAM_ERROR", "{error}");
     let text = error["message"].as_str().expect("an error has a message");
@@ -336,7 +346,7 @@ async fn a_secret_that_a_server_repeats_in_an_error_is_masked() {
         let mut command = home.command();
         command.env("TOKEN_OF_TEST", SECRET).arg("stdio");
         let client = StdioClient::start(command).await;
-        let result = call(&client, "read", "srv:look").await;
+        let result = client.call_as("read", "srv:look", &json!({})).await;
         let error = refusal(&result);
         assert_eq!(error["code"], "UPSTREAM_ERROR", "{error}");
         assert!(!result.to_string().contains(SECRET), "{result}");
@@ -359,10 +369,10 @@ async fn a_server_whose_secret_is_not_set_fails_alone_and_says_why() {
     let servers = json!({ "whole": whole.entry(), "broken": broken.entry_with(&unset) });
     let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
     let client = product.connect().await;
-    let result = call(&client, "read", "whole:look").await;
+    let result = client.call_as("read", "whole:look", &json!({})).await;
     assert_eq!(result["content"][0]["text"], "look {}", "{result}");
 
-    let result = call(&client, "read", "broken:look").await;
+    let result = client.call_as("read", "broken:look", &json!({})).await;
     let error = refusal(&result);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{error}");
     let text = error["message"].as_str().expect("an error has a message");
@@ -380,13 +390,6 @@ async fn a_server_whose_secret_is_not_set_fails_alone_and_says_why() {
 fn config(fixture: &Fixture, timeout: &str) -> Value {
     let entry = fixture.entry_with(&json!({ "timeout": timeout }));
     json!({ "mcpServers": { "srv": entry } })
-}
-
-async fn call(client: &impl Client, variant: &str, tool: &str) -> Value {
-    let arguments = json!({ "name": tool, "intent": { "operation_type": variant } });
-    client
-        .call(&format!("call_tool_{variant}"), &arguments)
-        .await
 }
 
 #[track_caller]

@@ -3,23 +3,26 @@
 
 use mcpproxy_tests::conversation::{ClientRequest, Conversation, Door, Received, Speaks};
 use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{Product, eventually};
+use mcpproxy_tests::{Product, eventually, trials};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
 
-#[tokio::test]
+trials![
+    a_client_with_a_session_is_told_and_asked,
+    a_client_without_a_session_is_told_and_asked,
+];
+
 async fn a_client_with_a_session_is_told_and_asked() {
     check(Speaks::Session).await;
 }
 
-#[tokio::test]
 async fn a_client_without_a_session_is_told_and_asked() {
     check(Speaks::Stateless).await;
 }
 
 async fn check(speaks: Speaks) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let entry = json!({
         "command": peers.program("mcp-server-everything"), "trust": "auto", "timeout": "60s",
     });

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mcpproxy_tests::peers::{Peers, Sdk};
-use mcpproxy_tests::{Client, Home, Product, StdioClient, decode, field};
+use mcpproxy_tests::{Client, Home, Product, StdioClient, decode, field, trials};
 use serde_json::{Value, json};
 
 mod combinations;
@@ -16,6 +16,17 @@ use workspace::{FIRST_TEXT, Workspace};
 
 use crate::PROGRAMS;
 
+trials![
+    python_sdk_2_works_with_the_reference_servers_over_http,
+    python_sdk_1_works_with_the_reference_servers_over_http,
+    typescript_sdk_2_works_with_the_reference_servers_over_http,
+    typescript_sdk_1_works_with_the_reference_servers_over_http,
+    python_sdk_2_works_with_the_reference_servers_over_stdio,
+    typescript_sdk_2_works_with_the_reference_servers_over_stdio,
+    the_inspector_works_with_the_reference_servers,
+    an_image_of_a_real_server_arrives_byte_for_byte,
+];
+
 const MENU: [&str; 5] = [
     "retrieve_tools",
     "describe_tool",
@@ -24,39 +35,32 @@ const MENU: [&str; 5] = [
     "call_tool_destructive",
 ];
 
-#[tokio::test]
 async fn python_sdk_2_works_with_the_reference_servers_over_http() {
     check_over_http(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_works_with_the_reference_servers_over_http() {
     check_over_http(Sdk::Python1).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_works_with_the_reference_servers_over_http() {
     check_over_http(Sdk::TypeScript2).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_1_works_with_the_reference_servers_over_http() {
     check_over_http(Sdk::TypeScript1).await;
 }
 
-#[tokio::test]
 async fn python_sdk_2_works_with_the_reference_servers_over_stdio() {
     check_over_stdio(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_works_with_the_reference_servers_over_stdio() {
     check_over_stdio(Sdk::TypeScript2).await;
 }
 
-#[tokio::test]
 async fn the_inspector_works_with_the_reference_servers() {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let workspace = Workspace::new();
     let product = start(&peers, &workspace).await;
     let inspect = async |arguments: Vec<String>| {
@@ -94,9 +98,8 @@ async fn the_inspector_works_with_the_reference_servers() {
     check_files(&workspace);
 }
 
-#[tokio::test]
 async fn an_image_of_a_real_server_arrives_byte_for_byte() {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let sent = image_of_server(&peers).await;
     assert!(sent.contains(r#""mimeType":"image/png""#), "{sent}");
 
@@ -130,7 +133,7 @@ async fn image_of_server(peers: &Peers) -> String {
 }
 
 async fn check_over_http(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let workspace = Workspace::new();
     let product = start(&peers, &workspace).await;
     let steps = steps(&workspace);
@@ -143,7 +146,7 @@ async fn check_over_http(sdk: Sdk) {
 
 /// The client starts the gateway itself, and that the servers: nothing else runs.
 async fn check_over_stdio(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let workspace = Workspace::new();
     let home = Home::new(PROGRAMS, &workspace.config(&peers));
     let data_dir = home.data_dir();

@@ -3,11 +3,22 @@
 
 use std::ffi::OsStr;
 
-use mcpproxy_tests::Product;
 use mcpproxy_tests::peers::{Dialogue, Greets, Peers, Sdk};
+use mcpproxy_tests::{Product, trials};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
+
+trials![
+    python_sdk_2,
+    python_sdk_2_with_a_session,
+    python_sdk_1,
+    typescript_sdk_2,
+    typescript_sdk_2_with_a_session,
+    typescript_sdk_1,
+    python_sdk_2_over_stdio,
+    typescript_sdk_2_over_stdio,
+];
 
 /// A server that has everything, in both protocols.
 const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
@@ -15,49 +26,41 @@ const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 /// What the servers speak, which is also how they are called.
 const ERAS: [&str; 2] = ["session", "stateless"];
 
-#[tokio::test]
 async fn python_sdk_2() {
     check(Sdk::Python2, Greets::Newest, "2026-07-28").await;
 }
 
-#[tokio::test]
 async fn python_sdk_2_with_a_session() {
     check(Sdk::Python2, Greets::WithInitialize, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn python_sdk_1() {
     check(Sdk::Python1, Greets::WithInitialize, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2() {
     check(Sdk::TypeScript2, Greets::Newest, "2026-07-28").await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_with_a_session() {
     check(Sdk::TypeScript2, Greets::WithInitialize, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_1() {
     check(Sdk::TypeScript1, Greets::WithInitialize, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn python_sdk_2_over_stdio() {
     check_over_stdio(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_over_stdio() {
     check_over_stdio(Sdk::TypeScript2).await;
 }
 
 /// A session at the endpoint of all servers and one at that of a single one, with servers of both protocols.
 async fn check(sdk: Sdk, greets: Greets, revision: &str) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let client = Dialogue {
         peers: &peers,
         sdk,
@@ -76,7 +79,7 @@ async fn check(sdk: Sdk, greets: Greets, revision: &str) {
 
 /// The menu has no tools that come and go, but calls through it are whole.
 async fn check_over_stdio(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let product = start().await;
     let data_dir = product.home.data_dir();
     let program = [

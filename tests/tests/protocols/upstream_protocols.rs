@@ -1,36 +1,14 @@
 //! Servers of both wire protocols behind the gateway, which are told to be of one, or asked.
 
-use std::process::Stdio;
+use std::process::Command;
 
-use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{Client, Fixture, Home, Product, eventually, within};
+use mcpproxy_tests::{Client, Fixture, Home, Listening, Product, eventually};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
 
 use crate::PROGRAMS;
 
 /// The sample service, which speaks both.
 const CARDS: &str = env!("CARGO_BIN_EXE_cards-under-test");
-
-/// A server of the Python SDK, whose newest major speaks both and whose previous one is old. It is told what to run over.
-const PYTHON: &str = r#"
-import sys
-try:
-    from mcp.server import MCPServer
-    server, options = MCPServer("peer"), {"port": 0}
-except ImportError:
-    from mcp.server.fastmcp import FastMCP
-    server, options = FastMCP("peer", port=0), {}
-@server.tool()
-def add(a: int, b: int) -> int:
-    """Adds two numbers"""
-    return a + b
-server.run(sys.argv[1], **(options if sys.argv[1] != "stdio" else {}))
-"#;
-
-/// The launchers of both majors, and what they are found to speak.
-const PYTHONS: [(&str, &str); 2] = [("python", "modern"), ("python-legacy", "legacy")];
 
 #[tokio::test]
 async fn a_program_that_speaks_both_is_called_in_the_way_the_operator_says() {
@@ -54,7 +32,7 @@ async fn what_a_server_speaks_is_known_after_a_restart() {
     let config = json!({ "mcpServers": { "cards": { "command": CARDS } } });
     let product = Product::start(PROGRAMS, &config).await;
     call_cards(&product).await;
-    let kept = until_kept(&product.home).await;
+    let kept = product.home.learned_protocols().await;
     let home = Home::new(PROGRAMS, &config);
     std::fs::write(
         home.data_dir().join("protocols.json"),
@@ -64,54 +42,7 @@ async fn what_a_server_speaks_is_known_after_a_restart() {
     let product = Product::start_in(home, &[]).await;
     call_cards(&product).await;
     // It was greeted as the file says: nobody asked it, or the file would tell the truth again.
-    let kept = until_kept(&product.home).await;
-    assert!(kept.contains("legacy"), "{kept}");
-}
-
-#[tokio::test]
-async fn programs_of_the_python_sdks_are_asked_what_they_speak() {
-    let Some(peers) = Peers::find() else { return };
-    for (launcher, era) in PYTHONS {
-        for protocol in ["auto", era, "legacy"] {
-            let entry = json!({
-                "command": peers.program(launcher), "args": ["-c", PYTHON, "stdio"],
-                "protocol": protocol, "timeout": "60s",
-            });
-            check_python(&entry, (protocol == "auto").then_some(era)).await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn servers_of_the_python_sdks_are_asked_what_they_speak_over_http() {
-    let Some(peers) = Peers::find() else { return };
-    for (launcher, era) in PYTHONS {
-        // Over one stream of answers, there is only the old way.
-        for (transport, path, era) in [("streamable-http", "mcp", era), ("sse", "sse", "legacy")] {
-            let mut command = Command::new(peers.program(launcher));
-            command.args(["-c", PYTHON, transport]);
-            let (address, _process) = start(command, "http://").await;
-            let url = format!("http://{address}/{path}");
-            let entry = json!({ "url": url, "timeout": "60s" });
-            check_python(&entry, Some(era)).await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn reference_servers_with_sessions_are_found_out_to_have_them() {
-    let Some(peers) = Peers::find() else { return };
-    let entry = json!({ "command": peers.program("mcp-server-everything"), "timeout": "60s" });
-    let config = json!({ "mcpServers": { "everything": entry } });
-    let product = Product::start(PROGRAMS, &config).await;
-    let request = json!({
-        "name": "everything:echo", "args": { "message": "hello" },
-        "intent": { "operation_type": "write" },
-    });
-    let client = product.connect().await;
-    let result = client.call("call_tool_write", &request).await;
-    assert_eq!(result["content"][0]["text"], "Echo: hello", "{result}");
-    let kept = until_kept(&product.home).await;
+    let kept = product.home.learned_protocols().await;
     assert!(kept.contains("legacy"), "{kept}");
 }
 
@@ -157,7 +88,7 @@ async fn old_programs_connect_whatever_they_make_of_the_question() {
         assert_eq!(result["content"][0]["text"], "hello", "{name}: {result}");
     }
     let kept = eventually("all are known", async || {
-        let kept = until_kept(&product.home).await;
+        let kept = product.home.learned_protocols().await;
         (kept.matches("legacy").count() == 3).then_some(kept)
     })
     .await;
@@ -170,7 +101,7 @@ async fn check_cards(entry: &Value, kept: Option<&str>) {
     call_cards(&product).await;
     match kept {
         Some(era) => {
-            let kept = until_kept(&product.home).await;
+            let kept = product.home.learned_protocols().await;
             assert!(kept.contains(era), "{kept}");
         }
         // Nothing was asked, so nothing was learned.
@@ -201,62 +132,12 @@ async fn call_cards(product: &Product) {
     }
 }
 
-/// What the gateway remembers of its servers.
-async fn until_kept(home: &Home) -> String {
-    eventually("what servers speak is kept", async || {
-        std::fs::read_to_string(home.data_dir().join("protocols.json")).ok()
-    })
-    .await
-}
-
-async fn check_python(entry: &Value, kept: Option<&str>) {
-    let config = json!({ "mcpServers": { "peer": entry } });
-    let product = Product::start(PROGRAMS, &config).await;
-    let client = product.connect().await;
-    let request = json!({
-        "name": "peer:add", "args": { "a": 2, "b": 40 },
-        "intent": { "operation_type": "write" },
-    });
-    let result = client.call("call_tool_write", &request).await;
-    assert_eq!(result["content"][0]["text"], "42", "{entry}: {result}");
-    if let Some(era) = kept {
-        let kept = until_kept(&product.home).await;
-        assert!(kept.contains(era), "{entry}: {kept}");
-    }
-}
-
 /// Starts the sample service over HTTP; it ends when the process is dropped.
-async fn start_cards() -> (String, Child) {
+async fn start_cards() -> (String, Listening) {
     let mut command = Command::new(CARDS);
     command
         .args(["--http", "127.0.0.1:0"])
         .env_remove("RUST_LOG");
-    let (address, process) = start(command, "address=").await;
-    (format!("http://{address}/mcp"), process)
-}
-
-/// Starts a server that says on standard error where it listens, after the given text.
-async fn start(mut command: Command, before: &str) -> (String, Child) {
-    let mut process = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("the program can be started");
-    let mut told = BufReader::new(process.stderr.take().expect("stderr is piped")).lines();
-    let address = within("the program says where it listens", async {
-        loop {
-            let line = told.next_line().await.expect("stderr is text");
-            let line = line.expect("the program goes on");
-            let mut words = line.split_whitespace();
-            if let Some(address) = words.find_map(|word| word.strip_prefix(before)) {
-                return address.to_owned();
-            }
-        }
-    })
-    .await;
-    // Read on, so that it never waits for somebody to take what it tells.
-    tokio::spawn(async move { while let Ok(Some(_)) = told.next_line().await {} });
-    (address, process)
+    let process = Listening::start(command, "address=").await;
+    (format!("http://{}/mcp", process.place), process)
 }

@@ -7,13 +7,18 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpproxy_tests::{APPEND, Fixture, Home, Product, SmallDisk, within};
+use mcpproxy_tests::{APPEND, Fixture, Home, Product, SmallDisk, trials, within};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use crate::PROGRAMS;
+
+trials![
+    no_call_is_missing_after_200_kills_at_random_moments,
+    no_call_is_missing_after_200_kills_with_the_disk_full,
+];
 
 const ROUNDS: u32 = 200;
 
@@ -33,7 +38,6 @@ struct Acknowledged {
     in_doubt: usize,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_call_is_missing_after_200_kills_at_random_moments() {
     for _ in 0..ROUNDS / ROUNDS_PER_LOG {
         let fixture = Fixture::new(PROGRAMS).tools(&[APPEND]);
@@ -54,12 +58,9 @@ async fn no_call_is_missing_after_200_kills_at_random_moments() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_call_is_missing_after_200_kills_with_the_disk_full() {
     for _ in 0..ROUNDS / ROUNDS_PER_LOG {
-        let Some(disk) = SmallDisk::mount(6 * 1024 * 1024) else {
-            return;
-        };
+        let disk = SmallDisk::mount(6 * 1024 * 1024);
         let fixture = Fixture::new(PROGRAMS).tools(&[APPEND]);
         let mut home = Home::new_on(disk.path(), PROGRAMS, &config(&fixture));
         let told = Arc::new(Mutex::new(Acknowledged::default()));

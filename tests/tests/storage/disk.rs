@@ -8,12 +8,19 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use mcpproxy_tests::{
     APPEND, Client, Fixture, Home, HttpClient, Product, Ran, SlowDisk, SmallDisk, decode,
-    eventually,
+    eventually, trials,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
+
+trials![
+    with_64_clients_and_a_slow_disk_no_record_is_lost_and_memory_stays_bounded,
+    on_a_full_disk_writes_are_refused_reads_go_on_and_all_of_it_is_on_record_afterwards,
+    on_a_protected_disk_nothing_starts_and_the_message_says_why,
+    what_is_not_our_log_is_neither_used_nor_overwritten,
+];
 
 const FETCH: &str = r#"{"name":"fetch","description":"Fetches","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}"#;
 
@@ -54,7 +61,6 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_64_clients_and_a_slow_disk_no_record_is_lost_and_memory_stays_bounded() {
     let text = "x".repeat(ANSWER);
     let answer = json!({ "content": [{ "type": "text", "text": text }] }).to_string();
@@ -187,11 +193,8 @@ fn peak_memory(pid: u32) -> usize {
     kibibytes * 1024
 }
 
-#[tokio::test]
 async fn on_a_full_disk_writes_are_refused_reads_go_on_and_all_of_it_is_on_record_afterwards() {
-    let Some(disk) = SmallDisk::mount(8 * 1024 * 1024) else {
-        return;
-    };
+    let disk = SmallDisk::mount(8 * 1024 * 1024);
     let fixture = Fixture::new(PROGRAMS).tools(&[APPEND, FETCH]);
     let config = json!({ "mcpServers": { "ledger": fixture.entry() } });
     let mut product = Product::start_in(Home::new_on(disk.path(), PROGRAMS, &config), &[]).await;
@@ -280,11 +283,8 @@ async fn on_a_full_disk_writes_are_refused_reads_go_on_and_all_of_it_is_on_recor
     assert_eq!(verdict.code, 0, "{verdict:?}");
 }
 
-#[tokio::test]
 async fn on_a_protected_disk_nothing_starts_and_the_message_says_why() {
-    let Some(disk) = SmallDisk::mount(8 * 1024 * 1024) else {
-        return;
-    };
+    let disk = SmallDisk::mount(8 * 1024 * 1024);
     let fixture = Fixture::new(PROGRAMS).tools(&[APPEND, FETCH]);
     let config = json!({ "mcpServers": { "ledger": fixture.entry() } });
     let mut product = Product::start_in(Home::new_on(disk.path(), PROGRAMS, &config), &[]).await;
@@ -316,7 +316,6 @@ async fn on_a_protected_disk_nothing_starts_and_the_message_says_why() {
     assert_eq!(fixture.entries(), ["before"]);
 }
 
-#[tokio::test]
 async fn what_is_not_our_log_is_neither_used_nor_overwritten() {
     let mut product = Product::start(PROGRAMS, &json!({})).await;
     assert_eq!(product.stop().await, 0);

@@ -2,8 +2,18 @@
 
 mod crash;
 mod disk;
+mod means;
 mod replicas;
 
-use mcpproxy_tests::{Programs, programs};
+use mcpproxy_tests::{Programs, programs, run};
 
 const PROGRAMS: Programs = programs!();
+
+fn main() {
+    run([
+        crash::trials(),
+        disk::trials(),
+        means::trials(),
+        replicas::trials(),
+    ]);
+}

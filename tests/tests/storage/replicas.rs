@@ -9,13 +9,21 @@ use std::sync::Arc;
 use http::Method;
 use http_body_util::BodyExt;
 use mcpproxy_tests::{
-    APPEND, Client, Fixture, Home, HttpClient, Postgres, Product, eventually, within,
+    APPEND, Client, Fixture, Home, HttpClient, Postgres, Product, eventually, trials, within,
 };
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::PROGRAMS;
+
+trials![
+    two_gateways_write_at_once_and_both_see_and_prove_everything,
+    a_killed_gateway_loses_nothing_and_the_other_one_sees_what_is_in_doubt,
+    without_its_database_a_gateway_refuses_to_write_reads_on_and_recovers,
+    each_gateway_tells_of_what_the_other_one_records,
+    connections_that_the_database_ends_are_opened_again,
+];
 
 const LOOK: &str = r#"{"name":"look","description":"Look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}"#;
 
@@ -82,11 +90,8 @@ async fn check_chains(product: &Product, count: usize) {
     assert_eq!(verdict["chains"].as_array().unwrap().len(), count);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gateways_write_at_once_and_both_see_and_prove_everything() {
-    let Some(server) = Postgres::find() else {
-        return;
-    };
+    let server = Postgres::find();
     let database = server.database().await;
     let fixtures = [fixture(), fixture()];
     let first = Product::start(PROGRAMS, &config(&fixtures[0], database.url())).await;
@@ -116,11 +121,8 @@ async fn two_gateways_write_at_once_and_both_see_and_prove_everything() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_gateway_loses_nothing_and_the_other_one_sees_what_is_in_doubt() {
-    let Some(server) = Postgres::find() else {
-        return;
-    };
+    let server = Postgres::find();
     let database = server.database().await;
     let other_fixture = fixture();
     let other = Product::start(PROGRAMS, &config(&other_fixture, database.url())).await;
@@ -207,11 +209,8 @@ async fn relay(mut near: TcpStream, database: Arc<str>, mut is_up: watch::Receiv
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_database_a_gateway_refuses_to_write_reads_on_and_recovers() {
-    let Some(server) = Postgres::find() else {
-        return;
-    };
+    let server = Postgres::find();
     let database = server.database().await;
     let (before, rest) = database.url().split_once('@').unwrap();
     let (host, path) = rest.split_once('/').unwrap();
@@ -257,11 +256,8 @@ async fn without_its_database_a_gateway_refuses_to_write_reads_on_and_recovers()
     check_chains(&product, 1).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_gateway_tells_of_what_the_other_one_records() {
-    let Some(server) = Postgres::find() else {
-        return;
-    };
+    let server = Postgres::find();
     let database = server.database().await;
     let fixtures = [fixture(), fixture()];
     let first = Product::start(PROGRAMS, &config(&fixtures[0], database.url())).await;
@@ -292,11 +288,8 @@ async fn each_gateway_tells_of_what_the_other_one_records() {
 }
 
 /// Connections that the database ends cost at most the calls that wait for them.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_the_database_ends_are_opened_again() {
-    let Some(server) = Postgres::find() else {
-        return;
-    };
+    let server = Postgres::find();
     let database = server.database().await;
     let fixture = fixture();
     let product = Product::start(PROGRAMS, &config(&fixture, database.url())).await;

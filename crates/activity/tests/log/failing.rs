@@ -10,9 +10,16 @@ use mcpproxy_activity::row::Row;
 use mcpproxy_activity::store::{Journal, OpenStore};
 use mcpproxy_activity::{Filter, Log, Status, StoreError, sqlite};
 use mcpproxy_policy::Operation;
+use mcpproxy_tests::trials;
 use uuid::Uuid;
 
 use crate::support::{Place, REFUSED, WORKED, call, open, soon};
+
+trials![
+    a_full_disk_refuses_writes_lets_reads_go_on_and_loses_nothing,
+    a_full_buffer_refuses_reads_too_and_tells_later_how_many,
+    with_64_clients_and_a_slow_disk_nothing_is_lost_and_commits_are_shared,
+];
 
 /// A real journal on a disk that can be made full and slow.
 struct OnBadDisk {
@@ -65,7 +72,6 @@ fn log_on(place: &Place, disk: &Arc<Disk>) -> Log {
     Log::start_on(opened, &place.options(), Arc::default()).unwrap()
 }
 
-#[tokio::test]
 async fn a_full_disk_refuses_writes_lets_reads_go_on_and_loses_nothing() {
     let place = Place::sqlite();
     let disk = Arc::new(Disk::default());
@@ -111,7 +117,6 @@ async fn a_full_disk_refuses_writes_lets_reads_go_on_and_loses_nothing() {
     assert!(place.archive().verify(|_, _| {}).await.unwrap().ok);
 }
 
-#[tokio::test]
 async fn a_full_buffer_refuses_reads_too_and_tells_later_how_many() {
     let place = Place::sqlite();
     let disk = Arc::new(Disk::default());
@@ -142,7 +147,6 @@ async fn a_full_buffer_refuses_reads_too_and_tells_later_how_many() {
     assert_eq!(told.metadata["count"], 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_64_clients_and_a_slow_disk_nothing_is_lost_and_commits_are_shared() {
     let place = Place::sqlite();
     let disk = Arc::new(Disk::default());

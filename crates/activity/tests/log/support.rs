@@ -1,4 +1,4 @@
-//! A log in a place of its own, on each engine there is.
+//! A log in a place of its own, on each engine.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -35,23 +35,15 @@ impl Place {
         }
     }
 
-    async fn postgres() -> Option<Self> {
-        let database = Postgres::find()?.database().await;
-        Some(Self {
+    pub(crate) async fn postgres() -> Self {
+        let database = Postgres::find().database().await;
+        Self {
             folder: tempfile::tempdir().unwrap(),
             engine: Engine::Postgres(database.url().to_owned()),
             database: Some(database),
             archive: OnceLock::new(),
             client: tokio::sync::OnceCell::new(),
-        })
-    }
-
-    /// Every engine that is there, each with nothing in it.
-    pub(crate) async fn all() -> Vec<Self> {
-        [Some(Self::sqlite()), Self::postgres().await]
-            .into_iter()
-            .flatten()
-            .collect()
+        }
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {

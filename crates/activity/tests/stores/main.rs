@@ -8,3 +8,12 @@ mod postgres;
 mod postgres_faults;
 mod sqlite;
 mod sqlite_file;
+
+fn main() {
+    mcpproxy_tests::run([
+        postgres::trials(),
+        postgres_faults::trials(),
+        sqlite::trials(),
+        sqlite_file::trials(),
+    ]);
+}

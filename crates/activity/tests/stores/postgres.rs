@@ -9,8 +9,8 @@ use crate::story::Place;
 pub(crate) struct Server(pub(crate) Database);
 
 impl Place for Server {
-    async fn fresh() -> Option<Self> {
-        Some(Self(Postgres::find()?.database().await))
+    async fn fresh() -> Self {
+        Self(Postgres::find().database().await)
     }
 
     fn open(&self) -> OpenStore {

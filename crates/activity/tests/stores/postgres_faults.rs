@@ -8,7 +8,7 @@ use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::Cell;
 use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status, postgres};
-use mcpproxy_tests::{Database, Postgres, within};
+use mcpproxy_tests::{Database, Postgres, trials, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -16,7 +16,19 @@ use crate::postgres::Server;
 use crate::story::sketch::{Quill, chain, id, outcome, request, set};
 use crate::story::{Desk, Place, filter};
 
-#[tokio::test]
+trials![
+    a_server_that_is_down_can_be_opened_and_is_unavailable,
+    a_wrong_password_or_database_needs_a_person,
+    a_newer_version_is_left_alone,
+    replicas_that_start_at_once_make_one_table,
+    connections_that_broke_in_between_are_made_anew,
+    long_names_are_kept_and_found,
+    a_text_the_database_cannot_hold_is_an_error,
+    a_commit_whose_answer_got_lost_is_taken_out_before_the_chain_goes_on,
+    a_commit_that_can_be_looked_up_at_once_is_no_failure,
+    a_server_that_does_not_answer_is_given_up,
+];
+
 async fn a_server_that_is_down_can_be_opened_and_is_unavailable() {
     // A port that was free a moment ago: nobody answers there.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -41,11 +53,8 @@ async fn a_server_that_is_down_can_be_opened_and_is_unavailable() {
     }
 }
 
-#[tokio::test]
 async fn a_wrong_password_or_database_needs_a_person() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let url = server.0.url();
     let (start, end) = url.split_once('@').unwrap();
     let (user, _) = start.rsplit_once(':').unwrap();
@@ -68,11 +77,8 @@ async fn a_wrong_password_or_database_needs_a_person() {
     check(format!("{start}@{address}/nowhere"), "is not there").await;
 }
 
-#[tokio::test]
 async fn a_newer_version_is_left_alone() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let mut opened = server.open();
     opened.journal.head(chain(1)).unwrap();
     server
@@ -90,11 +96,8 @@ async fn a_newer_version_is_left_alone() {
     }
 }
 
-#[tokio::test]
 async fn replicas_that_start_at_once_make_one_table() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let url = server.0.url().to_owned();
     let tasks: Vec<_> = (0..6)
         .map(|_| {
@@ -109,11 +112,8 @@ async fn replicas_that_start_at_once_make_one_table() {
     }
 }
 
-#[tokio::test]
 async fn connections_that_broke_in_between_are_made_anew() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let desk = Desk::open(&server);
     let mut quill = Quill::new(chain(1));
     let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -130,11 +130,8 @@ async fn connections_that_broke_in_between_are_made_anew() {
     }
 }
 
-#[tokio::test]
 async fn long_names_are_kept_and_found() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let desk = Desk::open(&server);
     let mut quill = Quill::new(chain(1));
     // Nothing in it repeats, so that it cannot be made to fit by compression.
@@ -158,11 +155,8 @@ async fn long_names_are_kept_and_found() {
     }
 }
 
-#[tokio::test]
 async fn a_text_the_database_cannot_hold_is_an_error() {
-    let Some(server) = Server::fresh().await else {
-        return;
-    };
+    let server = Server::fresh().await;
     let desk = Desk::open(&server);
     let mut quill = Quill::new(chain(1));
     let mut bad = request(id(1, 1));
@@ -265,10 +259,10 @@ async fn carry(mut client: TcpStream, address: &str, fate: &AtomicU8) {
 struct Cut(Database, Cable);
 
 impl Place for Cut {
-    async fn fresh() -> Option<Self> {
-        let database = Postgres::find()?.database().await;
+    async fn fresh() -> Self {
+        let database = Postgres::find().database().await;
         let cable = Cable::to(&database).await;
-        Some(Self(database, cable))
+        Self(database, cable)
     }
 
     fn open(&self) -> mcpproxy_activity::store::OpenStore {
@@ -287,8 +281,8 @@ impl Place for Cut {
 
 /// Breaks off a commit and goes on as the writer does: from the head it had before, with another
 /// record.
-async fn after_a_broken_commit(fate: Fate) -> Option<(Cut, Desk, Quill)> {
-    let place = Cut::fresh().await?;
+async fn after_a_broken_commit(fate: Fate) -> (Cut, Desk, Quill) {
+    let place = Cut::fresh().await;
     let desk = Desk::open(&place);
     let mut quill = Quill::new(chain(1));
     let open = quill.open(request(id(1, 1)));
@@ -312,15 +306,12 @@ async fn after_a_broken_commit(fate: Fate) -> Option<(Cut, Desk, Quill)> {
     let done = quill.complete(&open, outcome("error"));
     let other = quill.whole(request(id(3, 1)), outcome("blocked"));
     desk.append(vec![done, other]).await.unwrap();
-    Some((place, desk, quill))
+    (place, desk, quill)
 }
 
-#[tokio::test]
 async fn a_commit_whose_answer_got_lost_is_taken_out_before_the_chain_goes_on() {
     for fate in [Fate::AnswerLost, Fate::Lost] {
-        let Some((_place, desk, quill)) = after_a_broken_commit(fate).await else {
-            return;
-        };
+        let (_place, desk, quill) = after_a_broken_commit(fate).await;
         assert_eq!(desk.head(chain(1)).await, quill.head);
         let records = desk.all(&Filter::default(), 10).await;
         let seen: Vec<_> = records
@@ -338,11 +329,8 @@ async fn a_commit_whose_answer_got_lost_is_taken_out_before_the_chain_goes_on() 
     }
 }
 
-#[tokio::test]
 async fn a_commit_that_can_be_looked_up_at_once_is_no_failure() {
-    let Some(place) = Cut::fresh().await else {
-        return;
-    };
+    let place = Cut::fresh().await;
     let desk = Desk::open(&place);
     let mut quill = Quill::new(chain(1));
     // The tables are made by a commit of their own, which is not the one that is meant.
@@ -356,7 +344,6 @@ async fn a_commit_that_can_be_looked_up_at_once_is_no_failure() {
     assert_eq!(desk.all(&Filter::default(), 10).await.len(), 3);
 }
 
-#[tokio::test]
 async fn a_server_that_does_not_answer_is_given_up() {
     // It takes connections and never says a word.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -15,8 +15,8 @@ impl Sqlite {
 }
 
 impl Place for Sqlite {
-    async fn fresh() -> Option<Self> {
-        Some(Self(tempfile::tempdir().unwrap()))
+    async fn fresh() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn open(&self) -> OpenStore {

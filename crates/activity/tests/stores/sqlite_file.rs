@@ -9,10 +9,24 @@ use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns};
 use mcpproxy_activity::sqlite;
 use mcpproxy_activity::store::{Journal, StoreError};
-use mcpproxy_tests::SmallDisk;
+use mcpproxy_tests::{SmallDisk, trials};
 use rusqlite::Connection;
 
 use crate::story::sketch::{Quill, chain, id, many, outcome, request, set};
+
+trials![
+    nobody_else_can_read_the_files,
+    what_is_committed_is_on_disk,
+    a_newer_version_is_left_alone,
+    a_file_that_is_no_database_is_left_alone,
+    a_damaged_file_is_reported_and_not_read,
+    without_a_file_there_are_no_records_and_none_is_made,
+    a_file_that_was_taken_away_is_missed,
+    a_full_disk_refuses_and_works_again_when_there_is_space,
+    processes_that_start_at_once_make_one_file,
+    what_was_put_into_a_cell_never_looks_like_what_was_there,
+    a_row_whose_place_cannot_be_read_is_a_stray,
+];
 
 /// Writes some records of a fresh chain.
 fn write(journal: &mut dyn Journal, quill: &mut Quill, number: i64) -> Result<(), StoreError> {
@@ -29,8 +43,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-#[test]
-fn nobody_else_can_read_the_files() {
+async fn nobody_else_can_read_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let mut opened = sqlite::open(&path).unwrap();
@@ -44,8 +57,7 @@ fn nobody_else_can_read_the_files() {
     assert_eq!(mode(&path), 0o600);
 }
 
-#[test]
-fn what_is_committed_is_on_disk() {
+async fn what_is_committed_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     let opened = sqlite::open(&path).unwrap();
@@ -57,7 +69,6 @@ fn what_is_committed_is_on_disk() {
     drop(opened);
 }
 
-#[tokio::test]
 async fn a_newer_version_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -77,7 +88,6 @@ async fn a_newer_version_is_left_alone() {
     }
 }
 
-#[tokio::test]
 async fn a_file_that_is_no_database_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -97,7 +107,6 @@ async fn a_file_that_is_no_database_is_left_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
-#[tokio::test]
 async fn a_damaged_file_is_reported_and_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -122,7 +131,6 @@ async fn a_damaged_file_is_reported_and_not_read() {
     assert!(message.contains("damaged"), "{message}");
 }
 
-#[tokio::test]
 async fn without_a_file_there_are_no_records_and_none_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -146,7 +154,6 @@ async fn without_a_file_there_are_no_records_and_none_is_made() {
     assert_eq!(store.count(&filter).await.unwrap(), 1);
 }
 
-#[tokio::test]
 async fn a_file_that_was_taken_away_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -174,11 +181,8 @@ async fn a_file_that_was_taken_away_is_missed() {
     assert_eq!(opened.store.count(&filter).await.unwrap(), 2);
 }
 
-#[tokio::test]
 async fn a_full_disk_refuses_and_works_again_when_there_is_space() {
-    let Some(disk) = SmallDisk::mount(4 * 1024 * 1024) else {
-        return;
-    };
+    let disk = SmallDisk::mount(4 * 1024 * 1024);
     let path = disk.path().join("state.db");
     let mut opened = sqlite::open(&path).unwrap();
     let mut quill = Quill::new(chain(1));
@@ -208,8 +212,7 @@ async fn a_full_disk_refuses_and_works_again_when_there_is_space() {
     assert_eq!(opened.store.count(&Filter::default()).await.unwrap(), 2);
 }
 
-#[test]
-fn processes_that_start_at_once_make_one_file() {
+async fn processes_that_start_at_once_make_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = Arc::new(folder.path().join("state.db"));
     let barrier = Arc::new(Barrier::new(6));
@@ -230,7 +233,6 @@ fn processes_that_start_at_once_make_one_file() {
     }
 }
 
-#[tokio::test]
 async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
@@ -272,7 +274,6 @@ async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
     assert_eq!(found[0].row, change);
 }
 
-#[tokio::test]
 async fn a_row_whose_place_cannot_be_read_is_a_stray() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");

@@ -30,8 +30,8 @@ pub(crate) use writing::{
 
 /// Where a store keeps its records.
 pub(crate) trait Place: Sized + Send + Sync {
-    /// An empty one; nothing where this machine has none of that sort.
-    async fn fresh() -> Option<Self>;
+    /// An empty one; where this machine has none of that sort, the test is not run.
+    async fn fresh() -> Self;
 
     /// Opens it, as a process would.
     fn open(&self) -> OpenStore;
@@ -128,17 +128,17 @@ pub(crate) fn admitted(records: &[Record], filter: &Filter) -> Vec<Record> {
     found
 }
 
-/// Runs every part of the story on a place.
+/// The tests of a place: every part of the story.
 macro_rules! story {
     ($place:ty: $($name:ident),+ $(,)?) => {
-        $(
-            #[tokio::test]
-            async fn $name() {
-                if let Some(place) = <$place as $crate::story::Place>::fresh().await {
+        pub(crate) fn trials() -> Vec<mcpproxy_tests::Trial> {
+            vec![$(
+                mcpproxy_tests::trial(module_path!(), stringify!($name), async || {
+                    let place = <$place as $crate::story::Place>::fresh().await;
                     $crate::story::$name(&place).await;
-                }
-            }
-        )+
+                }),
+            )+]
+        }
     };
     ($place:ty) => {
         story!(

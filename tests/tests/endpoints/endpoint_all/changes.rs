@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use mcpproxy_tests::{Client, Fixture, HttpClient, Product, decode, within};
 use serde_json::{Value, json};
 
-use crate::endpoint_all::{PROGRAMS, READS, WRITES, connect, names, url};
+use crate::endpoint_all::{PROGRAMS, READS, WRITES};
 
 const TURN: &str =
     r#"{"name":"turn","description":"Turn","inputSchema":{},"annotations":{"readOnlyHint":false}}"#;
@@ -32,17 +32,17 @@ async fn a_session_is_told_when_a_server_has_other_tools() {
         let config = json!({ "mcpServers": { "srv": fixture.entry() } });
         let product = Product::start(PROGRAMS, &config).await;
         product.settle().await;
-        let client = connect(&product, path).await;
+        let client = product.connect_to(path).await;
         let mut stream = Stream::of_session(&client).await;
         let look = format!("{prefix}look");
-        assert!(names(&client).await.contains(&look));
+        assert!(client.tool_names().await.contains(&look));
         client.call(&format!("{prefix}turn"), &json!({})).await;
         if !is_announced {
             // What is not announced shows when the server is next asked.
             client.call(&format!("{prefix}put"), &json!({})).await;
         }
         assert_eq!(stream.next().await, changed());
-        let after = names(&client).await;
+        let after = client.tool_names().await;
         assert!(!after.contains(&look), "{after:?}");
         assert!(after.contains(&format!("{prefix}put")), "{after:?}");
     }
@@ -57,10 +57,10 @@ async fn a_server_that_tells_of_no_change_is_asked_again_where_it_is_offered_alo
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let client = connect(&product, "/s/srv").await;
-    assert_eq!(names(&client).await, ["look", "turn"]);
+    let client = product.connect_to("/s/srv").await;
+    assert_eq!(client.tool_names().await, ["look", "turn"]);
     client.call("turn", &json!({})).await;
-    assert_eq!(names(&client).await, ["put", "turn"]);
+    assert_eq!(client.tool_names().await, ["put", "turn"]);
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn a_session_is_told_of_servers_and_of_the_operators_word() {
     let config = json!({ "mcpServers": { "first": first.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let all = connect(&product, "/all").await;
-    let one = connect(&product, "/s/first").await;
+    let all = product.connect_to("/all").await;
+    let one = product.connect_to("/s/first").await;
     let (mut of_all, mut of_one) = (
         Stream::of_session(&all).await,
         Stream::of_session(&one).await,
@@ -79,7 +79,7 @@ async fn a_session_is_told_of_servers_and_of_the_operators_word() {
     let both = json!({ "first": first.entry(), "second": second.entry() });
     product.home.write_config(&json!({ "mcpServers": both }));
     let put = "second__put".to_owned();
-    while !names(&all).await.contains(&put) {
+    while !all.tool_names().await.contains(&put) {
         assert_eq!(of_all.next().await, changed());
     }
     let off = json!({ "tools": { "look": { "enabled": false } } });
@@ -87,8 +87,8 @@ async fn a_session_is_told_of_servers_and_of_the_operators_word() {
     product.home.write_config(&json!({ "mcpServers": config }));
     // To the one endpoint nothing happened before: another server is not its concern.
     assert_eq!(of_one.next().await, changed());
-    assert!(names(&one).await.is_empty());
-    while names(&all).await.contains(&put) {
+    assert!(one.tool_names().await.is_empty());
+    while all.tool_names().await.contains(&put) {
         assert_eq!(of_all.next().await, changed());
     }
 }
@@ -99,12 +99,12 @@ async fn a_change_before_the_stream_was_opened_is_told_when_it_is() {
     let config = json!({ "mcpServers": { "first": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let client = connect(&product, "/all").await;
+    let client = product.connect_to("/all").await;
     let look = "first__look".to_owned();
-    assert!(names(&client).await.contains(&look));
+    assert!(client.tool_names().await.contains(&look));
     product.home.write_config(&json!({ "mcpServers": {} }));
     mcpproxy_tests::eventually("the server is gone", async || {
-        (!names(&client).await.contains(&look)).then_some(())
+        (!client.tool_names().await.contains(&look)).then_some(())
     })
     .await;
     let mut stream = Stream::of_session(&client).await;
@@ -117,7 +117,7 @@ async fn endpoints_promise_what_they_announce() {
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     for (path, promised) in [("", false), ("/all", true), ("/s/srv", true)] {
-        let client = HttpClient::without_session(&url(&product, path));
+        let client = HttpClient::without_session(&product.url(path));
         let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": { "name": "t", "version": "1" },
@@ -163,7 +163,7 @@ async fn who_needs_no_session_is_told_of_what_it_asked_for() {
         assert_eq!(*id, json!("s-1"), "{told}");
     }
     let request = by_itself("tools/list", &json!({}));
-    let client = HttpClient::without_session(&url(&product, "/all"));
+    let client = HttpClient::without_session(&product.url("/all"));
     let headers = headers_of("tools/list");
     let listed = client.post(&headers, request.to_string()).await.json();
     let result = &listed["result"];
@@ -210,7 +210,7 @@ impl Stream {
     async fn of_subscription(product: &Product, path: &str, wanted: &Value) -> Self {
         let method = "subscriptions/listen";
         let request = by_itself(method, &json!({ "notifications": wanted }));
-        let client = HttpClient::without_session(&url(product, path));
+        let client = HttpClient::without_session(&product.url(path));
         let headers = headers_of(method);
         let response = client.open(Method::POST, &headers, request.to_string());
         Self::of(response.await)

@@ -4,7 +4,7 @@ use mcpproxy_tests::{Client, Fixture, Product, field, fields};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::endpoint_all::{PROGRAMS, connect, names, outcome, start};
+use crate::endpoint_all::{PROGRAMS, outcome, start};
 
 /// Everything that a schema may hold, much of which a decoder would change or not know.
 const SCHEMA: &str = concat!(
@@ -28,12 +28,12 @@ fn definition(name: &str) -> String {
 async fn definitions_keep_their_bytes_but_for_the_name() {
     let sent = definition(r#""say""#);
     let (product, _fixture) = start(&[&sent], &json!({})).await;
-    let one = connect(&product, "/s/srv").await;
+    let one = product.connect_to("/s/srv").await;
     let answer = one.request_raw("tools/list", "{}").await;
     let tools = field(&field(&answer, "result"), "tools");
     assert_eq!(tools, format!("[{sent}]"));
 
-    let all = connect(&product, "/all").await;
+    let all = product.connect_to("/all").await;
     let answer = all.request_raw("tools/list", "{}").await;
     let tools = field(&field(&answer, "result"), "tools");
     let tools: Vec<Box<RawValue>> = serde_json::from_str(&tools).unwrap();
@@ -53,7 +53,7 @@ async fn the_operator_has_the_last_word_on_annotations() {
     let words = json!({ "tools": { "say": hints, "plain": hints } });
     let (product, _fixture) = start(&[&sent, plain], &words).await;
     for (path, prefix) in [("/s/srv", ""), ("/all", "srv__")] {
-        let client = connect(&product, path).await;
+        let client = product.connect_to(path).await;
         let say = format!("{prefix}say");
         let result = client.call(&say, &json!({})).await;
         assert_eq!(outcome(&result), "", "{result}");
@@ -111,8 +111,8 @@ async fn odd_and_long_names_are_offered_so_that_clients_take_them_and_calls_arri
     } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let client = connect(&product, "/all").await;
-    let listed = names(&client).await;
+    let client = product.connect_to("/all").await;
+    let listed = client.tool_names().await;
     for name in &listed {
         let is_allowed = |one: char| one.is_ascii_alphanumeric() || "_.-".contains(one);
         assert!(name.len() <= 64 && name.chars().all(is_allowed), "{name}");
@@ -139,10 +139,10 @@ async fn odd_and_long_names_are_offered_so_that_clients_take_them_and_calls_arri
     assert_eq!(called, ["b {}", "b {}", "y {}", "y {}"]);
 
     // With one server alone, its names are its own.
-    let one = connect(&product, "/s/a").await;
+    let one = product.connect_to("/s/a").await;
     let mut expected = tools.map(str::to_owned);
     expected.sort();
-    assert_eq!(names(&one).await, expected);
+    assert_eq!(one.tool_names().await, expected);
     let result = one.call("größe", &json!({})).await;
     assert_eq!(outcome(&result), "", "{result}");
 }
@@ -153,14 +153,14 @@ async fn a_marked_name_of_a_server_that_is_starting_is_waited_for() {
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
-    let listed = names(&connect(&product, "/all").await).await;
+    let listed = product.connect_to("/all").await.tool_names().await;
     let name = listed.iter().find(|name| name.starts_with("srv__"));
     let name = name.expect("the tool is offered").clone();
     drop(product);
 
     // No word of whether the server has listed its tools: the first call is made at once.
     let product = Product::start(PROGRAMS, &config).await;
-    let client = connect(&product, "/all").await;
+    let client = product.connect_to("/all").await;
     let result = client.call(&name, &json!({})).await;
     assert_eq!(outcome(&result), "", "{result}");
     assert_eq!(fixture.ledger(), ["größe {}"]);
@@ -174,14 +174,14 @@ async fn many_tools_come_on_pages() {
     let fixture = Fixture::new(PROGRAMS).tools(&tools);
     let config = json!({ "mcpServers": { "srv": fixture.entry() } });
     let product = Product::start(PROGRAMS, &config).await;
-    let one = connect(&product, "/s/srv").await;
+    let one = product.connect_to("/s/srv").await;
     let expected: Vec<String> = (0..1201).map(|number| format!("t{number:04}")).collect();
-    assert_eq!(names(&one).await, expected);
+    assert_eq!(one.tool_names().await, expected);
     let first = one.request("tools/list", &json!({})).await;
     assert_eq!(first["result"]["tools"].as_array().unwrap().len(), 500);
 
-    let all = connect(&product, "/all").await;
-    let listed = names(&all).await;
+    let all = product.connect_to("/all").await;
+    let listed = all.tool_names().await;
     let expected: Vec<String> = expected.iter().map(|name| format!("srv__{name}")).collect();
     let shown: Vec<&String> = listed
         .iter()

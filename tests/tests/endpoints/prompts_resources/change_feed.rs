@@ -5,7 +5,7 @@ use mcpproxy_tests::{Client, Home, HttpClient, Product, StdioClient, decode};
 use serde_json::{Value, json};
 
 use crate::prompts_resources::streams::Stream;
-use crate::prompts_resources::{PROGRAMS, SERVER, WATCHED, entry, settle, start, url};
+use crate::prompts_resources::{PROGRAMS, SERVER, WATCHED, entry, settle, start};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -13,7 +13,7 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 async fn a_session_is_told_of_the_resources_it_subscribed_to() {
     for path in ["", "/all", "/s/old", "/s/new"] {
         let product = start().await;
-        let client = HttpClient::connect(&url(&product, path)).await;
+        let client = product.connect_to(path).await;
         let mut stream = Stream::of_session(&client).await;
         let servers: &[&str] = match path {
             "/s/old" => &["old"],
@@ -43,7 +43,7 @@ async fn many_are_told_by_one_subscription_and_the_last_one_ends_it() {
     let params = json!({ "uri": WATCHED });
     let mut all = Vec::new();
     for _ in 0..3 {
-        let client = HttpClient::connect(&url(&product, "/s/old")).await;
+        let client = product.connect_to("/s/old").await;
         let answer = client.request("resources/subscribe", &params).await;
         assert_eq!(answer["result"], json!({}), "{answer}");
         let stream = Stream::of_session(&client).await;
@@ -103,7 +103,7 @@ async fn servers_over_http_tell_of_their_resources_too() {
 async fn a_subscription_outlives_the_server_that_it_was_made_at() {
     let product = start().await;
     for server in ["old", "new"] {
-        let client = HttpClient::connect(&url(&product, &format!("/s/{server}"))).await;
+        let client = product.connect_to(&format!("/s/{server}")).await;
         let mut stream = Stream::of_session(&client).await;
         let answer = client
             .request("resources/subscribe", &json!({ "uri": WATCHED }))
@@ -132,7 +132,7 @@ async fn a_subscription_outlives_a_process_that_dies() {
         home.write_config(&json!({ "mcpServers": { "srv": entry } }));
         let product = Product::start_in(home, &[]).await;
         settle(&product, &["srv"]).await;
-        let client = HttpClient::connect(&url(&product, "/s/srv")).await;
+        let client = product.connect_to("/s/srv").await;
         let mut stream = Stream::of_session(&client).await;
         let params = json!({ "uri": WATCHED });
         let subscribe = async |client: &HttpClient| {
@@ -147,7 +147,7 @@ async fn a_subscription_outlives_a_process_that_dies() {
         assert!(killed.expect("kill runs").success());
         assert_eq!(stream.next().await, updated(WATCHED), "{era}");
         // When another one has been granted it, the server tells of the resource again.
-        let other = HttpClient::connect(&url(&product, "/s/srv")).await;
+        let other = product.connect_to("/s/srv").await;
         subscribe(&other).await;
         touch(&product, "srv").await;
         assert_eq!(stream.next().await, updated(WATCHED), "{era}");
@@ -205,9 +205,9 @@ async fn who_needs_no_session_is_told_on_the_stream_it_opened() {
 async fn other_prompts_are_announced_where_lists_can_change() {
     for server in ["old", "new"] {
         let product = start().await;
-        let client = HttpClient::connect(&url(&product, "/all")).await;
+        let client = product.connect_to("/all").await;
         let mut stream = Stream::of_session(&client).await;
-        let one = HttpClient::connect(&url(&product, &format!("/s/{server}"))).await;
+        let one = product.connect_to(&format!("/s/{server}")).await;
         let wanted = json!({ "promptsListChanged": true });
         let mut by_itself = Stream::of_subscription(&product, "/all", &wanted).await;
         by_itself.next().await;
@@ -226,7 +226,7 @@ async fn other_prompts_are_announced_where_lists_can_change() {
 async fn endpoints_promise_what_they_offer() {
     let product = start().await;
     for (path, announces) in [("", false), ("/all", true), ("/s/old", true)] {
-        let client = mcpproxy_tests::StatelessClient::new(&url(&product, path));
+        let client = mcpproxy_tests::StatelessClient::new(&product.url(path));
         let discovered = client.ask("server/discover", &json!({})).await.json();
         let has = &discovered["result"]["capabilities"];
         assert_eq!(has["resources"]["subscribe"], true, "{path}: {has}");
@@ -270,7 +270,7 @@ async fn check_lines(client: &StdioClient) {
 
 /// Changes the watched resource of a server.
 async fn touch(product: &Product, server: &str) {
-    let client = HttpClient::connect(&url(product, &format!("/s/{server}"))).await;
+    let client = product.connect_to(&format!("/s/{server}")).await;
     let result = client.call("touch_resource", &json!({})).await;
     assert!(result["isError"] != true, "{result}");
 }

@@ -4,7 +4,7 @@ use mcpproxy_tests::StatelessClient;
 use mcpproxy_tests::stateless_client::introduced;
 use serde_json::{Value, json};
 
-use crate::prompts_resources::{start, url};
+use crate::prompts_resources::start;
 
 const NAME: &str = "test_input_required_result_prompt";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -12,7 +12,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 #[tokio::test]
 async fn a_prompt_can_ask_a_client_that_needs_no_session() {
     let product = start().await;
-    let client = StatelessClient::new(&url(&product, "/all"));
+    let client = StatelessClient::new(&product.url("/all"));
     for server in ["old", "new"] {
         let name = format!("{server}__{NAME}");
         let asked = get(&client, &json!({ "name": name })).await;

@@ -7,8 +7,6 @@ use mcpproxy_tests::stateless_client::{STATELESS, introduced};
 use mcpproxy_tests::{HttpClient, Product, decode, within};
 use serde_json::{Value, json};
 
-use crate::prompts_resources::url;
-
 /// A stream of messages.
 pub(crate) struct Stream {
     response: Response<Incoming>,
@@ -26,7 +24,7 @@ impl Stream {
         let method = "subscriptions/listen";
         let params = introduced(&json!({ "notifications": wanted }));
         let request = json!({ "jsonrpc": "2.0", "id": "s-1", "method": method, "params": params });
-        let client = HttpClient::without_session(&url(product, path));
+        let client = HttpClient::without_session(&product.url(path));
         let headers = [("mcp-protocol-version", STATELESS), ("mcp-method", method)];
         let response = client.open(Method::POST, &headers, request.to_string());
         Self::of(response.await)

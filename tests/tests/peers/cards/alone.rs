@@ -2,48 +2,51 @@
 
 use std::ffi::OsStr;
 
-use mcpproxy_tests::Fixture;
 use mcpproxy_tests::peers::{Peers, Sdk};
+use mcpproxy_tests::{Fixture, trials};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
 use crate::cards::lesson::lesson;
 use crate::cards::program::{CARDS, Cards};
 
-#[tokio::test]
+trials![
+    python_sdk_2_learns_over_stdio,
+    python_sdk_1_learns_over_stdio,
+    typescript_sdk_2_learns_over_stdio,
+    python_sdk_2_learns_over_http,
+    python_sdk_1_learns_over_http,
+    typescript_sdk_1_learns_over_http,
+    the_sdks_refuse_a_result_that_is_not_what_its_schema_says,
+];
+
 async fn python_sdk_2_learns_over_stdio() {
     check_over_stdio(Sdk::Python2, "2026-07-28").await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_learns_over_stdio() {
     check_over_stdio(Sdk::Python1, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_learns_over_stdio() {
     check_over_stdio(Sdk::TypeScript2, "2026-07-28").await;
 }
 
-#[tokio::test]
 async fn python_sdk_2_learns_over_http() {
     check_over_http(Sdk::Python2, "2026-07-28").await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_learns_over_http() {
     check_over_http(Sdk::Python1, "2025-11-25").await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_1_learns_over_http() {
     check_over_http(Sdk::TypeScript1, "2025-11-25").await;
 }
 
 /// Else the sessions above would show nothing about results and their schemas.
-#[tokio::test]
 async fn the_sdks_refuse_a_result_that_is_not_what_its_schema_says() {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let tool = json!({
         "name": "get-card", "inputSchema": { "type": "object" },
@@ -70,7 +73,7 @@ async fn the_sdks_refuse_a_result_that_is_not_what_its_schema_says() {
 }
 
 async fn check_over_stdio(sdk: Sdk, revision: &str) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let home = tempfile::tempdir().expect("a temporary folder can be made");
     let server = [OsStr::new(CARDS)];
     let outcomes = peers
@@ -80,7 +83,7 @@ async fn check_over_stdio(sdk: Sdk, revision: &str) {
 }
 
 async fn check_over_http(sdk: Sdk, revision: &str) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let cards = Cards::start().await;
     let outcomes = peers
         .session_over_http(sdk, &cards.endpoint, &steps())

@@ -1,21 +1,22 @@
 //! The official reference server with everything, behind the gateway.
 
 use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{Client, HttpClient, Product};
+use mcpproxy_tests::{Client, Product, trials};
 use serde_json::{Value, json};
 
-use crate::prompts_resources::{PROGRAMS, settle, url};
+use crate::PROGRAMS;
 
-#[tokio::test]
+trials![the_reference_server_offers_all_it_has_through_the_gateway,];
+
 async fn the_reference_server_offers_all_it_has_through_the_gateway() {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let program = peers.program("mcp-server-everything");
     let entry = json!({ "command": program, "timeout": "60s" });
     let config = json!({ "mcpServers": { "everything": entry } });
     let product = Product::start(PROGRAMS, &config).await;
-    settle(&product, &["everything"]).await;
+    product.settle().await;
     for (path, prefix) in [("", "everything__"), ("/s/everything", "")] {
-        let client = HttpClient::connect(&url(&product, path)).await;
+        let client = product.connect_to(path).await;
         let list = async |method: &str, member: &str| -> Vec<Value> {
             let listed = client.request(method, &json!({})).await;
             let items = listed["result"][member].as_array();

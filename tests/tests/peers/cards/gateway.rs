@@ -1,12 +1,22 @@
 //! The same lesson through the gateway: the program behind it as a server, and the service inside of it.
 
 use mcpproxy_tests::peers::{Peers, Sdk};
-use mcpproxy_tests::{Client, Home, HttpClient, Product, decode, eventually};
+use mcpproxy_tests::{Client, Home, HttpClient, Product, decode, eventually, trials};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
 use crate::cards::lesson::{Step, lesson};
 use crate::cards::program::CARDS;
+
+trials![
+    python_sdk_2_learns_from_the_program_behind_the_gateway,
+    python_sdk_1_learns_from_the_program_behind_the_gateway,
+    python_sdk_2_learns_from_the_sample_inside_the_gateway,
+    python_sdk_1_learns_from_the_sample_inside_the_gateway,
+    a_second_question_is_answered_from_memory_within_a_session_and_not_across,
+    the_sample_keeps_the_contract_it_announces,
+    what_people_are_told_to_try_works,
+];
 
 /// What an agent looks for, what it has to find, and the variant it is told to use.
 const SEARCHES: [(&str, &str, &str); 3] = [
@@ -36,27 +46,22 @@ const DELETE: &[&str] = &[
     r#"{"cardId":"card_10"}"#,
 ];
 
-#[tokio::test]
 async fn python_sdk_2_learns_from_the_program_behind_the_gateway() {
     check_behind(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_learns_from_the_program_behind_the_gateway() {
     check_behind(Sdk::Python1).await;
 }
 
-#[tokio::test]
 async fn python_sdk_2_learns_from_the_sample_inside_the_gateway() {
     check_inside(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_learns_from_the_sample_inside_the_gateway() {
     check_inside(Sdk::Python1).await;
 }
 
-#[tokio::test]
 async fn a_second_question_is_answered_from_memory_within_a_session_and_not_across() {
     let product = demo().await;
     let (one, other) = (product.connect().await, product.connect().await);
@@ -65,11 +70,10 @@ async fn a_second_question_is_answered_from_memory_within_a_session_and_not_acro
     assert!(!is_cached(&other).await);
     assert!(is_cached(&other).await);
     let review = json!({ "cardId": "card_4", "grade": 3 });
-    call(&one, "write", "review-card", &review).await;
+    one.call_as("write", "cards:review-card", &review).await;
     assert!(!is_cached(&other).await, "the review made it old");
 }
 
-#[tokio::test]
 async fn the_sample_keeps_the_contract_it_announces() {
     let product = demo().await;
     let checked = product
@@ -86,7 +90,6 @@ async fn the_sample_keeps_the_contract_it_announces() {
 }
 
 /// What the first page tells people to type, as it stands there.
-#[tokio::test]
 async fn what_people_are_told_to_try_works() {
     let product = demo().await;
     let tried = async |command: &str| {
@@ -126,7 +129,7 @@ fn quoted(command: &[&str]) -> String {
 }
 
 async fn check_behind(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let config = json!({ "mcpServers": { "cards": { "command": CARDS } } });
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
@@ -134,7 +137,7 @@ async fn check_behind(sdk: Sdk) {
 }
 
 async fn check_inside(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     check(&peers, sdk, &demo().await).await;
 }
 
@@ -183,14 +186,9 @@ fn through_gateway(step: &Step) -> Value {
 }
 
 async fn is_cached(client: &HttpClient) -> bool {
-    let result = call(client, "read", "get-card", &json!({ "cardId": "card_4" })).await;
+    let result = client
+        .call_as("read", "cards:get-card", &json!({ "cardId": "card_4" }))
+        .await;
     let cached = result["structuredContent"]["metadata"]["cached"].as_bool();
     cached.unwrap_or_else(|| panic!("it is not told: {result}"))
-}
-
-async fn call(client: &HttpClient, operation: &str, tool: &str, arguments: &Value) -> Value {
-    let request = json!({ "name": format!("cards:{tool}"), "args": arguments, "intent": { "operation_type": operation } });
-    client
-        .call(&format!("call_tool_{operation}"), &request)
-        .await
 }

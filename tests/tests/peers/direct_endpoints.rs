@@ -1,38 +1,41 @@
 //! Official clients list and call the tools of a real server, by their own names.
 
-use mcpproxy_tests::Product;
 use mcpproxy_tests::peers::{Peers, Sdk};
+use mcpproxy_tests::{Client, Product, trials};
 use serde_json::{Value, json};
 
-use crate::endpoint_all::{PROGRAMS, connect, names, url};
+use crate::PROGRAMS;
 
-#[tokio::test]
+trials![
+    python_sdk_2_lists_and_calls_offered_tools,
+    python_sdk_1_lists_and_calls_offered_tools,
+    typescript_sdk_2_lists_and_calls_offered_tools,
+    typescript_sdk_1_lists_and_calls_offered_tools,
+];
+
 async fn python_sdk_2_lists_and_calls_offered_tools() {
     check(Sdk::Python2).await;
 }
 
-#[tokio::test]
 async fn python_sdk_1_lists_and_calls_offered_tools() {
     check(Sdk::Python1).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_2_lists_and_calls_offered_tools() {
     check(Sdk::TypeScript2).await;
 }
 
-#[tokio::test]
 async fn typescript_sdk_1_lists_and_calls_offered_tools() {
     check(Sdk::TypeScript1).await;
 }
 
 async fn check(sdk: Sdk) {
-    let Some(peers) = Peers::find() else { return };
+    let peers = Peers::find();
     let entry = json!({ "command": peers.program("mcp-server-everything"), "timeout": "60s" });
     let config = json!({ "mcpServers": { "everything": entry } });
     let product = Product::start(PROGRAMS, &config).await;
     // This waits for the server.
-    let own = names(&connect(&product, "/s/everything").await).await;
+    let own = product.connect_to("/s/everything").await.tool_names().await;
     assert!(own.len() > 5, "{own:?}");
     for (path, prefix) in [("/all", "everything__"), ("/s/everything", "")] {
         let call = |name: &str, arguments: Value| json!({ "op": "call_tool", "name": format!("{prefix}{name}"), "arguments": arguments });
@@ -44,7 +47,7 @@ async fn check(sdk: Sdk) {
             call("echo", json!({})),
         ]);
         let outcomes = peers
-            .session_over_http(sdk, &url(&product, path), &steps)
+            .session_over_http(sdk, &product.url(path), &steps)
             .await;
         let result = |index: usize| {
             let outcome: &Value = &outcomes[index];

@@ -1,7 +1,7 @@
 //! The sample service from the outside: alone, behind the gateway, and inside of it.
 
-mod alone;
-mod conformance;
-mod gateway;
+pub(crate) mod alone;
+pub(crate) mod conformance;
+pub(crate) mod gateway;
 mod lesson;
 mod program;

@@ -1,0 +1,24 @@
+//! Agent hints that the gateway adds to results of servers.
+
+use serde_json::Value;
+
+/// The hints that the gateway added.
+#[track_caller]
+pub fn hints(answer: &Value) -> Value {
+    let hints = answer["_meta"]["dev.mcpproxy/hints"].clone();
+    assert!(hints.is_object(), "no hints in {answer}");
+    hints
+}
+
+/// The first thing that hints suggest.
+pub fn suggestion(hints: &Value) -> Option<Value> {
+    hints["suggestedNextActions"].get(0).cloned()
+}
+
+/// Checks that hints suggest to read with a tool first.
+#[track_caller]
+pub fn check_suggestion(suggestion: &Value, tool: &str) {
+    assert_eq!(suggestion["tool"], tool, "{suggestion}");
+    assert_eq!(suggestion["call_with"], "call_tool_read", "{suggestion}");
+    assert_eq!(suggestion["priority"], "high", "{suggestion}");
+}
