@@ -1,6 +1,7 @@
 //! What a contributor runs besides cargo itself: set-up, all checks, a database, fuzzing.
 //!
-//! `steps` is what `cargo xtask test` does, in order; `setup` installs what those steps need; `postgres` runs the
+//! `steps` is what `cargo xtask test` does, in order; `dependencies` is its check of `deny.toml`, `report` reads what the
+//! tests print; `setup` installs what those steps need; `postgres` runs the
 //! database the tests use; `fuzz` feeds the fuzz targets; `lines` measures the source and `structure` holds it to the
 //! rules of the architecture, both with what `source` reads. `place` knows the folders, `process` starts other programs,
 //! `lock` keeps two runs from disturbing each other. Nothing in here is part of the product, and
@@ -12,12 +13,14 @@
     reason = "its output on the terminal is what this program is for"
 )]
 
+mod dependencies;
 mod fuzz;
 mod lines;
 mod lock;
 mod place;
 mod postgres;
 mod process;
+mod report;
 mod setup;
 mod source;
 mod steps;
@@ -33,7 +36,8 @@ What a contributor runs besides cargo itself.
 
 Usage: cargo xtask <command>
 
-  test                  Install what the tests need, then check format, lints, tests and documentation
+  test                  Install what the tests need, then check dependencies, format, lints, documentation and
+                        tests; all that failed or did not run is listed at the end
   setup                 Only install what the tests need
   postgres -- COMMAND…  Run a command with a fresh PostgreSQL, which is gone afterwards, such as one test:
                         `cargo xtask postgres -- cargo test -p mcpproxy-activity postgres`

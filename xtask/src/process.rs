@@ -2,10 +2,11 @@
 
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ const INSTALL_DEADLINE: Duration = Duration::from_mins(20);
 
 /// How often a running installation is looked at; short against any installation, long against the cost of looking.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long the lines of a command that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// The cargo that started this program, in the given folder.
 pub(crate) fn cargo(folder: &Path) -> Command {
@@ -29,6 +33,50 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", describe(command));
+    }
+    Ok(())
+}
+
+/// Like [`run`], and hands every line that the command prints, which is printed here as well, to somebody who reads it.
+pub(crate) fn run_read(command: &mut Command, mut read: impl FnMut(&str)) -> Result<()> {
+    let (output, input) = io::pipe()?;
+    let child = command.stdout(input.try_clone()?).stderr(input).spawn();
+    // Else this program itself would keep the pipe open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|count| count > 0)
+        {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    let mut ended = None;
+    // A process that the command left behind may hold the pipe for ever.
+    while ended.is_none_or(|(_, since): (_, Instant)| since.elapsed() < LAST_WORDS) {
+        match lines.recv_timeout(POLL_INTERVAL) {
+            Ok(line) => {
+                println!("{line}");
+                read(&line);
+            }
+            Err(RecvTimeoutError::Timeout) if ended.is_some() => {}
+            Err(RecvTimeoutError::Timeout) => {
+                ended = child.try_wait()?.map(|status| (status, Instant::now()));
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let status = child.wait()?;
     if !status.success() {
         bail!("`{}` failed ({status})", describe(command));
     }
@@ -115,4 +163,35 @@ fn describe(command: &Command) -> String {
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_from(script: &str) -> (Vec<String>, Result<()>) {
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        let outcome = run_read(command.args(["-c", script]), |line| {
+            lines.push(line.to_owned());
+        });
+        (lines, outcome)
+    }
+
+    #[test]
+    fn output_and_errors_are_read_in_their_order() {
+        let (lines, outcome) = read_from("echo one; echo two >&2; printf 'three\\377'; exit 3");
+        assert_eq!(lines, ["one", "two", "three\u{fffd}"]);
+        assert!(outcome.unwrap_err().to_string().contains("exit status: 3"));
+        assert!(read_from("exit 0").1.is_ok());
+    }
+
+    #[test]
+    fn a_process_that_is_left_behind_delays_nobody() {
+        let started = Instant::now();
+        let (lines, outcome) = read_from("sleep 60 & echo started");
+        assert_eq!(lines, ["started"]);
+        assert!(outcome.is_ok());
+        assert!(started.elapsed() < Duration::from_secs(50));
+    }
 }
