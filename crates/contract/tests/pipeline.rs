@@ -236,6 +236,29 @@ async fn a_rate_limit_counts_per_caller_and_says_when_to_come_back() {
     assert_eq!(code(&call(&service, "count-cards").await), "RATE_LIMITED");
 }
 
+/// Each call is wrong in everything that is left to be checked; the first of it counts.
+#[tokio::test(start_paused = true)]
+async fn permissions_then_the_rate_limit_then_parameters_are_checked() {
+    let runs = Runs::default();
+    let service = service_of(limited::Limited(limited::Plain {
+        runs: runs.clone(),
+        work: fine,
+    }));
+    let stranger = ToolContext::new("agent", "1", Grants::only(["cards:see"]));
+    let wrong = async |context: &ToolContext| {
+        let result = service.call("count-cards", json!({ "wrong": 1 }), context);
+        code(&result.await).to_owned()
+    };
+    // What is refused for its parameters has passed the limit, and counts.
+    for _ in 0..2 {
+        assert_eq!(wrong(&stranger).await, "FORBIDDEN");
+        assert_eq!(wrong(&agent()).await, "INVALID_ARGUMENTS");
+    }
+    assert_eq!(wrong(&agent()).await, "RATE_LIMITED");
+    assert_eq!(wrong(&stranger).await, "FORBIDDEN");
+    assert_eq!(runs.count(), 0);
+}
+
 /// Whether a tool whose dependency is away once is called a second time.
 async fn is_repeated<T: Tool>(make: impl Fn(Runs, Work) -> T) -> bool {
     let runs = Runs::default();

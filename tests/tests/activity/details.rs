@@ -37,6 +37,48 @@ async fn warnings_are_on_record() {
 }
 
 #[tokio::test]
+async fn al_01_every_call_and_every_search_has_one_record() {
+    let stage = Stage::start(&json!({})).await;
+    let client = &stage.client;
+    let nothing = json!({});
+    let mut ids = Vec::new();
+    for (operation, tool, outcome) in [
+        ("read", "look", "success"),
+        ("write", "put", "success"),
+        ("destructive", "burn", "success"),
+        ("write", "regret", "error"),
+        ("read", "fail", "error"),
+        ("write", "burn", "blocked"),
+        ("read", "nothing", "blocked"),
+    ] {
+        let result = client
+            .call_as(operation, &format!("shelf:{tool}"), &nothing)
+            .await;
+        let record = stage.record(&result).await;
+        assert_eq!(record["status"], outcome, "{record}");
+        ids.push(record["id"].clone());
+    }
+    client
+        .call("retrieve_tools", &json!({ "query": "look" }))
+        .await;
+    let names = json!({ "names": ["shelf:look"] });
+    client.call("describe_tool", &names).await;
+    let page = eventually("the searches are on record", async || {
+        let page = stage.product.get("/activity?limit=1000").await;
+        let records = page["activities"].as_array().unwrap().clone();
+        let searches = records.iter().filter(|one| one["type"] == "discovery");
+        (searches.count() == 2).then_some(records)
+    })
+    .await;
+    let calls = page.iter().rev().filter(|one| {
+        let kind = one["type"].as_str().unwrap_or_default();
+        ["tool_call", "policy_decision"].contains(&kind)
+    });
+    let recorded: Vec<Value> = calls.map(|record| record["id"].clone()).collect();
+    assert_eq!(recorded, ids, "each call once, and no other");
+}
+
+#[tokio::test]
 async fn searches_are_on_record_with_what_they_found() {
     let stage = Stage::start(&json!({})).await;
     let query = json!({ "query": "burns grüße", "limit": 2, "read_only_only": false });

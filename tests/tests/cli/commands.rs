@@ -228,6 +228,41 @@ async fn arguments_come_from_both_styles_of_flags_from_files_and_from_standard_i
 }
 
 #[tokio::test]
+async fn fr_030_the_commands_declare_a_reason_and_a_sensitivity() {
+    let fixture = fixture();
+    let product = Product::start(PROGRAMS, &config(&fixture)).await;
+    for (operation, tool, sensitivity) in [
+        ("read", "list_repos", "public"),
+        ("write", "create_issue", "internal"),
+        ("destructive", "delete_repo", "private"),
+    ] {
+        let command = format!("tool-{operation}");
+        let name = format!("srv:{tool}");
+        let reason = format!("to see what {tool} does");
+        let ran = product
+            .run(&[
+                "call",
+                &command,
+                &name,
+                "--reason",
+                &reason,
+                "--sensitivity",
+                sensitivity,
+            ])
+            .await;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let intent = eventually("the call is on record", async || {
+            let page = product.get(&format!("/activity?tool={tool}")).await;
+            Some(page["activities"].get(0)?["intent"].clone())
+        })
+        .await;
+        assert_eq!(intent["operation_type"], operation, "{intent}");
+        assert_eq!(intent["reason"], reason, "{intent}");
+        assert_eq!(intent["data_sensitivity"], sensitivity, "{intent}");
+    }
+}
+
+#[tokio::test]
 async fn tools_are_listed_searched_and_shown_with_and_without_a_running_gateway() {
     let fixture = fixture();
     let product = Product::start(PROGRAMS, &config(&fixture)).await;

@@ -1,4 +1,5 @@
 //! Documents that say what the code does.
 
 mod call_path;
+mod index;
 mod requirements;

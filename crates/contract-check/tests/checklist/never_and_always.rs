@@ -145,12 +145,28 @@ async fn always_include_agent_hints_with_all_required_fields() {
     }
 }
 
-#[test]
-fn always_validate_inputs_with_the_schema_that_is_published() {
-    let schema = &published()[0]["inputSchema"];
-    assert_eq!(schema["additionalProperties"], false);
-    assert_eq!(schema["required"], json!(["cardId"]));
-    assert!(schema["properties"]["cardId"]["pattern"].is_string());
+/// What the published schema refuses is refused by the call, of every tool, and what it admits is not.
+#[tokio::test]
+async fn always_validate_inputs_with_the_schema_that_is_published() {
+    let service = service();
+    for tool in published() {
+        let schema = jsonschema::validator_for(&tool["inputSchema"]).unwrap();
+        let name = tool["name"].as_str().unwrap();
+        for (arguments, is_right) in [
+            (json!({ "cardId": "card_1" }), true),
+            (json!({}), false),
+            (json!({ "cardId": 7 }), false),
+            (json!({ "cardId": "deck_1" }), false),
+            (json!({ "cardId": "card_1", "more": 1 }), false),
+            (json!([]), false),
+        ] {
+            assert_eq!(schema.is_valid(&arguments), is_right, "{name} {arguments}");
+            let result = service.call(name, arguments.clone(), &agent()).await;
+            let refused = result.error().map(|error| &*error.code);
+            let expected = (!is_right).then_some("INVALID_ARGUMENTS");
+            assert_eq!(refused, expected, "{name} {arguments}");
+        }
+    }
 }
 
 #[tokio::test]
