@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::Programs;
 use crate::script::{Change, Script};
+use crate::{HttpFixture, HttpTransport, Programs};
 
 /// A tool that writes and does not destroy, for [`Fixture::tools`]; [`Fixture::entries`] tells what it was given.
 pub const APPEND: &str = concat!(
@@ -40,6 +40,13 @@ impl Fixture {
             folder,
             script,
         }
+    }
+
+    /// Speaks this revision, with a session or, if it is the one without, without.
+    #[must_use]
+    pub fn revision(mut self, revision: &str) -> Self {
+        self.script.revision = Some(revision.to_owned());
+        self
     }
 
     /// Offers these tools, each the text of a definition.
@@ -170,6 +177,11 @@ impl Fixture {
         entry
     }
 
+    /// The same server over HTTP, in the process of the test; it has to live as long as the product.
+    pub async fn over_http(&self, transport: HttpTransport) -> HttpFixture {
+        HttpFixture::serve(self.script.clone(), transport).await
+    }
+
     /// Every call that was executed, as `tool arguments`.
     pub fn ledger(&self) -> Vec<String> {
         std::fs::read_to_string(self.folder.path().join("ledger"))
@@ -219,7 +231,7 @@ fn read_entry(arguments: &str) -> String {
         .to_owned()
 }
 
-fn raw_list<S: AsRef<str>>(texts: &[S]) -> Vec<Box<RawValue>> {
+pub(crate) fn raw_list<S: AsRef<str>>(texts: &[S]) -> Vec<Box<RawValue>> {
     texts.iter().map(|text| raw(text.as_ref())).collect()
 }
 

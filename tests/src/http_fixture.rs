@@ -1,61 +1,86 @@
-//! A server behind the gateway that speaks Streamable HTTP and tells what headers it was sent.
+//! A scripted server in the process of the test, over Streamable HTTP or over HTTP with a separate event stream.
 
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http::header::HeaderValue;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
+
+use crate::ScriptedServer;
+use crate::script::Script;
+use crate::web::{Stream, WebResponse, WebServer, event, events, json_answer, plain};
+
+/// What a server over HTTP speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Each response answers its request.
+    Streamable,
+    /// Responses come on one stream of events, as before revision 2025-03-26.
+    EventStream,
+}
 
 /// A server in the process of the test; it stops taking connections when dropped.
 #[derive(Debug)]
 pub struct HttpFixture {
-    address: SocketAddr,
-    accepting: JoinHandle<()>,
+    web: WebServer,
+    transport: HttpTransport,
 }
 
-/// What the server does.
-#[derive(Debug)]
-struct Server {
-    tools: Vec<Value>,
-    /// Tools whose answer is the value of a request header.
-    headers: BTreeMap<String, String>,
+/// The server behind the transport.
+struct Endpoint {
+    server: ScriptedServer,
+    /// The stream of events of the last client that opened one.
+    stream: Mutex<Option<mpsc::Sender<Bytes>>>,
 }
-
-type FixtureResponse = Response<Full<Bytes>>;
 
 impl HttpFixture {
     /// Starts a server with these tools, each the text of a definition. The named tools answer with the value of a
     /// header of the request, the others echo.
     pub async fn start<S: AsRef<str>>(tools: &[S], headers: &[(&str, &str)]) -> Self {
-        let tools = tools.iter().map(|tool| {
-            serde_json::from_str(tool.as_ref()).expect("a test describes tools as valid JSON")
-        });
         let headers = headers
             .iter()
             .map(|(tool, header)| ((*tool).to_owned(), (*header).to_owned()));
-        let server = Arc::new(Server {
-            tools: tools.collect(),
+        let script = Script {
+            tools: crate::fixture::raw_list(tools),
             headers: headers.collect(),
+            ..Script::default()
+        };
+        Self::serve(script, HttpTransport::Streamable).await
+    }
+
+    /// Starts a server that does what a script says.
+    pub async fn serve(script: Script, transport: HttpTransport) -> Self {
+        let endpoint = Arc::new(Endpoint {
+            server: ScriptedServer::new(script),
+            stream: Mutex::default(),
         });
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .expect("a port is free");
-        let address = listener.local_addr().expect("the server has an address");
-        let accepting = tokio::spawn(accept(listener, server));
-        Self { address, accepting }
+        let web = WebServer::start(move |request| {
+            let endpoint = Arc::clone(&endpoint);
+            async move {
+                match transport {
+                    HttpTransport::Streamable => endpoint.streamable(request).await,
+                    HttpTransport::EventStream => endpoint.event_stream(request).await,
+                }
+            }
+        });
+        Self {
+            web: web.await,
+            transport,
+        }
     }
 
     /// Its URL.
     pub fn endpoint(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        let path = match self.transport {
+            HttpTransport::Streamable => "mcp",
+            HttpTransport::EventStream => "sse",
+        };
+        format!("http://{}/{path}", self.web.address)
     }
 
     /// Its entry for `mcpServers`, with the headers that the gateway shall send.
@@ -64,89 +89,90 @@ impl HttpFixture {
     }
 }
 
-impl Drop for HttpFixture {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-impl Server {
-    async fn handle(&self, request: Request<Incoming>) -> Result<FixtureResponse, hyper::Error> {
+impl Endpoint {
+    async fn streamable(self: Arc<Self>, request: Request<Incoming>) -> io::Result<WebResponse> {
         let (parts, body) = request.into_parts();
         match parts.method {
             Method::POST => {}
-            Method::DELETE => return Ok(empty(StatusCode::OK)),
-            _ => return Ok(empty(StatusCode::METHOD_NOT_ALLOWED)),
+            Method::DELETE => return Ok(plain(StatusCode::OK)),
+            _ => return Ok(plain(StatusCode::METHOD_NOT_ALLOWED)),
         }
-        let body = body.collect().await?.to_bytes();
-        let Ok(message) = serde_json::from_slice::<Value>(&body) else {
-            return Ok(empty(StatusCode::BAD_REQUEST));
+        let (before, response) = self.answer(parts.headers, body).await?;
+        let Some(response) = response else {
+            return Ok(plain(StatusCode::ACCEPTED));
         };
-        let Some(id) = message.get("id") else {
-            return Ok(empty(StatusCode::ACCEPTED));
+        let mut answer = if before.is_empty() {
+            json_answer(Stream::whole(&response))
+        } else {
+            let messages = before.iter().chain([&response]);
+            let text: Vec<Bytes> = messages.map(|message| event(message)).collect();
+            events(Stream::whole(&String::from_utf8_lossy(&text.concat())))
         };
-        let (member, value) = self.outcome(&message, &parts.headers);
-        let text = json!({ "jsonrpc": "2.0", "id": id, member: value }).to_string();
-        let answer = Response::builder()
-            .header("content-type", "application/json")
-            .header("mcp-session-id", "fixture");
-        Ok(answer
-            .body(Full::new(Bytes::from(text)))
-            .expect("the headers are valid"))
+        let session = HeaderValue::from_static("fixture");
+        answer.headers_mut().insert("mcp-session-id", session);
+        Ok(answer)
     }
 
-    fn outcome(&self, message: &Value, headers: &HeaderMap) -> (&'static str, Value) {
-        let params = &message["params"];
-        let result = match message["method"].as_str() {
-            Some("initialize") => json!({
-                "protocolVersion": params["protocolVersion"],
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "http-fixture", "version": "1" },
-            }),
-            Some("ping") => json!({}),
-            Some("tools/list") => json!({ "tools": self.tools }),
-            Some("tools/call") => {
-                let text = self.text(params, headers);
-                json!({ "content": [{ "type": "text", "text": text }] })
+    async fn event_stream(self: Arc<Self>, request: Request<Incoming>) -> io::Result<WebResponse> {
+        let (parts, body) = request.into_parts();
+        match (parts.method, parts.uri.path()) {
+            (Method::GET, "/sse") => {
+                let (sender, stream) = Stream::open();
+                let first = Bytes::from("event: endpoint\ndata: /messages\n\n");
+                sender.send(first).await.map_err(io::Error::other)?;
+                *self.event_sender() = Some(sender);
+                Ok(events(stream))
             }
-            _ => {
-                let error = json!({ "code": -32601, "message": "no such method" });
-                return ("error", error);
+            (Method::POST, "/messages") => {
+                let (before, response) = Arc::clone(&self).answer(parts.headers, body).await?;
+                let stream = self.event_sender().clone();
+                for message in before.into_iter().chain(response) {
+                    if let Some(stream) = &stream {
+                        // Whoever no longer listens misses nothing.
+                        let _ = stream.send(event(&message)).await;
+                    }
+                }
+                Ok(plain(StatusCode::ACCEPTED))
             }
-        };
-        ("result", result)
+            _ => Ok(plain(StatusCode::METHOD_NOT_ALLOWED)),
+        }
     }
 
-    fn text(&self, params: &Value, headers: &HeaderMap) -> String {
-        let tool = params["name"].as_str().unwrap_or_default();
-        let Some(header) = self.headers.get(tool) else {
-            return format!("{tool} {}", params["arguments"]);
-        };
-        headers.get(header).map_or_else(
-            || format!("no header {header}"),
-            |value| String::from_utf8_lossy(value.as_bytes()).into_owned(),
-        )
+    fn event_sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Bytes>>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-async fn accept(listener: TcpListener, server: Arc<Server>) {
-    while let Ok((socket, _)) = listener.accept().await {
-        let server = Arc::clone(&server);
-        let service = service_fn(move |request| {
-            let server = Arc::clone(&server);
-            async move { server.handle(request).await }
+    /// What the server sends before its response, and the response, if there is one. It may wait for a gate, so it gets
+    /// a thread.
+    async fn answer(
+        self: Arc<Self>,
+        headers: HeaderMap,
+        body: Incoming,
+    ) -> io::Result<(Vec<String>, Option<String>)> {
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let answering = tokio::task::spawn_blocking(move || {
+            let header = |name: &str| {
+                let value = headers.get(name)?;
+                Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+            };
+            let before = Mutex::new(Vec::new());
+            let send = |message: &str| {
+                let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+                before.push(message.to_owned());
+            };
+            let text = String::from_utf8_lossy(&body);
+            let response = self.server.answer(&text, &header, &send);
+            let before = before.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let is_request = text.contains(r#""id":"#);
+            (before, response, is_request)
         });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(socket), service);
-        // A client that goes away in the middle is none of the test's concern.
-        tokio::spawn(connection);
+        let (before, response, is_request) = answering.await.map_err(io::Error::other)?;
+        if response.is_none() && is_request {
+            // It hangs.
+            std::future::pending::<()>().await;
+        }
+        Ok((before, response))
     }
-}
-
-fn empty(status: StatusCode) -> FixtureResponse {
-    let mut answer = Response::new(Full::default());
-    *answer.status_mut() = status;
-    answer
 }
 
 #[cfg(test)]

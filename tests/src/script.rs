@@ -1,4 +1,4 @@
-//! What a fixture server is told to do. Values that are sent on keep their bytes.
+//! What a scripted server is told to do. Values that are sent on keep their bytes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The script of a fixture server. Everything may be left out.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// The script of a server. Everything may be left out.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
+    /// The revision it speaks; without one it takes the revision of its client, with a session.
+    pub revision: Option<String>,
     /// The tools, sent as they are.
     pub tools: Vec<Box<RawValue>>,
     /// The `CallToolResult` of a tool, sent as it is. Without one the tool echoes.
@@ -18,6 +20,8 @@ pub struct Script {
     pub errors: BTreeMap<String, Box<RawValue>>,
     /// The environment variable whose value is the text a tool answers with.
     pub variables: BTreeMap<String, String>,
+    /// The header of the request whose value is the text a tool answers with.
+    pub headers: BTreeMap<String, String>,
     /// How long a tool takes, in milliseconds.
     pub delay_ms: BTreeMap<String, u64>,
     /// A tool answers only once this file exists.
@@ -47,7 +51,7 @@ pub struct Script {
 }
 
 /// What a call of a tool changes.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The tools from now on.

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use mcpproxy_tests::HttpTransport::{EventStream, Streamable};
 use mcpproxy_tests::{Client, Fixture, Home, Listening, Product, eventually};
 use serde_json::{Value, json};
 
@@ -44,6 +45,44 @@ async fn what_a_server_speaks_is_known_after_a_restart() {
     // It was greeted as the file says: nobody asked it, or the file would tell the truth again.
     let kept = product.home.learned_protocols().await;
     assert!(kept.contains("legacy"), "{kept}");
+}
+
+#[tokio::test]
+async fn servers_of_every_revision_are_called_over_every_transport() {
+    let tool = r#"{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+    for (revision, transports) in [
+        ("2024-11-05", &[EventStream, Streamable][..]),
+        ("2025-03-26", &[Streamable]),
+        ("2025-06-18", &[Streamable]),
+        ("2025-11-25", &[Streamable]),
+        ("2026-07-28", &[Streamable]),
+    ] {
+        let fixture = Fixture::new(PROGRAMS).tools(&[tool]).revision(revision);
+        let mut servers = json!({ "stdio": fixture.entry() });
+        let mut running = Vec::new();
+        for transport in transports {
+            let server = fixture.over_http(*transport).await;
+            servers[format!("{transport:?}")] = server.entry(&json!({}));
+            running.push(server);
+        }
+        let config = json!({ "mcpServers": servers });
+        let product = Product::start(PROGRAMS, &config).await;
+        let client = product.connect().await;
+        for name in servers.as_object().expect("servers by their names").keys() {
+            let tool = format!("{name}:look");
+            let result = client.call_allowed("read", &tool, &json!({ "a": 1 })).await;
+            let text = &result["content"][0]["text"];
+            assert_eq!(*text, r#"look {"a":1}"#, "{revision}: {result}");
+        }
+        for server in product.get("/status").await["servers"]
+            .as_array()
+            .expect("servers")
+        {
+            if server["name"] != "mcpproxy" {
+                assert_eq!(server["revision"], revision, "{server}");
+            }
+        }
+    }
 }
 
 /// Old servers that do not take the question well, and one that is slow to hear it.
