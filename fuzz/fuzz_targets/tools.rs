@@ -4,8 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_wire::initialize::ServerHello;
-use mcpproxy_wire::tool::ToolPage;
-use mcpproxy_wire::{Json, ToolDefinition};
+use mcpproxy_wire::{Json, ListedKind, ListedPage, ToolDefinition};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(json) = Json::parse(bytes.to_vec()) else {
@@ -13,10 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let _ = ServerHello::parse(&json);
     let _ = ToolDefinition::parse(&json);
-    if let Ok(page) = ToolPage::parse(&json) {
-        for tool in page.tools {
-            assert!(json.text().contains(tool.raw.text()));
-            assert!(tool.raw.text().contains(tool.input_schema.text()));
+    for kind in ListedKind::ALL {
+        for item in ListedPage::parse(kind, &json).unwrap_or_default().items {
+            assert!(json.text().contains(item.raw.text()));
         }
     }
 });

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 
-use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
-use mcpproxy_wire::{Json, ToolDefinition};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery};
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn load(corpus: Corpus) -> Result<Catalog, Box<dyn Error>> {
-    let mut servers: HashMap<String, ServerListing> = HashMap::new();
+    let mut servers: HashMap<String, Vec<ToolDefinition>> = HashMap::new();
     for row in corpus.tools {
         let schema = if row.input_schema.is_object() {
             row.input_schema
@@ -107,13 +107,13 @@ fn load(corpus: Corpus) -> Result<Catalog, Box<dyn Error>> {
         let tool = ToolDefinition::parse(&Json::of(&json!({
             "name": row.tool, "description": row.description, "inputSchema": schema
         })))?;
-        servers.entry(row.server).or_default().tools.push(tool);
+        servers.entry(row.server).or_default().push(tool);
     }
     let catalog = Catalog::new();
     let names = servers.keys().cloned();
     catalog.configure(names.map(|name| (name, Operator::default())).collect());
-    for (server, listing) in servers {
-        catalog.replace(&server, listing);
+    for (server, tools) in servers {
+        catalog.replace(&server, Offerings::default().with(ListedKind::Tool, tools));
     }
     Ok(catalog)
 }

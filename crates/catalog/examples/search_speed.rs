@@ -9,8 +9,8 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use mcpproxy_catalog::{Catalog, Operator, SearchQuery, ServerListing};
-use mcpproxy_wire::{Json, ToolDefinition};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery};
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 const TOOLS_PER_SERVER: usize = 20;
@@ -101,12 +101,12 @@ fn report(tools: usize, times: &mut [Duration], matches: usize) {
     );
 }
 
-fn listing(server: usize) -> Result<ServerListing, String> {
+fn listing(server: usize) -> Result<Offerings, String> {
     let mut random = Random(server as u64 + 1);
     let tools = (0..TOOLS_PER_SERVER)
         .map(|number| tool(number, &mut random))
-        .collect::<Result<_, _>>()?;
-    Ok(ServerListing { tools })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Offerings::default().with(ListedKind::Tool, tools))
 }
 
 fn tool(number: usize, random: &mut Random) -> Result<ToolDefinition, String> {

@@ -3,32 +3,27 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
-use mcpproxy_wire::ToolDefinition;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use mcpproxy_wire::Offerings;
 use tokio::sync::watch;
 
+use crate::directory::Directory;
 use crate::operator::Operator;
 use crate::snapshot::{ServerState, ServerStates, Snapshot};
-use crate::tool::ListedTool;
 
-/// Catalog of the tools that are known now.
+/// Catalog of what the servers offer now.
 ///
 /// Readers take [`Catalog::snapshot`] without a lock. Writers take turns, so no change is lost,
 /// and each change becomes visible as a whole.
 #[derive(Debug, Default)]
 pub struct Catalog {
     current: ArcSwap<Snapshot>,
+    /// Directory over the newest snapshot that somebody asked it for.
+    directory: ArcSwapOption<Directory>,
     /// Held while the next snapshot is built; it guards nothing but the order of writers.
     turn: Mutex<()>,
     /// Counts the snapshots, for those who wait for the next one.
     changes: watch::Sender<u64>,
-}
-
-/// Listing of a server: its answer to `tools/list`, all pages together.
-#[derive(Debug, Clone, Default)]
-pub struct ServerListing {
-    /// Tools of the server. Of two with the same name the first counts.
-    pub tools: Vec<ToolDefinition>,
 }
 
 impl Catalog {
@@ -37,9 +32,21 @@ impl Catalog {
         Self::default()
     }
 
-    /// Snapshot of the tools known now. What it shows does not change while it is held.
+    /// Snapshot of what is known now. What it shows does not change while it is held.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// Directory of the names, addresses and lists that direct endpoints have of what is known now.
+    pub fn directory(&self) -> Arc<Directory> {
+        let snapshot = self.snapshot();
+        let known = self.directory.load_full();
+        if let Some(directory) = known.filter(|known| Arc::ptr_eq(known.snapshot(), &snapshot)) {
+            return directory;
+        }
+        let directory = Arc::new(Directory::over(snapshot));
+        self.directory.store(Some(Arc::clone(&directory)));
+        directory
     }
 
     /// Changes whenever there is another snapshot, whether or not it shows anything new.
@@ -58,13 +65,14 @@ impl Catalog {
         });
     }
 
-    /// Replaces what is known of a server's tools. It returns whether the server is configured:
-    /// an answer that arrives after its server was removed must not bring it back.
-    pub fn replace(&self, server: &str, listing: ServerListing) -> bool {
+    /// Takes the offerings of a server; a list that it has not given yet stays as it is known. It
+    /// returns whether the server is configured: an answer that arrives after its server was removed
+    /// must not bring it back.
+    pub fn replace(&self, server: &str, offerings: Offerings) -> bool {
         let mut configured = false;
         self.change(|servers| {
             if let Some(state) = servers.get_mut(server) {
-                *state = Arc::new(state.listed(definitions(state, listing)));
+                *state = Arc::new(state.offered(offerings));
                 configured = true;
             }
         });
@@ -90,23 +98,4 @@ fn put(servers: &mut ServerStates, server: &str, operator: Operator) {
         None => ServerState::new(server.into(), operator),
     };
     servers.insert(Arc::clone(next.name()), Arc::new(next));
-}
-
-/// The listed tools in the order of their names. A tool that was listed before with the same
-/// bytes keeps its definition, and with it the compiled check of its arguments.
-fn definitions(state: &ServerState, listing: ServerListing) -> Vec<Arc<ListedTool>> {
-    let mut tools = listing.tools;
-    tools.sort_by(|one, other| one.name.cmp(&other.name));
-    tools.dedup_by(|later, earlier| later.name == earlier.name);
-    tools
-        .into_iter()
-        .map(|tool| {
-            state
-                .find(&tool.name)
-                .map(|entry| entry.definition())
-                .filter(|known| known.tool().raw == tool.raw)
-                .cloned()
-                .unwrap_or_else(|| Arc::new(ListedTool::new(tool)))
-        })
-        .collect()
 }

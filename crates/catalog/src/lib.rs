@@ -1,4 +1,4 @@
-//! Catalog of the tools that are known, and the search over them.
+//! Catalog of what servers offer, the search over their tools, and the directory of direct endpoints.
 //!
 //! A [`Catalog`] holds one immutable [`Snapshot`] at a time. Whoever reads takes the current
 //! one without a lock and keeps it for as long as a call or a search lasts; whoever writes
@@ -8,11 +8,13 @@
 //! This crate must never do network I/O, and never show a tool that is disabled or withheld:
 //! [`Snapshot::search`] and the suggestions of [`nearest`] leave those out by construction.
 //!
-//! Start reading at [`catalog`], then [`tool`] (one tool), [`search`] (how tools are found)
-//! and [`present`] (how they are shown). [`arguments`] checks what a call is given.
+//! Start reading at [`catalog`], then [`snapshot`] (what is known), [`tool`] (one tool), [`search`] (how
+//! tools are found), [`present`] (how they are shown) and [`directory`] (names, addresses and lists where
+//! servers are offered directly). [`arguments`] checks what a call is given.
 
 pub mod arguments;
 pub mod catalog;
+pub mod directory;
 mod index;
 pub mod nearest;
 pub mod operator;
@@ -25,7 +27,8 @@ mod tokens;
 pub mod tool;
 
 pub use arguments::{ArgumentSchema, Violation};
-pub use catalog::{Catalog, ServerListing};
+pub use catalog::Catalog;
+pub use directory::{Directory, Scope};
 pub use operator::{Operator, ToolOverride};
 pub use search::{Hit, Hits, SearchQuery};
 pub use snapshot::{ServerState, Snapshot};

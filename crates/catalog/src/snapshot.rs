@@ -3,24 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mcpproxy_wire::{ListedItem, ListedKind, Offerings, ToolDefinition};
+use serde::{Serialize, Serializer};
+
 use crate::index::{Index, Segment};
 use crate::operator::Operator;
 use crate::tool::{Availability, CatalogTool, ListedTool};
 
-/// Snapshot of all servers and tools known at one moment. It never changes.
+/// Snapshot of all servers and what they offer at one moment. It never changes.
+///
+/// Written as JSON it has the [`Offerings`] of each server by its name. Read back and given to
+/// [`Catalog::replace`](crate::Catalog::replace), they make the same snapshot again.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     servers: ServerStates,
     index: Index,
 }
 
-/// State of one configured server, with its tools if they are known.
+/// State of one configured server, with its offerings as far as they are known.
 #[derive(Debug)]
 pub struct ServerState {
     name: Arc<str>,
     operator: Operator,
-    /// The tools in the order of their names; `None` until the server was listed.
-    tools: Option<Vec<Arc<CatalogTool>>>,
+    offerings: Offerings,
+    /// The tools in the order of their names.
+    tools: Vec<Arc<CatalogTool>>,
     /// Segment of the index with the callable ones. It is built with the state, so it is shared by
     /// all snapshots in which this server is the same.
     segment: Arc<Segment>,
@@ -72,47 +79,81 @@ impl Snapshot {
     }
 }
 
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let servers = self.servers.iter();
+        serializer.collect_map(servers.map(|(name, state)| (name, &state.offerings)))
+    }
+}
+
 // === impl ServerState ===
 
 impl ServerState {
     pub(crate) fn new(name: Arc<str>, operator: Operator) -> Self {
-        Self::build(name, operator, None)
+        Self::build(name, operator, Offerings::default(), Vec::new())
     }
 
-    /// State of this server and its tools under other settings.
+    /// State of this server under other settings.
     pub(crate) fn configured(&self, operator: Operator) -> Self {
-        let definitions = self.tools.as_ref().map(|tools| {
-            tools
-                .iter()
-                .map(|entry| Arc::clone(entry.definition()))
-                .collect()
-        });
-        Self::build(Arc::clone(&self.name), operator, definitions)
-    }
-
-    /// State of this server under its settings with other tools, which come in the order of their names.
-    pub(crate) fn listed(&self, definitions: Vec<Arc<ListedTool>>) -> Self {
+        let definitions = self.tools.iter();
+        let definitions = definitions.map(|entry| Arc::clone(entry.definition()));
         Self::build(
             Arc::clone(&self.name),
-            self.operator.clone(),
-            Some(definitions),
+            operator,
+            self.offerings.clone(),
+            definitions.collect(),
         )
+    }
+
+    /// State of this server under its settings with other offerings.
+    pub(crate) fn offered(&self, offerings: Offerings) -> Self {
+        let offerings = self.offerings.updated(offerings);
+        let (name, operator) = (Arc::clone(&self.name), self.operator.clone());
+        if offerings.list(ListedKind::Tool) == self.offerings.list(ListedKind::Tool) {
+            return Self {
+                name,
+                operator,
+                offerings,
+                tools: self.tools.clone(),
+                segment: Arc::clone(&self.segment),
+            };
+        }
+        let definitions = self.definitions(offerings.items(ListedKind::Tool));
+        Self::build(name, operator, offerings, definitions)
+    }
+
+    /// Tools in the order of their names; of two with the same name the first counts. A tool that was
+    /// listed before with the same bytes keeps its definition, and with it the compiled check of its
+    /// arguments.
+    fn definitions(&self, listed: &[ListedItem]) -> Vec<Arc<ListedTool>> {
+        let mut listed: Vec<&ListedItem> = listed.iter().collect();
+        listed.sort_by(|one, other| one.key.cmp(&other.key));
+        listed.dedup_by(|later, earlier| later.key == earlier.key);
+        let definitions = listed.into_iter().filter_map(|item| {
+            let known = self.find(&item.key).map(|entry| entry.definition());
+            match known.filter(|known| known.tool().raw == item.raw) {
+                Some(known) => Some(Arc::clone(known)),
+                // What is no tool was left out when it was listed.
+                None => ToolDefinition::parse(&item.raw)
+                    .ok()
+                    .map(|tool| Arc::new(ListedTool::new(tool))),
+            }
+        });
+        definitions.collect()
     }
 
     fn build(
         name: Arc<str>,
         operator: Operator,
-        definitions: Option<Vec<Arc<ListedTool>>>,
+        offerings: Offerings,
+        definitions: Vec<Arc<ListedTool>>,
     ) -> Self {
-        let tools: Option<Vec<Arc<CatalogTool>>> = definitions.map(|definitions| {
-            definitions
-                .into_iter()
-                .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator)))
-                .collect()
-        });
+        let definitions = definitions.into_iter();
+        let tools: Vec<Arc<CatalogTool>> = definitions
+            .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator)))
+            .collect();
         let callable = tools
             .iter()
-            .flatten()
             .filter(|entry| entry.availability() == Availability::Callable)
             .cloned()
             .collect();
@@ -120,6 +161,7 @@ impl ServerState {
             segment: Arc::new(Segment::new(Arc::clone(&name), callable)),
             name,
             operator,
+            offerings,
             tools,
         }
     }
@@ -136,7 +178,20 @@ impl ServerState {
 
     /// Whether its tools are known. As long as they are not, nobody can say that it lacks one.
     pub fn is_listed(&self) -> bool {
-        self.tools.is_some()
+        self.offerings.list(ListedKind::Tool).is_some()
+    }
+
+    /// Whether all of its lists are known.
+    pub fn is_known(&self) -> bool {
+        let kinds = ListedKind::ALL;
+        kinds
+            .iter()
+            .all(|kind| self.offerings.list(*kind).is_some())
+    }
+
+    /// Offerings as the server gave them.
+    pub fn offerings(&self) -> &Offerings {
+        &self.offerings
     }
 
     /// Whether its tools may be called, as far as the whole server is concerned.
@@ -146,12 +201,12 @@ impl ServerState {
 
     /// Tools that are known, in the order of their names.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<CatalogTool>> {
-        self.tools.iter().flatten()
+        self.tools.iter()
     }
 
     /// Tool of that name.
     pub fn find(&self, tool: &str) -> Option<&Arc<CatalogTool>> {
-        let tools = self.tools.as_ref()?;
+        let tools = &self.tools;
         let position = tools
             .binary_search_by(|entry| (**entry.name()).cmp(tool))
             .ok()?;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcpproxy_policy::{Effect, Operation};
-use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use crate::{Availability, Catalog, Operator, SearchQuery, ServerListing, Snapshot, ToolOverride};
+use crate::{Availability, Catalog, Operator, SearchQuery, Snapshot, ToolOverride};
 
 mod present;
 mod search;
@@ -23,8 +23,8 @@ fn named(name: &str, description: &str, annotations: &Value) -> ToolDefinition {
     )
 }
 
-fn listing(tools: Vec<ToolDefinition>) -> ServerListing {
-    ServerListing { tools }
+fn listing(tools: Vec<ToolDefinition>) -> Offerings {
+    Offerings::default().with(ListedKind::Tool, tools)
 }
 
 fn catalog(servers: Vec<(&str, Vec<ToolDefinition>)>) -> Catalog {

@@ -29,7 +29,7 @@ impl FuzzedConnection {
     /// Connection with a request of this client in flight, under the id 1, and a subscription to `test:a`.
     pub fn new(client: &Arc<ClientLink>) -> Result<Self, Arc<str>> {
         let readiness = Arc::new(Readiness::new(UpstreamState::Starting));
-        let watched = readiness.offerings.subscriptions.subscribe("test:a");
+        let watched = readiness.subscriptions.subscribe("test:a");
         let incoming = IncomingMessages::new(readiness);
         let pending = Arc::new(PendingRequests::default());
         let request = pending.register()?;

@@ -1,14 +1,14 @@
 //! Connections to MCP servers: one task for each, none in the way of another.
 //!
-//! An [`Upstream`] is a handle to one server. Its task connects, lists the tools, keeps the
-//! listing current and connects again when the server is lost; an [`Observer`] hears of it.
+//! An [`Upstream`] is a handle to one server. Its task connects, has the lists kept current and
+//! connects again when the server is lost; an [`Observer`] hears of it.
 //! Calls run in the caller's own task, each with its deadline, and need a [`Permit`]: this
 //! crate must never call a tool that was not decided on. Values of headers and variables
 //! never reach a log or an error.
 //!
 //! Start reading at [`Upstream`]; then `lifecycle` (the task of an upstream, its readiness, the slots
 //! for calls), `protocol` (with sessions, without, and how it is found out which), `transport`
-//! (programs, HTTP, tools of this program) and `offerings` (prompts, resources, subscriptions). The
+//! (programs, HTTP, tools of this program) and `offerings` (lists of all kinds and their age, subscriptions). The
 //! way back to the client that a call is made for is [`client`].
 
 mod backoff;
@@ -30,7 +30,6 @@ mod upstream;
 pub use call_error::CallError;
 pub use lifecycle::call_slots::CallSlot;
 pub use mcpproxy_policy::Permit;
-pub use offerings::OfferingsSnapshot;
 pub use offerings::subscriptions::{Subscription, SubscriptionEnded};
 pub use process::guard;
 pub use read_request::ReadRequest;

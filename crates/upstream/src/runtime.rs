@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcpproxy_wire::ToolDefinition;
+use mcpproxy_wire::Offerings;
 
 use crate::UpstreamState;
 use crate::protocol::remembered::RememberedProtocols;
@@ -19,13 +19,8 @@ const PROBE_SILENCE: Duration = Duration::from_secs(2);
 ///
 /// The upstream's own task calls it and waits meanwhile, so it must not block.
 pub trait Observer: Send + Sync {
-    /// Takes the tools of a server, listed and different from those before.
-    fn listed(&self, server: &str, tools: Vec<ToolDefinition>);
-
-    /// Takes note that a server has other prompts or resources than before.
-    fn offerings_changed(&self, server: &str) {
-        let _ = server;
-    }
+    /// Takes the offerings of a server, different from those before.
+    fn offered(&self, server: &str, offerings: Offerings);
 
     /// Takes note that a server entered a state.
     fn state_changed(&self, server: &str, state: &UpstreamState);

@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
-use mcpproxy_wire::{Json, RpcResult};
+use mcpproxy_wire::{Json, ListedKind, RpcResult};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::client::ClientLink;
 use crate::lifecycle::call_slots::CallSlot;
 use crate::lifecycle::readiness::{Need, Readiness};
 use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::task;
-use crate::offerings::OfferingsSnapshot;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::stderr::StderrTail;
 use crate::protocol::connection::UpstreamConnection;
@@ -76,7 +75,7 @@ impl Upstream {
     }
 }
 
-// === impl Upstream: tools ===
+// === impl Upstream: lists and slots ===
 
 impl Upstream {
     /// Waits until the tools the observer knows are the ones the server has now.
@@ -84,9 +83,18 @@ impl Upstream {
     /// Starts a server that is idle, waits for one that starts, and tries one that failed
     /// once more unless it failed just now. Dropping the future is safe.
     pub async fn fresh(&self, deadline: impl Into<Instant>) -> Result<(), CallError> {
+        self.fresh_list(ListedKind::Tool, deadline).await
+    }
+
+    /// Waits like [`Upstream::fresh`] for the list of one kind.
+    pub async fn fresh_list(
+        &self,
+        kind: ListedKind,
+        deadline: impl Into<Instant>,
+    ) -> Result<(), CallError> {
         let shared = &self.0.shared;
         shared.touch();
-        let listing = shared.readiness.wait(Need::Listing, deadline.into());
+        let listing = shared.readiness.wait(Need::Listing(kind), deadline.into());
         listing.await.map(|_| ())
     }
 
@@ -96,30 +104,12 @@ impl Upstream {
     }
 }
 
-// === impl Upstream: prompts, resources, completion and subscriptions ===
+// === impl Upstream: reading and subscriptions ===
 
 impl Upstream {
-    /// Offerings besides tools, as far as they are known. A list that has become old is renewed in
-    /// the background, if the server is there.
-    pub fn offerings(&self) -> OfferingsSnapshot {
-        let offerings = &self.0.shared.readiness.offerings;
-        offerings.renew();
-        offerings.snapshot()
-    }
-
-    /// Waits for the server until its lists are the ones it has now; gives the offerings besides
-    /// tools.
-    ///
-    /// Starts a server that is idle. Dropping the future is safe.
-    pub async fn fresh_offerings(
-        &self,
-        deadline: impl Into<Instant>,
-    ) -> Result<OfferingsSnapshot, CallError> {
-        let SharedUpstream { readiness, .. } = &*self.0.shared;
-        let deadline = deadline.into();
-        self.0.shared.touch();
-        readiness.wait(Need::ConnectionAfter(0), deadline).await?;
-        readiness.offerings.wait(deadline).await
+    /// Has lists renewed that are too old, but for tools, without waiting for it.
+    pub fn renew(&self) {
+        self.0.shared.readiness.renew();
     }
 
     /// Makes a request that reads and nothing else, so one that broke off is repeated where the server
@@ -181,19 +171,15 @@ impl Upstream {
         let deadline = deadline.into();
         self.0.shared.touch();
         readiness.wait(Need::ConnectionAfter(0), deadline).await?;
-        let started = Instant::now();
-        // The lists themselves may still be on their way.
-        let declared = timeout_at(deadline, readiness.offerings.declared()).await;
-        declared.map_err(|_| CallError::Timeout {
-            after: started.elapsed(),
-            sent: false,
-        })?;
-        let offerings = readiness.offerings.snapshot();
-        if !offerings.capabilities.has_subscriptions {
+        let has_subscriptions = {
+            let facts = readiness.read();
+            facts.lists.offerings().capabilities.has_subscriptions
+        };
+        if !has_subscriptions {
             let message = "The server does not tell of changes of its resources";
             return Err(CallError::Rpc(RpcError::new(METHOD_NOT_FOUND, message)));
         }
-        let mut subscription = readiness.offerings.subscriptions.subscribe(uri)?;
+        let mut subscription = readiness.subscriptions.subscribe(uri)?;
         subscription.granted(deadline).await?;
         Ok(subscription)
     }

@@ -1,12 +1,15 @@
-//! Capabilities of a server besides tools, declared alike in every revision.
+//! Capabilities of a server, declared alike in every revision.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::json::Fields;
 
-/// Capabilities that a server declares besides tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Capabilities that a server declares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
+    /// Whether it has tools, and tells when there are others.
+    pub tools: Option<ListChanges>,
     /// Whether it has prompts, and tells when there are others.
     pub prompts: Option<ListChanges>,
     /// Whether it has resources, and tells when there are others.
@@ -18,7 +21,8 @@ pub struct Capabilities {
 }
 
 /// Whether a server tells when a list changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ListChanges {
     /// The server announces changes.
     Announced,
@@ -33,6 +37,7 @@ impl Capabilities {
         let has = |name: &str| fields.given(name).is_some();
         let resources = fields.given("resources");
         Self {
+            tools: fields.given("tools").map(ListChanges::of),
             prompts: fields.given("prompts").map(ListChanges::of),
             resources: resources.map(ListChanges::of),
             has_subscriptions: resources.is_some_and(|raw| is_true(raw, "subscribe")),
@@ -77,6 +82,7 @@ mod tests {
             r#"{"prompts":{},"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#,
         );
         let expected = Capabilities {
+            tools: None,
             prompts: Some(ListChanges::Silent),
             resources: Some(ListChanges::Announced),
             has_subscriptions: true,

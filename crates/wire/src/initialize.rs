@@ -18,11 +18,7 @@ const CAPABILITIES_LIMIT: usize = 64 * 1024;
 pub struct ServerHello {
     /// The revision both sides speak from now on, as the server named it.
     pub protocol_version: String,
-    /// Whether the server has tools at all.
-    pub has_tools: bool,
-    /// Whether the server promises to tell when its tools change.
-    pub announces_tool_changes: bool,
-    /// What else it has.
+    /// What it has, and of what it promises to tell when it changes.
     pub capabilities: Capabilities,
     /// Whether the server sends log messages.
     pub has_logging: bool,
@@ -116,16 +112,9 @@ impl ServerHello {
             .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
             .ok_or("the result of initialize has no protocolVersion")?;
         let capabilities = object(&fields, "capabilities").unwrap_or_default();
-        let tools = capabilities
-            .given("tools")
-            .map(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).unwrap_or_default());
         Ok(Self {
             protocol_version,
             has_logging: capabilities.given("logging").is_some(),
-            has_tools: tools.is_some(),
-            announces_tool_changes: tools
-                .and_then(|tools| tools.get("listChanged"))
-                .is_some_and(|raw| raw.get() == "true"),
             capabilities: Capabilities::read(fields.given("capabilities")),
             server_info: fields.given("serverInfo").map(|raw| json.part(raw)),
         })
@@ -166,6 +155,7 @@ fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capabilities::ListChanges;
 
     #[test]
     fn reads_what_a_server_says_of_itself() {
@@ -174,11 +164,11 @@ mod tests {
             r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"x":1},"serverInfo":{"name":"s"}}"#,
         )
         .unwrap();
-        assert!(hello.has_tools && hello.announces_tool_changes);
+        assert_eq!(hello.capabilities.tools, Some(ListChanges::Announced));
         assert_eq!(hello.server_info.unwrap().text(), r#"{"name":"s"}"#);
         let hello =
             read(r#"{"protocolVersion":"2099-01-01","capabilities":{"tools":{}}}"#).unwrap();
-        assert!(hello.has_tools && !hello.announces_tool_changes);
+        assert_eq!(hello.capabilities.tools, Some(ListChanges::Silent));
         assert!(read("[]").is_err());
         assert!(read(r#"{"protocolVersion":5}"#).is_err());
     }

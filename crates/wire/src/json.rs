@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use serde::de;
+use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -195,6 +195,13 @@ impl fmt::Debug for Json {
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         JsonText(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(ByteString::from(raw.get())))
     }
 }
 

@@ -1,20 +1,18 @@
-use mcpproxy_catalog::{Catalog, Operator, ServerListing};
-use mcpproxy_wire::{Json, ToolDefinition};
+use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde_json::json;
 
 use mcpproxy_contract::agent_hints::Share;
 
 use super::*;
 
-fn tools(names: &[&str]) -> ServerListing {
+fn tools(names: &[&str]) -> Offerings {
     let tools = names.iter().map(|name| {
         let definition =
             json!({ "name": name, "inputSchema": {}, "annotations": { "readOnlyHint": true } });
         ToolDefinition::parse(&Json::of(&definition)).unwrap()
     });
-    ServerListing {
-        tools: tools.collect(),
-    }
+    Offerings::default().with(ListedKind::Tool, tools)
 }
 
 fn catalog() -> Catalog {

@@ -1,5 +1,5 @@
-use mcpproxy_catalog::{Catalog, Operator, ServerListing};
-use mcpproxy_wire::ToolDefinition;
+use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_wire::{ListedKind, Offerings, ToolDefinition};
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn a_refusal_names_what_is_broken_and_what_may_have_happened() {
     catalog.configure([("cards".to_owned(), Operator::default())].into());
     let tool = json!({ "name": "add-card", "inputSchema": {} });
     let tools = vec![ToolDefinition::parse(&Json::of(&tool)).unwrap()];
-    catalog.replace("cards", ServerListing { tools });
+    catalog.replace("cards", Offerings::default().with(ListedKind::Tool, tools));
     let snapshot = catalog.snapshot();
     let entry = snapshot.find("cards", "add-card").unwrap();
     let answer = result(

@@ -1,27 +1,24 @@
-//! The tools of servers themselves, offered beside the menu: all together, or those of one server.
+//! Offerings of servers themselves, listed beside the menu: all together, or those of one server.
 //!
-//! What is offered is what the catalog shows as callable, with the bytes its server sent. A call
+//! What is listed is what the catalog's directory has, with the bytes its server sent. A call
 //! goes the way of every other call; only the variant is not chosen by the caller but follows
 //! from what the tool does. Nothing here decides anything, and nothing is shown that search would not show.
 
-pub(crate) mod listing;
-pub(crate) mod name;
-
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
-use mcpproxy_catalog::{ServerState, Snapshot};
+pub use mcpproxy_catalog::Scope;
+use mcpproxy_catalog::directory::names::Target;
+use mcpproxy_catalog::directory::pages::PagedListing;
+use mcpproxy_catalog::{Directory, ServerState};
 use mcpproxy_policy::{Caller, DeclaredIntent, Operation};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::ObjectError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
-use mcpproxy_wire::{Json, JsonObject, Protocol, ResultText, RpcError};
+use mcpproxy_wire::{Json, JsonObject, ListedKind, Protocol, ResultText, RpcError};
+use tokio::sync::watch;
 
-use self::listing::PagedListing;
-use self::name::{Names, Target, may_be_of};
 use crate::Gateway;
 use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
@@ -32,38 +29,10 @@ use crate::servers::Servers;
 /// How long a server may take to list its tools again before it is shown as it is known.
 const RENEWED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whose tools are offered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Those of all servers, as `server__tool`.
-    All,
-    /// Those of one server, by their own names.
-    Server(Arc<str>),
-}
-
-/// One page of the offered tools.
-#[derive(Debug)]
-pub struct DirectPage {
-    /// The result of `tools/list`.
-    pub text: String,
-    /// Digest of the whole list, as [`DirectEndpoints::digest`] gives it.
-    pub digest: u64,
-}
-
 /// Direct endpoints: what they list, and which tool a name of theirs stands for.
 pub struct DirectEndpoints {
     servers: Arc<Servers>,
     background: Background,
-    /// Made of the newest snapshot that somebody asked for.
-    newest: ArcSwapOption<DirectTools>,
-}
-
-/// What is offered of one snapshot; the parts are made when they are first wanted.
-struct DirectTools {
-    snapshot: Arc<Snapshot>,
-    names: OnceLock<Names>,
-    all: OnceLock<Arc<PagedListing>>,
-    servers: Mutex<HashMap<Arc<str>, Arc<PagedListing>>>,
 }
 
 impl DirectEndpoints {
@@ -71,32 +40,38 @@ impl DirectEndpoints {
         Self {
             servers: Arc::clone(servers),
             background: background.clone(),
-            newest: ArcSwapOption::default(),
         }
     }
 
-    /// Answers `tools/list`. Where one server is offered, it is waited for until it has said which
-    /// tools it has; of all servers, those are listed that are known.
-    pub async fn list(&self, scope: &Scope, cursor: Option<&str>) -> Result<DirectPage, Failure> {
+    /// Page of a list, as the text of the result. Where one server is offered, it is waited for until it
+    /// has said what it lists; of all servers, that is listed which is known.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        kind: ListedKind,
+        cursor: Option<&str>,
+    ) -> Result<String, Failure> {
         if let Scope::Server(server) = scope {
-            self.wait_for_listing(server).await?;
-            self.renew_listing(server).await;
+            self.wait_for_listing(server, kind).await?;
         }
-        let listing = self.listing(scope).await;
-        let text = listing.page(cursor).ok_or_else(|| {
-            let message =
-                "Invalid cursor: send nextCursor as tools/list returned it, or none to begin";
+        let listing = self.listing(scope, kind).await;
+        listing.page(cursor).ok_or_else(|| {
+            let method = kind.method().as_str();
+            let message = format!(
+                "Invalid cursor: send nextCursor as {method} returned it, or none to begin"
+            );
             Failure::new(Code::InvalidArguments, message)
-        })?;
-        Ok(DirectPage {
-            text,
-            digest: listing.digest(),
         })
     }
 
-    /// Digest of everything that is listed now: it changes when the list does.
-    pub async fn digest(&self, scope: &Scope) -> u64 {
-        self.listing(scope).await.digest()
+    /// Digest of everything that is listed of a kind now: it changes when the list does.
+    pub async fn digest(&self, scope: &Scope, kind: ListedKind) -> u64 {
+        self.listing(scope, kind).await.digest()
+    }
+
+    /// Changes when there may be other lists, of whichever kind.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.servers.catalog().changes()
     }
 
     /// Refuses a scope that names no server.
@@ -119,63 +94,64 @@ impl DirectEndpoints {
         read.and_then(Result::ok).unwrap_or_default()
     }
 
+    /// Directory of what is known now, with the names of prompts and resources. Lists that are too old
+    /// are renewed meanwhile.
+    pub(crate) async fn directory(&self) -> Arc<Directory> {
+        self.servers.renew();
+        let directory = self.servers.catalog().directory();
+        if !directory.has_names() {
+            // Thousands of items take a while, which others on this thread need not wait for.
+            let making = Arc::clone(&directory);
+            self.background.compute(move || making.make_names()).await;
+        }
+        directory
+    }
+
     /// The tool that a name stands for. A server that has not listed its tools yet is waited for,
     /// where only its list can tell.
     async fn target(&self, scope: &Scope, name: &str) -> Option<Target> {
         if !is_bounded(name) || name.is_empty() {
             return None;
         }
-        if let Scope::Server(server) = scope {
-            return Some((Arc::clone(server), name.into()));
+        let directory = self.servers.catalog().directory();
+        if let Some(target) = directory.target(scope, ListedKind::Tool, name) {
+            let is_known = *scope != Scope::All || self.servers.check_known(&target.0).is_ok();
+            return is_known.then_some(target);
         }
-        let tools = self.tools();
-        if let Some(target) = tools.names().target(name) {
-            return self
-                .servers
-                .check_known(&target.0)
-                .is_ok()
-                .then_some(target);
-        }
-        let unlisted = tools
-            .snapshot
-            .configured()
-            .filter(|server| !server.is_listed() && may_be_of(name, server.name()));
-        for server in unlisted {
+        for server in directory.unlisted_owners(name) {
             // If it cannot be reached, there is no such tool for now.
-            let _ = self.wait_for_listing(server.name()).await;
+            let _ = self.wait_for_listing(server.name(), ListedKind::Tool).await;
         }
-        self.tools().names().target(name)
+        let directory = self.servers.catalog().directory();
+        directory.target(scope, ListedKind::Tool, name)
     }
 
-    /// Waits until a server that can be called has listed its tools, within its deadline.
-    async fn wait_for_listing(&self, server: &str) -> Result<(), Failure> {
+    /// Waits until a server that can be called has a list that is current, within its deadline. One that
+    /// has listed its tools before and cannot do so now is shown as it is known.
+    async fn wait_for_listing(&self, server: &str, kind: ListedKind) -> Result<(), Failure> {
         let snapshot = self.servers.catalog().snapshot();
-        if snapshot.server(server).is_some_and(ServerState::is_listed) {
-            return Ok(());
-        }
+        let is_known =
+            kind == ListedKind::Tool && snapshot.server(server).is_some_and(ServerState::is_listed);
         let reachable = match self.servers.reachable(server) {
             Ok(reachable) => reachable,
-            // Nothing of it may be called, so nothing of it is listed.
+            // Nothing of it may be used, so nothing of it is listed.
             Err(failure)
-                if matches!(failure.code, Code::ToolDisabled | Code::ServerQuarantined) =>
+                if is_known
+                    || matches!(failure.code, Code::ToolDisabled | Code::ServerQuarantined) =>
             {
                 return Ok(());
             }
             Err(failure) => return Err(failure),
         };
-        let deadline = Instant::now() + reachable.settings.timeout;
-        let listed = reachable.upstream.fresh(deadline).await;
-        listed.map_err(|error| self.servers.failure_of(server, Operation::Read, error))
-    }
-
-    /// Has a server that does not tell of changes list its tools again. One that cannot do so now is
-    /// shown as it is known.
-    async fn renew_listing(&self, server: &str) {
-        if let Ok(reachable) = self.servers.reachable(server) {
-            let _ = reachable
-                .upstream
-                .fresh(Instant::now() + RENEWED_WITHIN)
-                .await;
+        let within = if is_known {
+            RENEWED_WITHIN
+        } else {
+            reachable.settings.timeout
+        };
+        let deadline = Instant::now() + within;
+        match reachable.upstream.fresh_list(kind, deadline).await {
+            Err(error) if !is_known => Err(self.servers.failure_of(server, Operation::Read, error)),
+            _ => Ok(()),
         }
     }
 
@@ -193,7 +169,8 @@ impl DirectEndpoints {
     /// There is no such tool here; the nearest ones are named as this endpoint names them.
     fn not_found(&self, scope: &Scope, name: &str, code: Code) -> Failure {
         let shown = cut(name, 200);
-        let near: Vec<String> = self.tools().nearest(scope, &shown);
+        let directory = self.servers.catalog().directory();
+        let near = directory.nearest_tools(scope, &shown);
         let quoted: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
         let hint = if quoted.is_empty() {
             "; tools/list names those there are".to_owned()
@@ -205,31 +182,20 @@ impl DirectEndpoints {
             .with("nearest", near)
     }
 
-    async fn listing(&self, scope: &Scope) -> Arc<PagedListing> {
-        let tools = self.tools();
-        if let Some(listing) = tools.made(scope) {
+    async fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
+        if kind != ListedKind::Tool {
+            self.servers.renew();
+        }
+        let directory = self.servers.catalog().directory();
+        if let Some(listing) = directory.made(scope, kind) {
             return listing;
         }
-        // Thousands of tools take a while, which others on this thread need not wait for.
-        let (making, wanted) = (Arc::clone(&tools), scope.clone());
-        let made = self.background.compute(move || making.listing(&wanted));
-        made.await.unwrap_or_else(|| tools.listing(scope))
-    }
-
-    fn tools(&self) -> Arc<DirectTools> {
-        let snapshot = self.servers.catalog().snapshot();
-        let known = self.newest.load_full();
-        if let Some(tools) = known.filter(|tools| Arc::ptr_eq(&tools.snapshot, &snapshot)) {
-            return tools;
-        }
-        let tools = Arc::new(DirectTools {
-            snapshot,
-            names: OnceLock::new(),
-            all: OnceLock::new(),
-            servers: Mutex::default(),
-        });
-        self.newest.store(Some(Arc::clone(&tools)));
-        tools
+        // Thousands of items take a while, which others on this thread need not wait for.
+        let (making, wanted) = (Arc::clone(&directory), scope.clone());
+        let made = self
+            .background
+            .compute(move || making.listing(&wanted, kind));
+        made.await.unwrap_or_else(|| directory.listing(scope, kind))
     }
 }
 
@@ -285,70 +251,6 @@ fn is_unknown(code: Code) -> bool {
         code,
         Code::UnknownTool | Code::UnknownServer | Code::InvalidToolName
     )
-}
-
-// === impl DirectTools ===
-
-impl DirectTools {
-    /// The names of all tools, also of those that cannot be called: a caller is told why.
-    fn names(&self) -> &Names {
-        self.names.get_or_init(|| {
-            let entries = self.snapshot.tools();
-            Names::of(entries.map(|entry| (entry.server(), entry.name())))
-        })
-    }
-
-    fn made(&self, scope: &Scope) -> Option<Arc<PagedListing>> {
-        match scope {
-            Scope::All => self.all.get().cloned(),
-            Scope::Server(server) => self.servers().get(server).cloned(),
-        }
-    }
-
-    fn listing(&self, scope: &Scope) -> Arc<PagedListing> {
-        match scope {
-            Scope::All => Arc::clone(self.all.get_or_init(|| {
-                let name = |entry: &_| Some(self.name_of(entry));
-                Arc::new(PagedListing::of(self.snapshot.tools(), name))
-            })),
-            Scope::Server(server) => {
-                let state = self.snapshot.server(server).into_iter();
-                let entries = state.flat_map(ServerState::tools);
-                let listing = Arc::new(PagedListing::of(entries, |_| None));
-                // A name that is no server's must not fill the memory.
-                if self.snapshot.server(server).is_some() {
-                    let mut servers = self.servers();
-                    servers.insert(Arc::clone(server), Arc::clone(&listing));
-                }
-                listing
-            }
-        }
-    }
-
-    fn name_of(&self, entry: &mcpproxy_catalog::CatalogTool) -> String {
-        self.names().name(entry.server(), entry.name())
-    }
-
-    fn nearest(&self, scope: &Scope, name: &str) -> Vec<String> {
-        let wanted = match scope {
-            Scope::All => name.replacen("__", ":", 1),
-            Scope::Server(server) => format!("{server}:{name}"),
-        };
-        let near = self.snapshot.nearest_tools(&wanted);
-        let near = near.iter().filter_map(|name| {
-            let (server, tool) = name.split_once(':')?;
-            let entry = self.snapshot.find(server, tool)?;
-            match scope {
-                Scope::All => Some(self.name_of(entry)),
-                Scope::Server(only) => (**only == *server).then(|| tool.to_owned()),
-            }
-        });
-        near.collect()
-    }
-
-    fn servers(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<PagedListing>>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 // === impl CallOutcome ===

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcpproxy_activity::RecordOutcome;
+use mcpproxy_catalog::directory::qualify;
 use mcpproxy_policy::Operation;
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
@@ -13,7 +14,6 @@ use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::address::qualify;
 use crate::failure::{Code, Failure};
 use crate::request::cut;
 

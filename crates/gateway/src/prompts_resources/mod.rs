@@ -1,39 +1,32 @@
-//! Offerings besides tools: prompts, resources, completion and subscriptions.
+//! Prompts that are got, resources that are read and subscribed to, and completion. Their lists are those of
+//! [`DirectEndpoints`].
 //!
-//! Lists are answered from what is known, so that no server keeps anybody waiting, but for the endpoint
-//! of that very server. Getting a prompt and reading a resource are reads by the protocol's own word:
+//! Getting a prompt and reading a resource are reads by the protocol's own word:
 //! nothing is decided here, and all of it is on the record.
 
-mod address;
-mod directory;
 mod fetch_error;
 mod subscriptions;
-mod template;
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
+use mcpproxy_catalog::Directory;
+use mcpproxy_catalog::directory::names::Target;
+use mcpproxy_catalog::directory::with_text;
 use mcpproxy_policy::Caller;
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{ReadRequest, UpstreamState};
-use mcpproxy_wire::Json;
-pub use mcpproxy_wire::listed_item::ListedKind;
-use tokio::sync::watch;
+use mcpproxy_wire::{Json, ListedKind};
 
-use self::address::with_text;
-use self::directory::Directory;
 pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
 use crate::background::Background;
 use crate::call::{not_recorded, record_if_slow};
-use crate::direct::Scope;
-use crate::direct::listing::PagedListing;
-use crate::direct::name::Target;
+use crate::direct::{DirectEndpoints, Scope};
 use crate::failure::{Code, Failure};
 use crate::records::Records;
 use crate::request::cut;
@@ -52,18 +45,8 @@ pub struct PromptsResources {
     servers: Arc<Servers>,
     settings: Arc<LiveSettings>,
     records: Arc<Records>,
+    endpoints: DirectEndpoints,
     background: Background,
-    /// Made of the newest lists that somebody asked for.
-    directory: ArcSwapOption<Directory>,
-}
-
-/// Digests of what is listed: each changes when its list does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Digest {
-    /// The prompts.
-    pub prompts: u64,
-    /// The resources and their templates.
-    pub resources: u64,
 }
 
 /// Prompt or resource as the caller named it.
@@ -73,7 +56,7 @@ enum Fetch<'a> {
     Resource(&'a str),
 }
 
-// === impl PromptsResources: lists ===
+// === impl PromptsResources ===
 
 impl PromptsResources {
     pub(crate) fn new(
@@ -86,104 +69,11 @@ impl PromptsResources {
             servers: Arc::clone(servers),
             settings: Arc::clone(settings),
             records: Arc::clone(records),
+            endpoints: DirectEndpoints::new(servers, background),
             background: background.clone(),
-            directory: ArcSwapOption::default(),
         }
     }
 
-    /// Answers a list. Where one server is offered, it is waited for; of all servers, that is
-    /// listed which is known.
-    pub async fn list(
-        &self,
-        scope: &Scope,
-        kind: ListedKind,
-        cursor: Option<&str>,
-    ) -> Result<String, Failure> {
-        if let Scope::Server(server) = scope {
-            self.wait_for_offerings(server).await?;
-        }
-        let listing = self.listing(scope, kind).await;
-        listing.page(cursor).ok_or_else(|| {
-            let method = kind.method();
-            let message = format!(
-                "Invalid cursor: send nextCursor as {method} returned it, or none to begin"
-            );
-            Failure::new(Code::InvalidArguments, message)
-        })
-    }
-
-    /// Digests of everything that is listed now.
-    pub async fn digest(&self, scope: &Scope) -> Digest {
-        let digest = async |kind| self.listing(scope, kind).await.digest();
-        Digest {
-            prompts: digest(ListedKind::Prompt).await,
-            resources: digest(ListedKind::Resource).await
-                ^ digest(ListedKind::Template).await.rotate_left(1),
-        }
-    }
-
-    /// Changes when there may be other lists.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.servers.offering_changes()
-    }
-
-    async fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
-        let directory = self.directory().await;
-        if let Some(listing) = directory.made(scope, kind) {
-            return listing;
-        }
-        let (making, wanted) = (Arc::clone(&directory), scope.clone());
-        let made = self
-            .background
-            .compute(move || making.listing(&wanted, kind));
-        made.await.unwrap_or_else(|| directory.listing(scope, kind))
-    }
-
-    /// Directory of what is known now. Lists that have become old are renewed meanwhile.
-    async fn directory(&self) -> Arc<Directory> {
-        let running = self.servers.running().into_iter();
-        let listed: Vec<_> = running
-            .map(|(name, upstream)| (name, upstream.offerings()))
-            .collect();
-        let before = self.directory.load_full();
-        if let Some(directory) = &before
-            && directory.is_of(&listed)
-        {
-            return Arc::clone(directory);
-        }
-        // Thousands of items take a while, which others on this thread need not wait for.
-        let make = move || Arc::new(Directory::after(before.as_deref(), listed));
-        let Some(directory) = self.background.compute(make).await else {
-            return Arc::new(Directory::after(None, Vec::new()));
-        };
-        self.directory.store(Some(Arc::clone(&directory)));
-        directory
-    }
-
-    /// Waits until a server that can be called has said what it lists, within its deadline.
-    async fn wait_for_offerings(&self, server: &str) -> Result<(), Failure> {
-        let ReachableServer { upstream, settings } = match self.servers.reachable(server) {
-            Ok(reachable) => reachable,
-            // Nothing of it may be used, so nothing of it is listed.
-            Err(failure)
-                if matches!(failure.code, Code::ToolDisabled | Code::ServerQuarantined) =>
-            {
-                return Ok(());
-            }
-            Err(failure) => return Err(failure),
-        };
-        let listed = upstream
-            .fresh_offerings(Instant::now() + settings.timeout)
-            .await;
-        listed
-            .map(drop)
-            .map_err(|error| self.servers.failure_of(server, Operation::Read, error))
-    }
-}
-
-// === impl PromptsResources: what is got and read ===
-
-impl PromptsResources {
     /// Answers `prompts/get`.
     pub async fn get_prompt(
         &self,
@@ -216,18 +106,19 @@ impl PromptsResources {
         (reference, argument, context): (&Json, &Json, Option<&Json>),
     ) -> Result<Json, FetchError> {
         let (member, named) = fetch_error::referred(reference)?;
-        let (server, own) = match member {
-            "name" => self.prompt_target(scope, &named).await,
-            _ => {
-                self.resource_target(scope, &named, Directory::template)
-                    .await
-            }
-        }
-        .map_err(FetchError::of_parameters)?;
+        let kind = match member {
+            "name" => ListedKind::Prompt,
+            _ => ListedKind::Template,
+        };
+        let target = self.target(scope, kind, &named).await;
+        let (server, own) = target.map_err(FetchError::of_parameters)?;
         let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
         let deadline = Instant::now() + settings.timeout;
-        let known = upstream.offerings();
-        if known.is_known && !known.capabilities.has_completions {
+        let snapshot = self.servers.catalog().snapshot();
+        let has_none = snapshot.server(&server).is_some_and(|known| {
+            known.is_known() && !known.offerings().capabilities.has_completions
+        });
+        if has_none {
             let nothing = Json::parse(NOTHING_TO_COMPLETE);
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
         }
@@ -279,8 +170,8 @@ impl PromptsResources {
         record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
         let (server, own) = match fetch {
-            Fetch::Prompt(name, _) => self.prompt_target(scope, name).await,
-            Fetch::Resource(uri) => self.resource_target(scope, uri, Directory::resource).await,
+            Fetch::Prompt(name, _) => self.target(scope, ListedKind::Prompt, name).await,
+            Fetch::Resource(uri) => self.target(scope, ListedKind::Resource, uri).await,
         }?;
         let request = fetch.read_request(&own);
         record.set_tool(&server, request.method().as_str());
@@ -299,35 +190,30 @@ impl PromptsResources {
         })
     }
 
-    /// The prompt that a name stands for, or why there is none.
-    async fn prompt_target(&self, scope: &Scope, name: &str) -> Result<Target, FetchError> {
-        let mut directory = self.directory().await;
-        let mut target = directory.prompt(scope, name);
-        if target.is_none() && self.wait_for_starting(&directory).await {
-            directory = self.directory().await;
-            target = directory.prompt(scope, name);
-        }
-        target.ok_or_else(|| {
-            let shown = cut(name, 200);
-            let message = format!("Prompt '{shown}' not found; prompts/list names those there are");
-            Failure::new(Code::NotFound, message).into()
-        })
-    }
-
-    /// The resource that an address stands for, or why there is none.
-    async fn resource_target(
+    /// Item that a name or an address stands for, or why there is none.
+    async fn target(
         &self,
         scope: &Scope,
-        uri: &str,
-        find: impl Fn(&Directory, &Scope, &str) -> Option<Target>,
+        kind: ListedKind,
+        named: &str,
     ) -> Result<Target, FetchError> {
-        let mut directory = self.directory().await;
-        let mut target = find(&directory, scope, uri);
+        let mut directory = self.endpoints.directory().await;
+        let mut target = directory.target(scope, kind, named);
         if target.is_none() && self.wait_for_starting(&directory).await {
-            directory = self.directory().await;
-            target = find(&directory, scope, uri);
+            directory = self.endpoints.directory().await;
+            target = directory.target(scope, kind, named);
         }
-        target.ok_or_else(|| FetchError::no_resource(uri, &directory.with_resources()))
+        target.ok_or_else(|| match kind {
+            ListedKind::Tool | ListedKind::Prompt => {
+                let shown = cut(named, 200);
+                let message =
+                    format!("Prompt '{shown}' not found; prompts/list names those there are");
+                Failure::new(Code::NotFound, message).into()
+            }
+            ListedKind::Resource | ListedKind::Template => {
+                FetchError::no_resource(named, &directory.with_resources())
+            }
+        })
     }
 
     /// Waits a moment for servers that are just starting to say what they list; false if there
@@ -343,9 +229,10 @@ impl PromptsResources {
             })
             .collect();
         let deadline = Instant::now() + STARTING;
-        let waiting = starting
-            .iter()
-            .map(|server| server.upstream.fresh_offerings(deadline));
+        let waiting = starting.iter().flat_map(|server| {
+            let upstream = &server.upstream;
+            ListedKind::ALL.map(|kind| upstream.fresh_list(kind, deadline))
+        });
         join_all(waiting).await;
         !starting.is_empty()
     }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcpproxy_upstream::Subscription;
+use mcpproxy_wire::ListedKind;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::{Directory, FetchError, PromptsResources};
+use super::{FetchError, PromptsResources};
 use crate::direct::Scope;
 use crate::failure::{Code, Failure};
 
@@ -132,9 +133,7 @@ impl Inbox {
 
 impl PromptsResources {
     async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, FetchError> {
-        let (server, own) = self
-            .resource_target(scope, uri, Directory::resource)
-            .await?;
+        let (server, own) = self.target(scope, ListedKind::Resource, uri).await?;
         let reachable = self.servers.reachable(&server)?;
         let deadline = Instant::now() + reachable.settings.timeout;
         let subscription = reachable.upstream.subscribe(&own, deadline).await;

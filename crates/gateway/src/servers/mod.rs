@@ -16,7 +16,6 @@ use arc_swap::ArcSwap;
 use mcpproxy_catalog::{Catalog, Operator};
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
-use tokio::sync::watch;
 
 pub use self::built_in::{BuiltInFactory, BuiltInParts, NamedBuiltIn};
 pub(crate) use self::lookup::ReachableServer;
@@ -41,8 +40,6 @@ pub struct Servers {
     runtime: Runtime,
     built_ins: Vec<NamedBuiltIn>,
     to_start: ServersToStart,
-    /// Counts changes of prompts and resources that servers list.
-    offerings_changed: Arc<watch::Sender<u64>>,
     /// Held by whoever starts or replaces servers, so that it is one at a time.
     reconciling: Mutex<()>,
     background: Background,
@@ -93,10 +90,8 @@ impl Servers {
         built_ins: BuiltInFactory,
     ) -> Arc<Self> {
         let catalog = Arc::new(Catalog::default());
-        let offerings_changed = Arc::<watch::Sender<u64>>::default();
         let observer = CatalogObserver {
             catalog: Arc::clone(&catalog),
-            offerings_changed: Arc::clone(&offerings_changed),
             records: Arc::clone(records),
         };
         let protocols = settings.load().data_dir.join("protocols.json");
@@ -111,7 +106,6 @@ impl Servers {
                 records: Arc::downgrade(records),
             }),
             to_start,
-            offerings_changed,
             reconciling: Mutex::default(),
             settings: Arc::clone(settings),
             records: Arc::clone(records),
@@ -119,19 +113,9 @@ impl Servers {
         })
     }
 
-    /// Catalog of the tools of all servers.
+    /// Catalog of what all servers offer.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
-    }
-
-    /// Changes when there may be other tools.
-    pub fn tool_changes(&self) -> watch::Receiver<u64> {
-        self.catalog.changes()
-    }
-
-    /// Changes when there may be other prompts or resources.
-    pub(crate) fn offering_changes(&self) -> watch::Receiver<u64> {
-        self.offerings_changed.subscribe()
     }
 
     /// Whether this process starts every configured server, and not one for a single call.
@@ -139,16 +123,13 @@ impl Servers {
         self.to_start == ServersToStart::All
     }
 
-    /// Every server that runs, with its name.
-    pub(crate) fn running(&self) -> Vec<(Arc<str>, Upstream)> {
-        let configured = self.configured.load();
-        let running = configured.iter().filter_map(|(name, server)| {
-            let RunState::Running(upstream) = &server.run else {
-                return None;
-            };
-            Some((Arc::clone(name), upstream.clone()))
-        });
-        running.collect()
+    /// Has the lists of prompts and resources renewed that are too old, without waiting for it.
+    pub(crate) fn renew(&self) {
+        for server in self.configured.load().values() {
+            if let RunState::Running(upstream) = &server.run {
+                upstream.renew();
+            }
+        }
     }
 
     /// Names of all tools by server, also of servers that have listed none.
@@ -213,8 +194,6 @@ impl Servers {
         self.records
             .servers_changed(&settings_of(&before), &settings_of(&after));
         self.configured.store(Arc::new(after));
-        self.offerings_changed
-            .send_modify(|generation| *generation += 1);
         let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
         gone.for_each(|(_, server)| self.end(server));
     }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcpproxy_gateway::Gateway;
-use mcpproxy_gateway::direct::Scope;
-use mcpproxy_gateway::prompts_resources::{Digest, Subscriptions};
+use mcpproxy_gateway::direct::{DirectEndpoints, Scope};
+use mcpproxy_gateway::prompts_resources::Subscriptions;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::rpc::{self, INVALID_PARAMS, RpcError};
-use mcpproxy_wire::{Json, RequestId, method, stateless};
+use mcpproxy_wire::{Json, ListedKind, RequestId, method, stateless};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -31,38 +31,32 @@ const MOST_RESOURCES: usize = 100;
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfferingsChange {
-    /// Other tools are offered.
-    Tools,
-    /// Other prompts are offered.
-    Prompts,
-    /// Other resources are offered.
-    Resources,
+    /// Another list is offered.
+    List(ChangingList),
     /// The resource at this address was updated.
     Updated(String),
 }
 
-/// Lists whose changes a client is notified of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Lists {
-    pub(crate) tools: bool,
-    pub(crate) prompts: bool,
-    pub(crate) resources: bool,
+/// List that clients are notified of as a whole: that of resources has their templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangingList {
+    Tools,
+    Prompts,
+    Resources,
 }
 
-/// Digests of the lists that a client knows.
-#[derive(Debug, Default)]
-struct KnownLists {
-    tools: u64,
-    others: Digest,
-}
+/// Value for each list, in the order of [`ChangingList::ALL`].
+type ByList<T> = [T; ChangingList::ALL.len()];
 
 /// Feed of changes to one client.
 #[derive(Debug)]
 pub(crate) struct ChangeFeed {
     gateway: Weak<Gateway>,
     scope: Scope,
-    lists: Lists,
-    known: Mutex<KnownLists>,
+    /// Lists whose changes the client is notified of.
+    lists: ByList<bool>,
+    /// Digests of the lists that the client knows.
+    known: Mutex<ByList<u64>>,
     /// Resources that the client subscribed to.
     pub(crate) subscriptions: Subscriptions,
 }
@@ -87,22 +81,15 @@ pub(crate) async fn open_stream(
         RpcError::new(INVALID_PARAMS, message)
     })?;
     let can_change = endpoint.announces() == Announces::Lists;
-    let is_granted =
-        |name: &str| can_change && wanted.get(name).is_some_and(|raw| raw.get() == "true");
-    let lists = Lists {
-        tools: is_granted("toolsListChanged"),
-        prompts: is_granted("promptsListChanged"),
-        resources: is_granted("resourcesListChanged"),
-    };
+    let lists = ChangingList::ALL.map(|list| {
+        let is_wanted = wanted.get(list.capability());
+        can_change && is_wanted.is_some_and(|raw| raw.get() == "true")
+    });
     let feed = ChangeFeed::new(endpoint, gateway, lists).await;
     let mut granted = json!({});
-    for (name, is_granted) in [
-        ("toolsListChanged", lists.tools),
-        ("promptsListChanged", lists.prompts),
-        ("resourcesListChanged", lists.resources),
-    ] {
+    for (list, is_granted) in ChangingList::ALL.iter().zip(lists) {
         if is_granted {
-            granted[name] = json!(true);
+            granted[list.capability()] = json!(true);
         }
     }
     if let Some(uris) = wanted.given("resourceSubscriptions") {
@@ -114,41 +101,57 @@ pub(crate) async fn open_stream(
     })
 }
 
-// === impl Lists ===
+// === impl ChangingList ===
 
-impl Lists {
-    /// Lists whose changes sessions of an endpoint are notified of.
-    pub(crate) fn of_sessions(endpoint: &Endpoint) -> Self {
-        let can_change = endpoint.announces() == Announces::Lists;
-        Self {
-            tools: can_change,
-            prompts: can_change,
-            resources: can_change,
+impl ChangingList {
+    const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// Name under which a stateless client asks for it.
+    const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Prompts => "promptsListChanged",
+            Self::Resources => "resourcesListChanged",
         }
     }
 
-    fn has_others(self) -> bool {
-        self.prompts || self.resources
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_CHANGED,
+            Self::Prompts => method::PROMPTS_CHANGED,
+            Self::Resources => method::RESOURCES_CHANGED,
+        }
+    }
+
+    /// Digest of the list as it is offered now.
+    async fn digest(self, endpoints: &DirectEndpoints, scope: &Scope) -> u64 {
+        match self {
+            Self::Tools => endpoints.digest(scope, ListedKind::Tool).await,
+            Self::Prompts => endpoints.digest(scope, ListedKind::Prompt).await,
+            Self::Resources => {
+                let templates = endpoints.digest(scope, ListedKind::Template).await;
+                endpoints.digest(scope, ListedKind::Resource).await ^ templates.rotate_left(1)
+            }
+        }
     }
 }
 
 // === impl ChangeFeed ===
 
 impl ChangeFeed {
+    /// Feed to a session of an endpoint.
+    pub(crate) async fn of_session(endpoint: &Endpoint, gateway: &Arc<Gateway>) -> Self {
+        let can_change = endpoint.announces() == Announces::Lists;
+        Self::new(endpoint, gateway, [can_change; ChangingList::ALL.len()]).await
+    }
+
     /// Feed to a client of an endpoint who knows the lists as they are now.
-    pub(crate) async fn new(endpoint: &Endpoint, gateway: &Arc<Gateway>, lists: Lists) -> Self {
+    async fn new(endpoint: &Endpoint, gateway: &Arc<Gateway>, lists: ByList<bool>) -> Self {
         let feed = Self {
             lists,
             ..Self::over(Some(gateway), endpoint.offerings())
         };
-        let mut known = KnownLists::default();
-        if lists.tools {
-            known.tools = gateway.direct().digest(&feed.scope).await;
-        }
-        if lists.has_others() {
-            known.others = gateway.prompts_resources().digest(&feed.scope).await;
-        }
-        *feed.known() = known;
+        *feed.known() = feed.digests(gateway).await;
         feed
     }
 
@@ -163,7 +166,7 @@ impl ChangeFeed {
             subscriptions: Subscriptions::new(source.unwrap_or_default(), scope.clone()),
             gateway: gateway.map(Arc::downgrade).unwrap_or_default(),
             scope,
-            lists: Lists::default(),
+            lists: ByList::default(),
             known: Mutex::default(),
         }
     }
@@ -173,66 +176,54 @@ impl ChangeFeed {
     pub(crate) async fn next(&self) -> OfferingsChange {
         tokio::select! {
             uri = self.subscriptions.updated() => OfferingsChange::Updated(uri),
-            change = self.next_of_tools() => change,
-            change = self.next_of_others() => change,
+            list = self.next_list() => OfferingsChange::List(list),
         }
     }
 
-    async fn next_of_tools(&self) -> OfferingsChange {
-        let changes = self
-            .gateway
-            .upgrade()
-            .map(|gateway| gateway.servers().tool_changes());
-        let Some(mut changes) = changes.filter(|_| self.lists.tools) else {
+    /// Waits for the next list that is other than the client knows it.
+    async fn next_list(&self) -> ChangingList {
+        let changes = self.gateway.upgrade();
+        let changes = changes.map(|gateway| gateway.direct().changes());
+        let Some(mut changes) = changes.filter(|_| self.lists.contains(&true)) else {
             return std::future::pending().await;
         };
         loop {
             // Marked as seen first: a change while we look is looked at again.
             changes.borrow_and_update();
-            let before = self.known().tools;
+            let before = *self.known();
             if let Some(gateway) = self.gateway.upgrade() {
-                let now = gateway.direct().digest(&self.scope).await;
-                let mut known = self.known();
-                // Of several streams of a session, one notifies the client.
-                if now != before && known.tools == before {
-                    known.tools = now;
-                    return OfferingsChange::Tools;
+                let now = self.digests(&gateway).await;
+                if let Some(list) = self.update(before, now) {
+                    return list;
                 }
             }
             changed(&mut changes).await;
         }
     }
 
-    async fn next_of_others(&self) -> OfferingsChange {
-        let changes = self.gateway.upgrade();
-        let changes = changes.map(|gateway| gateway.prompts_resources().changes());
-        let Some(mut changes) = changes.filter(|_| self.lists.has_others()) else {
-            return std::future::pending().await;
-        };
-        loop {
-            changes.borrow_and_update();
-            if let Some(gateway) = self.gateway.upgrade() {
-                let now = gateway.prompts_resources().digest(&self.scope).await;
-                if let Some(change) = self.update(now) {
-                    return change;
-                }
+    /// Digests of the lists that the client is notified of.
+    async fn digests(&self, gateway: &Gateway) -> ByList<u64> {
+        let mut digests = ByList::default();
+        for ((list, is_wanted), digest) in
+            ChangingList::ALL.iter().zip(self.lists).zip(&mut digests)
+        {
+            if is_wanted {
+                *digest = list.digest(gateway.direct(), &self.scope).await;
             }
-            changed(&mut changes).await;
         }
+        digests
     }
 
-    /// Change of prompts or resources that the client does not know yet; from now on it does.
-    fn update(&self, now: Digest) -> Option<OfferingsChange> {
+    /// List that the client does not know as it is now; from now on it does. Of several streams of a
+    /// session, one notifies the client.
+    fn update(&self, before: ByList<u64>, now: ByList<u64>) -> Option<ChangingList> {
         let mut known = self.known();
-        if self.lists.prompts && known.others.prompts != now.prompts {
-            known.others.prompts = now.prompts;
-            return Some(OfferingsChange::Prompts);
-        }
-        if self.lists.resources && known.others.resources != now.resources {
-            known.others.resources = now.resources;
-            return Some(OfferingsChange::Resources);
-        }
-        None
+        let lists = ChangingList::ALL.iter().enumerate();
+        let mut changed =
+            lists.filter(|(at, _)| now[*at] != before[*at] && known[*at] == before[*at]);
+        let (at, list) = changed.next()?;
+        known[at] = now[at];
+        Some(*list)
     }
 
     /// Subscribes to a list of addresses; gives those whose servers agreed.
@@ -253,7 +244,7 @@ impl ChangeFeed {
         Ok(json!(granted))
     }
 
-    fn known(&self) -> MutexGuard<'_, KnownLists> {
+    fn known(&self) -> MutexGuard<'_, ByList<u64>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -273,8 +264,8 @@ impl OfferingsChange {
     pub(crate) fn in_session(&self) -> String {
         match self {
             // The protocol gives this one no parameters.
-            Self::Tools => rpc::notification(self.method(), ""),
-            Self::Prompts | Self::Resources => rpc::notification(self.method(), "{}"),
+            Self::List(ChangingList::Tools) => rpc::notification(self.method(), ""),
+            Self::List(_) => rpc::notification(self.method(), "{}"),
             Self::Updated(uri) => {
                 rpc::notification(self.method(), &json!({ "uri": uri }).to_string())
             }
@@ -285,16 +276,14 @@ impl OfferingsChange {
     pub(crate) fn on_stream(&self, id: &RequestId) -> String {
         let uri = match self {
             Self::Updated(uri) => Some(uri.as_str()),
-            Self::Tools | Self::Prompts | Self::Resources => None,
+            Self::List(_) => None,
         };
         stateless::stream_notification(id.id(), self.method(), uri)
     }
 
     const fn method(&self) -> &'static str {
         match self {
-            Self::Tools => method::TOOLS_CHANGED,
-            Self::Prompts => method::PROMPTS_CHANGED,
-            Self::Resources => method::RESOURCES_CHANGED,
+            Self::List(list) => list.method(),
             Self::Updated(_) => method::RESOURCE_UPDATED,
         }
     }
@@ -306,20 +295,13 @@ mod tests {
 
     #[test]
     fn a_client_is_notified_once_of_what_it_wants_to_know() {
-        let mut feed = ChangeFeed::silent();
-        let now = Digest {
-            prompts: 1,
-            resources: 2,
-        };
-        assert_eq!(feed.update(now), None);
-        feed.lists = Lists {
-            tools: false,
-            prompts: true,
-            resources: true,
-        };
-        assert_eq!(feed.update(now), Some(OfferingsChange::Prompts));
-        assert_eq!(feed.update(now), Some(OfferingsChange::Resources));
-        assert_eq!(feed.update(now), None);
+        let feed = ChangeFeed::silent();
+        let (before, now) = ([0, 0, 0], [0, 1, 2]);
+        assert_eq!(feed.update(before, before), None);
+        assert_eq!(feed.update(before, now), Some(ChangingList::Prompts));
+        assert_eq!(feed.update(before, now), Some(ChangingList::Resources));
+        assert_eq!(feed.update(before, now), None);
+        assert_eq!(feed.update(now, now), None);
     }
 
     #[test]
@@ -334,7 +316,9 @@ mod tests {
         assert_eq!(told["params"]["uri"], "test:\"x\"");
         let key = "io.modelcontextprotocol/subscriptionId";
         assert_eq!(told["params"]["_meta"][key], "a");
-        let told: Value = serde_json::from_str(&OfferingsChange::Prompts.on_stream(&id)).unwrap();
+        let told: Value =
+            serde_json::from_str(&OfferingsChange::List(ChangingList::Prompts).on_stream(&id))
+                .unwrap();
         assert_eq!(told["method"], "notifications/prompts/list_changed");
         assert_eq!(told["params"]["_meta"][key], "a");
     }

@@ -14,7 +14,7 @@ use mcpproxy_wire::{Protocol, RequestId, ResultText, method, stateless};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::change_feed::{self, ChangeFeed, ChangeStream, Lists};
+use super::change_feed::{self, ChangeFeed, ChangeStream};
 use super::client_link::client_link;
 use super::in_flight::InFlight;
 use super::prompts_resources;
@@ -179,8 +179,7 @@ impl Exchange {
             return Reply::Result(Err(RpcError::new(INVALID_PARAMS, message)));
         };
         let endpoint = &request.endpoint;
-        let lists = Lists::of_sessions(endpoint);
-        let changes = ChangeFeed::new(endpoint, &self.gateway, lists).await;
+        let changes = ChangeFeed::of_session(endpoint, &self.gateway).await;
         let session = Session::new(
             hello,
             endpoint.clone(),

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::prompts_resources::ListedKind;
-use mcpproxy_wire::Protocol;
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness};
+use mcpproxy_wire::{ListedKind, Protocol};
 
 use super::endpoint::Endpoint;
 use super::params::RequestParams;
@@ -32,10 +31,7 @@ pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String,
         _ => ListedKind::Template,
     };
     let scope = request.endpoint.offerings();
-    let page = gateway
-        .prompts_resources()
-        .list(&scope, kind, cursor.as_deref())
-        .await;
+    let page = gateway.direct().list(&scope, kind, cursor.as_deref()).await;
     let listed = page.map_err(|failure| list_error(&failure))?;
     Ok(match request.protocol {
         Protocol::Session => listed,

@@ -7,7 +7,7 @@ use mcpproxy_gateway::search::{SearchRequest, parse_names};
 use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
-use mcpproxy_wire::{Json, Protocol, ResultText, downgrade, stateless};
+use mcpproxy_wire::{Json, ListedKind, Protocol, ResultText, downgrade, stateless};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -21,8 +21,11 @@ pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String,
         Endpoint::Menu => menu::tools_list(gateway.settings().rules().mode).to_owned(),
         Endpoint::Direct(scope) => {
             let cursor = request.params.cursor()?;
-            let page = gateway.direct().list(scope, cursor.as_deref()).await;
-            page.map_err(|failure| list_error(&failure))?.text
+            let page = gateway
+                .direct()
+                .list(scope, ListedKind::Tool, cursor.as_deref())
+                .await;
+            page.map_err(|failure| list_error(&failure))?
         }
     };
     Ok(match request.protocol {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::listed_item::ListedKind;
 use mcpproxy_wire::rpc::{Id, METHOD_NOT_FOUND, MessageText};
-use mcpproxy_wire::{Json, Message, Method, RpcError, RpcResult, meta, method, response, rpc};
+use mcpproxy_wire::{
+    Json, ListedKind, Message, Method, RpcError, RpcResult, meta, method, response, rpc,
+};
 use serde_json::value::RawValue;
 
 use super::call_routes::{CallRoutes, RelayedRequest};
@@ -34,9 +35,6 @@ pub(crate) enum IncomingAction {
 
 /// Place where the announcements of a server take effect.
 pub(crate) trait Announcements: Send + Sync + fmt::Debug {
-    /// Takes a change of the server's tools.
-    fn tools_changed(&self);
-
     /// Sets whether changes of the server's tools are announced from now on.
     fn set_tools_announced(&self, is_announced: bool);
 
@@ -146,7 +144,7 @@ impl IncomingMessages {
         stream: Option<u64>,
     ) -> IncomingAction {
         match name {
-            method::TOOLS_CHANGED => self.announcements.tools_changed(),
+            method::TOOLS_CHANGED => self.announcements.lists_changed(&[ListedKind::Tool]),
             method::PROMPTS_CHANGED => self.announcements.lists_changed(&[ListedKind::Prompt]),
             method::RESOURCES_CHANGED => {
                 let kinds = [ListedKind::Resource, ListedKind::Template];

@@ -1,27 +1,21 @@
 //! Readiness of one upstream, for all who read it and wait for it.
 //!
-//! The upstream's task writes here, callers read. A listing is current as long as nothing made it
-//! stale. Each event that does begins a new epoch, and a listing that began in epoch `n` covers
-//! every epoch up to `n`. So a caller waits for a listing that began after it asked, callers share
-//! one listing, and no clock has to be compared with another.
+//! The upstream's task and its refresher write here, callers read. One channel has it all, so that a call
+//! that finds its server ready and its tools current looks once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::listed_item::ListedKind;
+use mcpproxy_wire::ListedKind;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::client::incoming::Announcements;
-use crate::offerings::Offerings;
+use crate::offerings::OfferedLists;
+use crate::offerings::subscriptions::ResourceSubscriptions;
 use crate::protocol::connection::UpstreamConnection;
 use crate::{CallError, UpstreamState};
 
-/// Time that a listing is believed of a server that neither announces changes nor says how long.
-pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(1);
-/// Longest that is believed of a server that says how long: a tool that becomes dangerous must not
-/// pass for harmless much longer, whatever was promised.
-pub(crate) const BELIEVED_AT_MOST: Duration = Duration::from_secs(10);
 /// A failure younger than this answers callers at once instead of being tried again.
 const FAILURE_STANDS_FOR: Duration = Duration::from_secs(1);
 
@@ -31,8 +25,10 @@ pub(crate) struct Readiness {
     facts: watch::Sender<ReadinessFacts>,
     /// Wakes the upstream's task.
     pub(crate) wake_task: Notify,
-    /// Offerings besides tools.
-    pub(crate) offerings: Arc<Offerings>,
+    /// Wakes who lists each kind.
+    wake_lists: [Notify; ListedKind::ALL.len()],
+    /// Resources that clients are notified of.
+    pub(crate) subscriptions: Arc<ResourceSubscriptions>,
 }
 
 /// Facts behind [`UpstreamState`].
@@ -40,23 +36,18 @@ pub(crate) struct Readiness {
 pub(crate) struct ReadinessFacts {
     pub(crate) state: UpstreamState,
     /// Connection to call through; there exactly while the state is ready.
-    pub(crate) connection: Option<LiveConnection>,
+    pub(crate) connection: Option<NumberedConnection>,
     /// Number of failures since the upstream was configured, and the time of the last.
     failures: u64,
     failed_at: Instant,
     /// Somebody waits for the upstream's task to act.
     pub(crate) is_wanted: bool,
-    /// Whether the server announces changes of its tools.
-    pub(crate) announces: bool,
-    /// Whether it announced a change since the last listing began. Some do that without having
-    /// declared before that they would.
-    pub(crate) has_announced: bool,
-    /// Counts the events that made the listing stale.
-    epoch: u64,
-    listed: Option<ToolsListed>,
-    /// Last listing that failed: the epoch it would have covered, and why.
-    refusal: Option<(u64, CallError)>,
+    /// Offerings of the server and their age.
+    pub(crate) lists: OfferedLists,
 }
+
+/// Connection with its number; the next one has a higher number.
+pub(crate) type NumberedConnection = (Arc<UpstreamConnection>, u64);
 
 /// Connection that calls go through.
 #[derive(Debug, Clone)]
@@ -68,28 +59,19 @@ pub(crate) struct LiveConnection {
     pub(crate) edition: u64,
 }
 
-/// Newest listing of the tools.
-#[derive(Debug, Clone, Copy)]
-struct ToolsListed {
-    /// Epoch in which it began.
-    covers: u64,
-    at: Instant,
-    believed_for: Duration,
-}
-
 /// Need of a caller that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Connection with a higher number than this.
     ConnectionAfter(u64),
-    /// Listing that nothing made stale before the caller asked.
-    Listing,
+    /// Listing of a kind that nothing made stale before the caller asked.
+    Listing(ListedKind),
 }
 
 /// Wait of one caller.
 struct ReadinessWait {
     need: Need,
-    /// Epoch that a listing has to cover.
+    /// Epoch that the listing has to cover.
     required: Option<u64>,
     /// Failures that were known when this caller asked for another attempt.
     failures_seen: Option<u64>,
@@ -115,16 +97,13 @@ impl Readiness {
             failures: 0,
             failed_at: Instant::now(),
             is_wanted: false,
-            announces: false,
-            has_announced: false,
-            epoch: 0,
-            listed: None,
-            refusal: None,
+            lists: OfferedLists::default(),
         });
         Self {
             facts,
             wake_task: Notify::new(),
-            offerings: Arc::default(),
+            wake_lists: Default::default(),
+            subscriptions: Arc::default(),
         }
     }
 
@@ -138,43 +117,48 @@ impl Readiness {
         self.facts.send_modify(change);
     }
 
-    /// Makes the listing stale without waking anybody: the next caller asks for another.
-    pub(crate) fn mark_stale(&self) {
+    /// Changes the facts without waking anybody.
+    pub(crate) fn note<T>(&self, note: impl FnOnce(&mut ReadinessFacts) -> T) -> Option<T> {
+        let mut noted = None;
         self.facts.send_if_modified(|facts| {
-            facts.epoch += 1;
+            noted = Some(note(facts));
             false
         });
+        noted
     }
 
-    /// Makes the listing stale after a call that may have changed the server's tools, where
-    /// the server would not say so itself.
+    /// Makes the tools stale after a call that may have changed them, where the server would not say
+    /// so itself. The next caller has them listed.
     pub(crate) fn mark_stale_unless_announced(&self) {
-        self.facts.send_if_modified(|facts| {
-            facts.epoch += u64::from(!facts.announces);
-            false
+        self.note(|facts| {
+            let tools = facts.lists.freshness_mut(ListedKind::Tool);
+            if !tools.is_announced {
+                tools.mark_stale();
+            }
         });
     }
 
-    /// Begins a listing, which will cover the epoch given back.
-    pub(crate) fn begin_listing(&self) -> u64 {
-        let mut epoch = 0;
-        self.facts.send_if_modified(|facts| {
-            facts.is_wanted = false;
-            facts.has_announced = false;
-            epoch = facts.epoch;
-            false
-        });
-        epoch
+    /// Has lists renewed that are too old, but for tools, without waiting for it.
+    pub(crate) fn renew(&self) {
+        for kind in ListedKind::ALL {
+            // Most who ask find nothing old, and wake nobody.
+            if kind != ListedKind::Tool
+                && !self.read().lists.freshness(kind).is_current()
+                && self.note(|facts| facts.lists.freshness_mut(kind).renew()) == Some(true)
+            {
+                self.wake_lists[kind.index()].notify_one();
+            }
+        }
+    }
+
+    /// Waits until a kind may have to be listed.
+    pub(crate) async fn list_wanted(&self, kind: ListedKind) {
+        self.wake_lists[kind.index()].notified().await;
     }
 
     /// Whether somebody waits for the task to act; asking answers it.
     pub(crate) fn take_wanted(&self) -> bool {
-        let mut wanted = false;
-        self.facts.send_if_modified(|facts| {
-            wanted = std::mem::take(&mut facts.is_wanted);
-            false
-        });
-        wanted
+        self.note(|facts| std::mem::take(&mut facts.is_wanted)) == Some(true)
     }
 
     /// Waits until what is needed is there.
@@ -197,19 +181,16 @@ impl Readiness {
         };
         loop {
             watcher.mark_unchanged();
-            let mut state = WaitState::Waiting { wakes_task: false };
-            self.facts.send_if_modified(|facts| {
-                state = wait.judge(facts);
-                false
-            });
-            match state {
-                WaitState::Met(live) => return Ok(live),
-                WaitState::Refused(error) => return Err(error),
-                WaitState::Waiting { wakes_task } => {
-                    if wakes_task {
-                        self.wake_task.notify_one();
+            match self.note(|facts| wait.judge(facts)) {
+                Some(WaitState::Met(live)) => return Ok(live),
+                Some(WaitState::Refused(error)) => return Err(error),
+                Some(WaitState::Waiting { wakes_task: true }) => {
+                    self.wake_task.notify_one();
+                    if let Need::Listing(kind) = need {
+                        self.wake_lists[kind.index()].notify_one();
                     }
                 }
+                _ => {}
             }
             if tokio::time::timeout_at(deadline, watcher.changed())
                 .await
@@ -234,34 +215,30 @@ impl Readiness {
 }
 
 impl Announcements for Readiness {
-    /// Makes the listing stale and has it renewed right away.
-    fn tools_changed(&self) {
-        self.mark_stale();
-        self.facts.send_if_modified(|facts| {
-            facts.has_announced = true;
-            false
-        });
-        self.wake_task.notify_one();
-    }
-
-    /// Sets whether changes are announced from now on. Those of before may have been missed.
     fn set_tools_announced(&self, is_announced: bool) {
-        self.change(|facts| facts.announces = is_announced);
+        self.change(|facts| {
+            facts.lists.freshness_mut(ListedKind::Tool).is_announced = is_announced;
+        });
         if is_announced {
-            self.tools_changed();
+            // Changes of before may have been missed.
+            self.lists_changed(&[ListedKind::Tool]);
         }
     }
 
+    /// Makes lists stale and has them renewed right away.
     fn lists_changed(&self, kinds: &[ListedKind]) {
-        self.offerings.announce(kinds);
+        for kind in kinds {
+            self.note(|facts| facts.lists.freshness_mut(*kind).announce());
+            self.wake_lists[kind.index()].notify_one();
+        }
     }
 
     fn resource_updated(&self, uri: &str) {
-        self.offerings.subscriptions.update(uri);
+        self.subscriptions.update(uri);
     }
 
     fn subscriptions_acknowledged(&self, uris: &[String]) {
-        self.offerings.subscriptions.acknowledge(uris);
+        self.subscriptions.acknowledge(uris);
     }
 }
 
@@ -270,48 +247,20 @@ impl Announcements for Readiness {
 impl ReadinessFacts {
     /// Connection that meets a need, if there is one already; the path nearly every call takes.
     fn current(&self, need: Need) -> Option<LiveConnection> {
-        let live = self.connection.as_ref()?;
         let is_met = match need {
-            Need::ConnectionAfter(number) => live.number > number,
-            Need::Listing => self.is_listing_current(),
+            Need::ConnectionAfter(after) => self.connection.as_ref()?.1 > after,
+            Need::Listing(kind) => self.lists.freshness(kind).is_current(),
         };
-        is_met.then(|| live.clone())
+        if is_met { self.live() } else { None }
     }
 
-    fn is_listing_current(&self) -> bool {
-        self.listed.is_some_and(|listed| {
-            listed.covers >= self.epoch
-                && (self.announces || listed.at.elapsed() < listed.believed_for)
+    fn live(&self) -> Option<LiveConnection> {
+        let (connection, number) = self.connection.as_ref()?;
+        Some(LiveConnection {
+            connection: Arc::clone(connection),
+            number: *number,
+            edition: self.lists.edition,
         })
-    }
-
-    /// Whether something happened that no listing covers yet, nor failed to.
-    pub(crate) fn is_listing_due(&self) -> bool {
-        let covered = self.listed.map_or(0, |listed| listed.covers);
-        let refused = self.refusal.as_ref().map_or(0, |(epoch, _)| *epoch);
-        self.epoch > covered.max(refused)
-    }
-
-    /// Whether the last listing failed and none came after.
-    pub(crate) fn is_refused(&self) -> bool {
-        self.refusal.is_some()
-    }
-
-    /// Takes a listing that began in the epoch and is known to the observer.
-    pub(crate) fn set_listed(&mut self, covers: u64, time_to_live: Option<Duration>) {
-        self.listed = Some(ToolsListed {
-            covers,
-            at: Instant::now(),
-            believed_for: time_to_live.map_or(BELIEVED_FOR, |time| time.min(BELIEVED_AT_MOST)),
-        });
-        self.refusal = None;
-        self.is_wanted &= self.is_listing_due();
-    }
-
-    /// Takes the failure of a listing that began in the epoch.
-    pub(crate) fn set_refused(&mut self, epoch: u64, error: CallError) {
-        self.refusal = Some((epoch, error));
-        self.is_wanted &= self.is_listing_due();
     }
 
     /// Takes the failure or the loss of the upstream.
@@ -356,32 +305,22 @@ impl ReadinessWait {
     }
 
     fn judge_ready(&mut self, facts: &mut ReadinessFacts) -> WaitState {
-        if let Need::ConnectionAfter(_) = self.need {
+        let still_waiting = WaitState::Waiting { wakes_task: false };
+        let Need::Listing(kind) = self.need else {
             return facts
                 .current(self.need)
-                .map_or(WaitState::Waiting { wakes_task: false }, WaitState::Met);
-        }
-        let Some(live) = facts.connection.clone() else {
-            return WaitState::Waiting { wakes_task: false };
+                .map_or(still_waiting, WaitState::Met);
         };
-        let required = match self.required {
-            Some(required) => required,
-            None if facts.is_listing_current() => return WaitState::Met(live),
+        let Some(live) = facts.live() else {
+            return still_waiting;
+        };
+        let freshness = facts.lists.freshness_mut(kind);
+        let required = *self.required.get_or_insert_with(|| freshness.required());
+        match freshness.outcome(required) {
+            Some(Ok(())) => WaitState::Met(live),
+            Some(Err(error)) => WaitState::Refused(error),
             None => {
-                // Stale by age, or by an epoch whose listing failed: this is a new epoch.
-                if !facts.is_listing_due() {
-                    facts.epoch += 1;
-                }
-                *self.required.insert(facts.epoch)
-            }
-        };
-        if facts.listed.is_some_and(|listed| listed.covers >= required) {
-            return WaitState::Met(live);
-        }
-        match &facts.refusal {
-            Some((epoch, error)) if *epoch >= required => WaitState::Refused(error.clone()),
-            _ => {
-                facts.is_wanted = true;
+                freshness.renew();
                 WaitState::Waiting { wakes_task: true }
             }
         }

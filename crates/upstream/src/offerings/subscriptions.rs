@@ -1,6 +1,6 @@
 //! Subscriptions to the resources of a server.
 //!
-//! However many there are, the server has one for each address. The refresher makes them at the
+//! However many there are, the server has one for each address. The subscriber makes them at the
 //! server; here is what is wanted and what came of it.
 
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ pub struct SubscriptionEnded;
 pub(crate) struct ResourceSubscriptions {
     table: Mutex<HashMap<Arc<str>, SubscribedResource>>,
     /// Wakes the task that makes them at the server.
-    pub(crate) wake_refresher: Notify,
+    pub(crate) wake_subscriber: Notify,
     /// Counts what the server acknowledged.
     pub(crate) acknowledged: watch::Sender<u64>,
 }
@@ -117,7 +117,7 @@ impl Drop for Subscription {
         if entry.subscribers == 0 {
             table.remove(&self.uri);
             drop(table);
-            watched.wake_refresher.notify_one();
+            watched.wake_subscriber.notify_one();
         }
     }
 }
@@ -152,7 +152,7 @@ impl ResourceSubscriptions {
         let facts = entry.facts.subscribe();
         let seen = facts.borrow().updates;
         drop(table);
-        self.wake_refresher.notify_one();
+        self.wake_subscriber.notify_one();
         Ok(Subscription {
             subscriptions: Arc::clone(self),
             uri,
@@ -226,7 +226,7 @@ impl ResourceSubscriptions {
                 was_active
             });
         }
-        self.wake_refresher.notify_one();
+        self.wake_subscriber.notify_one();
     }
 
     /// Another connection begins, on which everything is asked for anew.

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcpproxy_wire::tool::ToolPage;
-use mcpproxy_wire::{Json, Method, Protocol, RpcResult};
+use mcpproxy_wire::{Json, ListedKind, ListedPage, Protocol, RpcResult};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -18,7 +17,7 @@ use crate::call_error::UpstreamResponse;
 use crate::client::ClientLink;
 use crate::client::incoming::Announcements;
 use crate::transport::request::{OutgoingParams, OutgoingRequest, WantedNotifications};
-use crate::transport::{LostConnection, TransportLink, builtin};
+use crate::transport::{LostConnection, TransportLink};
 use crate::{BuiltIn, CallError};
 
 /// Connection that requests can be made on, by any number of callers at once.
@@ -35,13 +34,6 @@ pub(crate) struct UpstreamConnection {
 enum SpokenProtocol {
     Session(SessionContext),
     Stateless(Arc<StatelessContext>),
-}
-
-/// Page of a server's tools, and how long the server says it holds.
-#[derive(Debug, Default)]
-pub(crate) struct FreshToolPage {
-    pub(crate) tools: ToolPage,
-    pub(crate) time_to_live: Option<Duration>,
 }
 
 impl UpstreamConnection {
@@ -107,32 +99,28 @@ impl UpstreamConnection {
         self.replace_listener(JoinSet::from_iter([listening]));
     }
 
-    /// Page of the server's tools, after the one that named the cursor.
-    pub(crate) async fn list_tools(
+    /// Page of one of the server's lists, after the one that named the cursor, and how long the server
+    /// says it holds.
+    pub(crate) async fn list(
         &self,
+        kind: ListedKind,
         cursor: Option<&str>,
         deadline: Instant,
-    ) -> Result<FreshToolPage, CallError> {
+    ) -> Result<(ListedPage, Option<Duration>), CallError> {
         if let TransportLink::BuiltIn(built_in) = &*self.link {
-            return Ok(FreshToolPage {
-                tools: builtin::list(built_in.as_ref())?,
-                time_to_live: None,
-            });
+            return Ok((ListedPage::of(kind, built_in.tools()), None));
         }
-        let method = Method::ToolsList;
+        let method = kind.method();
         let params = OutgoingParams::List { method, cursor };
         let response = self.request(params, deadline).await?;
-        let mut page = FreshToolPage {
-            tools: ToolPage::parse(&response).map_err(CallError::malformed)?,
-            time_to_live: None,
+        let mut page = ListedPage::parse(kind, &response).map_err(CallError::malformed)?;
+        let SpokenProtocol::Stateless(context) = &self.protocol else {
+            return Ok((page, None));
         };
-        if let SpokenProtocol::Stateless(context) = &self.protocol {
-            page.time_to_live = time_to_live(&response);
-            if let TransportLink::Http(_) = *self.link {
-                context.learn_param_headers(&mut page.tools);
-            }
+        if let (ListedKind::Tool, TransportLink::Http(_)) = (kind, &*self.link) {
+            context.learn_param_headers(&mut page);
         }
-        Ok(page)
+        Ok((page, time_to_live(&response)))
     }
 
     /// Makes a request that a caller waits for, whose client may be asked for input meanwhile.

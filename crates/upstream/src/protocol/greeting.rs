@@ -10,12 +10,9 @@ use crate::transport::request::WantedNotifications;
 pub(crate) struct Greeting {
     pub(crate) server_info: Option<Json>,
     pub(crate) revision: Option<Revision>,
-    pub(crate) has_tools: bool,
     /// Whether every change of its tools will reach us from now on.
     pub(crate) announces: bool,
-    /// Whether it announces them to those who listen.
-    pub(crate) announces_to_listeners: bool,
-    /// Capabilities besides tools.
+    /// Capabilities that it declared.
     pub(crate) capabilities: Capabilities,
 }
 
@@ -24,7 +21,7 @@ impl Greeting {
     pub(crate) fn announced_lists(&self) -> WantedNotifications {
         let announces = |changes| changes == Some(ListChanges::Announced);
         WantedNotifications {
-            tools_list_changed: self.announces_to_listeners,
+            tools_list_changed: announces(self.capabilities.tools),
             prompts_list_changed: announces(self.capabilities.prompts),
             resources_list_changed: announces(self.capabilities.resources),
             resource_subscriptions: Vec::new(),

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mcpproxy_wire::Revision;
-use mcpproxy_wire::capabilities::Capabilities;
-use mcpproxy_wire::initialize;
+use mcpproxy_wire::{Capabilities, ListChanges, Revision, initialize};
 use tokio::time::Instant;
 
 use super::greeting::Greeting;
@@ -38,7 +36,7 @@ impl SessionContext {
                     .await?;
                 let (hello, revision) = read_hello(response.json())?;
                 stdio.notify_initialized(deadline).await?;
-                let announces = hello.announces_tool_changes;
+                let announces = hello.capabilities.tools == Some(ListChanges::Announced);
                 (hello, revision, announces)
             }
             TransportLink::Http(http) => {
@@ -49,10 +47,11 @@ impl SessionContext {
                 return Ok(Greeting {
                     server_info: None,
                     revision: None,
-                    has_tools: true,
                     announces: false,
-                    announces_to_listeners: false,
-                    capabilities: Capabilities::default(),
+                    capabilities: Capabilities {
+                        tools: Some(ListChanges::Silent),
+                        ..Capabilities::default()
+                    },
                 });
             }
         };
@@ -63,9 +62,7 @@ impl SessionContext {
         Ok(Greeting {
             server_info: hello.server_info,
             revision: Some(revision),
-            has_tools: hello.has_tools,
             announces,
-            announces_to_listeners: false,
             capabilities: hello.capabilities,
         })
     }

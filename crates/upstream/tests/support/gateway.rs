@@ -82,6 +82,6 @@ fn permit() -> mcpproxy_policy::Permit {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn listed(&self, _: &str, _: Vec<mcpproxy_wire::ToolDefinition>) {}
+    fn offered(&self, _: &str, _: mcpproxy_wire::Offerings) {}
     fn state_changed(&self, _: &str, _: &UpstreamState) {}
 }

@@ -11,8 +11,7 @@ use mcpproxy_upstream::{
     CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
     UpstreamState,
 };
-use mcpproxy_wire::ToolDefinition;
-use mcpproxy_wire::{JsonObject, ToolAnnotations};
+use mcpproxy_wire::{Json, JsonObject, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -30,8 +29,21 @@ pub(crate) struct Memory {
 }
 
 impl Observer for Memory {
-    fn listed(&self, _server: &str, tools: Vec<ToolDefinition>) {
+    fn offered(&self, _server: &str, offerings: Offerings) {
         let mut listings = self.listings.lock().expect("no test panics here");
+        let tools = offerings.items(ListedKind::Tool).iter();
+        let tools: Vec<ToolDefinition> = tools
+            .map(|tool| ToolDefinition::parse(&tool.raw).expect("it was checked"))
+            .collect();
+        let raw = |tools: &[ToolDefinition]| -> Vec<Json> {
+            tools.iter().map(|tool| tool.raw.clone()).collect()
+        };
+        if listings
+            .last()
+            .is_some_and(|before| raw(before) == raw(&tools))
+        {
+            return;
+        }
         listings.push(tools);
         self.listed.send_replace(listings.len());
     }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
+use mcpproxy_catalog::{Catalog, Operator, ToolOverride};
 use mcpproxy_contract::agent_hints::schema;
-use mcpproxy_wire::{Json, ToolDefinition};
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde_json::{Value, json};
 
 use super::super::observed::{Observed, ObservedCall};
@@ -38,12 +38,10 @@ fn catalog() -> Catalog {
         tool("wipe", json!({ "destructiveHint": true })),
         tool("off", reads.clone()),
     ];
-    catalog.replace("s", ServerListing { tools });
+    catalog.replace("s", Offerings::default().with(ListedKind::Tool, tools));
     catalog.replace(
         "q",
-        ServerListing {
-            tools: vec![tool("b", reads)],
-        },
+        Offerings::default().with(ListedKind::Tool, vec![tool("b", reads)]),
     );
     catalog
 }

@@ -1,6 +1,6 @@
-use mcpproxy_catalog::{Catalog, Operator, ServerListing};
+use mcpproxy_catalog::{Catalog, Operator};
 use mcpproxy_policy::Operation;
-use mcpproxy_wire::ToolDefinition;
+use mcpproxy_wire::{ListedKind, Offerings, ToolDefinition};
 use serde_json::json;
 
 use super::*;
@@ -28,17 +28,15 @@ fn catalog() -> Catalog {
         tool("get-card", reads.clone()),
         tool("cards:odd", json!({ "destructiveHint": true })),
     ];
-    catalog.replace("cards", ServerListing { tools });
+    catalog.replace("cards", Offerings::default().with(ListedKind::Tool, tools));
     let tools = vec![
         tool("get-card", json!({})),
         tool("only-here", reads.clone()),
     ];
-    catalog.replace("other", ServerListing { tools });
+    catalog.replace("other", Offerings::default().with(ListedKind::Tool, tools));
     catalog.replace(
         "off",
-        ServerListing {
-            tools: vec![tool("get-card", reads)],
-        },
+        Offerings::default().with(ListedKind::Tool, vec![tool("get-card", reads)]),
     );
     catalog
 }

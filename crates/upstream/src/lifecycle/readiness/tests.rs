@@ -13,7 +13,7 @@ fn failed() -> UpstreamState {
     }
 }
 
-fn live(number: u64) -> LiveConnection {
+fn connection() -> NumberedConnection {
     struct Nothing;
     impl crate::BuiltIn for Nothing {
         fn tools(&self) -> Vec<mcpproxy_wire::Json> {
@@ -36,21 +36,14 @@ fn live(number: u64) -> LiveConnection {
             Box::pin(std::future::pending())
         }
     }
-    LiveConnection {
-        connection: Arc::new(UpstreamConnection::new(
-            TransportLink::BuiltIn(Arc::new(Nothing)),
-            Protocol::Session,
-            "1",
-        )),
-        number,
-        edition: 1,
-    }
+    let link = TransportLink::BuiltIn(Arc::new(Nothing));
+    let connection = UpstreamConnection::new(link, Protocol::Session, "1");
+    (Arc::new(connection), 1)
 }
 
-/// A readiness with a connection whose listing covers all epochs.
-fn ready(announces: bool) -> Readiness {
+/// A readiness with a connection whose tools are listed.
+fn ready(is_announced: bool) -> Readiness {
     let readiness = Readiness::new(UpstreamState::Starting);
-    let epoch = readiness.begin_listing();
     readiness.change(|facts| {
         facts.state = UpstreamState::Ready {
             since: std::time::SystemTime::UNIX_EPOCH,
@@ -58,15 +51,18 @@ fn ready(announces: bool) -> Readiness {
             revision: None,
             pid: None,
         };
-        facts.connection = Some(live(1));
-        facts.announces = announces;
-        facts.set_listed(epoch, None);
+        facts.connection = Some(connection());
+        let tools = facts.lists.freshness_mut(ListedKind::Tool);
+        tools.is_announced = is_announced;
+        let epoch = tools.begin();
+        tools.set_listed(epoch, None);
     });
     readiness
 }
 
 fn at_once(readiness: &Readiness) -> Option<Result<(), CallError>> {
-    let mut wait = std::pin::pin!(readiness.wait(Need::Listing, Instant::now() + BELIEVED_FOR));
+    let soon = Instant::now() + FAILURE_STANDS_FOR;
+    let mut wait = std::pin::pin!(readiness.wait(Need::Listing(ListedKind::Tool), soon));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match wait.as_mut().poll(&mut context) {
         std::task::Poll::Ready(outcome) => Some(outcome.map(|_| ())),
@@ -89,45 +85,22 @@ async fn a_recent_failure_answers_at_once_and_an_old_one_is_tried_again() {
 }
 
 #[tokio::test]
-async fn marks_make_a_listing_stale_and_age_only_where_nothing_is_announced() {
-    for announces in [true, false] {
-        let readiness = ready(announces);
-        assert_eq!(at_once(&readiness), Some(Ok(())));
-        readiness.mark_stale();
-        assert_eq!(at_once(&readiness), None, "stale");
-        let epoch = readiness.begin_listing();
-        readiness.change(|facts| facts.set_listed(epoch, None));
-        assert_eq!(at_once(&readiness), Some(Ok(())));
-        readiness.change(|facts| {
-            let listed = facts.listed.as_mut().expect("it is listed");
-            listed.at -= 2 * BELIEVED_FOR;
-        });
-        assert_eq!(at_once(&readiness).is_some(), announces, "old");
-    }
-}
-
-#[tokio::test]
-async fn a_listing_that_began_before_a_mark_does_not_cover_it() {
-    let readiness = ready(true);
-    let epoch = readiness.begin_listing();
-    readiness.mark_stale();
-    readiness.change(|facts| facts.set_listed(epoch, None));
-    assert_eq!(at_once(&readiness), None);
-    assert!(readiness.read().is_listing_due());
-}
-
-#[tokio::test]
 async fn a_failed_listing_answers_its_callers_and_the_next_caller_has_another() {
     let readiness = ready(true);
-    readiness.mark_stale();
-    let mut waiting = std::pin::pin!(readiness.wait(Need::Listing, Instant::now() + BELIEVED_FOR));
+    readiness.lists_changed(&[ListedKind::Tool]);
+    let soon = Instant::now() + FAILURE_STANDS_FOR;
+    let mut waiting = std::pin::pin!(readiness.wait(Need::Listing(ListedKind::Tool), soon));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(waiting.as_mut().poll(&mut context).is_pending());
-    let epoch = readiness.begin_listing();
-    readiness.change(|facts| facts.set_refused(epoch, CallError::unavailable("no")));
+    readiness.change(|facts| {
+        let tools = facts.lists.freshness_mut(ListedKind::Tool);
+        let epoch = tools.begin();
+        tools.set_refused(epoch, CallError::unavailable("no"));
+    });
     assert_eq!(waiting.await.map(|_| ()), Err(CallError::unavailable("no")));
     assert_eq!(at_once(&readiness), None, "a new attempt is asked for");
-    assert!(readiness.take_wanted());
+    let due = readiness.read().lists.freshness(ListedKind::Tool).due();
+    assert!(due.is_some_and(|due| due <= Instant::now()));
 }
 
 #[tokio::test]
@@ -135,25 +108,11 @@ async fn a_call_that_may_change_tools_marks_only_where_nothing_is_announced() {
     for announces in [true, false] {
         let readiness = ready(announces);
         readiness.mark_stale_unless_announced();
-        assert_eq!(readiness.read().is_listing_due(), !announces);
+        let is_stale = readiness
+            .read()
+            .lists
+            .freshness(ListedKind::Tool)
+            .is_stale();
+        assert_eq!(is_stale, !announces);
     }
-}
-
-#[tokio::test]
-async fn a_server_that_says_how_long_is_believed_that_long_within_bounds() {
-    let is_current = |time_to_live: Duration, age: Duration| {
-        let readiness = ready(false);
-        let epoch = readiness.begin_listing();
-        readiness.change(|facts| {
-            facts.set_listed(epoch, Some(time_to_live));
-            let listed = facts.listed.as_mut().expect("it is listed");
-            listed.at -= age;
-        });
-        at_once(&readiness).is_some()
-    };
-    let (short, long) = (BELIEVED_FOR / 2, BELIEVED_FOR * 3);
-    assert!(!is_current(Duration::ZERO, Duration::ZERO));
-    assert!(!is_current(short, short));
-    assert!(is_current(long, BELIEVED_FOR));
-    assert!(!is_current(Duration::MAX, BELIEVED_AT_MOST));
 }

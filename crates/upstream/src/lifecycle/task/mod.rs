@@ -1,34 +1,28 @@
-//! Task of an upstream: connects, lists, waits, and connects again.
+//! Task of an upstream: connects, waits, and connects again.
 //!
-//! Only the task enters states and calls the observer. Calls do not pass through it.
+//! Only the task enters states. Calls do not pass through it.
 
 mod opening;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcpproxy_wire::Method;
+use mcpproxy_wire::ListedKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::readiness::LiveConnection;
+use super::refresher::OfferingsRefresher;
 use super::shared::SharedUpstream;
-use crate::offerings::listing::{self, ReportedListing};
-use crate::offerings::refresher::OfferingsRefresher;
 use crate::protocol::connection::UpstreamConnection;
 use crate::protocol::greeting::Greeting;
 use crate::spec::TransportSpec;
 use crate::transport::LostConnection;
-use crate::{CallError, UpstreamState, backoff};
+use crate::{UpstreamState, backoff};
 
 /// A connection that held this long was well: its loss is followed by a new one at once.
 const WELL_AFTER: Duration = Duration::from_secs(10);
 /// So many lost sessions in a row are followed by a new one at once.
 const EXPIRIES_FORGIVEN: u32 = 2;
-/// Announced changes are listed at once, but not more often than this unless a caller waits.
-const UNASKED_LISTING_PAUSE: Duration = Duration::from_millis(250);
-/// How long until a listing that failed is tried again without a caller.
-const LISTING_RETRY: Duration = Duration::from_secs(5);
 /// How long a server has to end by itself when the last handle is dropped.
 const DROPPED_GRACE: Duration = Duration::from_secs(2);
 
@@ -36,21 +30,15 @@ const DROPPED_GRACE: Duration = Duration::from_secs(2);
 struct UpstreamTask {
     shared: Arc<SharedUpstream>,
     stop: watch::Receiver<Option<Duration>>,
-    /// Listing that the observer knows.
-    reported: Option<ReportedListing>,
-    /// Counts listings that differ from the one before.
-    edition: u64,
     /// Counts connections.
     connections: u64,
-    /// Time when a listing was last tried.
-    listed_at: Instant,
     failures_in_a_row: u32,
     /// Connection that is being opened.
     attempt: Option<Arc<UpstreamConnection>>,
     /// Whether a server that says nothing may just be slow: what was concluded from its
     /// silence before turned out wrong.
     awaits_slow_server: bool,
-    /// Lists the offerings besides tools, as long as the server is connected.
+    /// Keeps the lists current, as long as the server is connected.
     refresher: Option<OfferingsRefresher>,
 }
 
@@ -68,10 +56,7 @@ pub(crate) async fn run(shared: Arc<SharedUpstream>, stop: watch::Receiver<Optio
     let mut task = UpstreamTask {
         shared,
         stop,
-        reported: None,
-        edition: 0,
         connections: 0,
-        listed_at: Instant::now(),
         failures_in_a_row: 0,
         attempt: None,
         awaits_slow_server: false,
@@ -81,7 +66,7 @@ pub(crate) async fn run(shared: Arc<SharedUpstream>, stop: watch::Receiver<Optio
         next = task.connect().await;
     }
     task.enter(&UpstreamState::Stopped);
-    task.shared.readiness.offerings.subscriptions.end();
+    task.shared.readiness.subscriptions.end();
 }
 
 // === impl UpstreamTask: the life of an upstream ===
@@ -137,20 +122,12 @@ impl UpstreamTask {
         }
     }
 
-    /// Keeps the listing current until the connection ends.
+    /// Waits until the connection ends.
     async fn serve(&mut self, connection: &Arc<UpstreamConnection>) -> NextConnect {
         let since = Instant::now();
         let mut idle_check = self.idle_stop().map(|idle| since + idle);
         let readiness = Arc::clone(&self.shared.readiness);
         loop {
-            let listing_due = self.listing_due();
-            if listing_due.is_some_and(|due| due <= Instant::now()) {
-                let mut stop = self.stop.clone();
-                tokio::select! {
-                    () = self.list_again(connection) => continue,
-                    grace = stopping(&mut stop) => return self.end(connection, grace).await,
-                }
-            }
             tokio::select! {
                 grace = stopping(&mut self.stop) => return self.end(connection, grace).await,
                 lost = connection.lost() => {
@@ -158,8 +135,6 @@ impl UpstreamTask {
                     connection.stop(Duration::ZERO).await;
                     return self.lose(&lost, since);
                 }
-                () = readiness.wake_task.notified() => {}
-                () = sleep_until_due(listing_due) => {}
                 () = sleep_until_due(idle_check) => match self.rest_when_idle() {
                     Ok(()) => {
                         connection.stop(DROPPED_GRACE).await;
@@ -217,7 +192,7 @@ impl UpstreamTask {
         self.shared.readiness.change(|facts| {
             facts.state = state.clone();
             facts.connection = None;
-            facts.announces = false;
+            facts.lists.freshness_mut(ListedKind::Tool).is_announced = false;
         });
         self.observe(state);
     }
@@ -236,16 +211,14 @@ impl UpstreamTask {
             revision: greeting.revision,
             pid: connection.pid(),
         };
-        let live = LiveConnection {
-            connection: Arc::clone(connection),
-            number: self.connections,
-            edition: self.edition,
-        };
+        let live = (Arc::clone(connection), self.connections);
         self.shared.readiness.change(|facts| {
             facts.state = state.clone();
             facts.connection = Some(live);
-            facts.announces |= greeting.announces;
-            facts.set_listed(epoch, time_to_live);
+            facts.is_wanted = false;
+            let tools = facts.lists.freshness_mut(ListedKind::Tool);
+            tools.is_announced |= greeting.announces;
+            tools.set_listed(epoch, time_to_live);
         });
         tracing::info!(server = %self.shared.spec.name, "ready");
         self.observe(&state);
@@ -275,7 +248,7 @@ impl UpstreamTask {
         let mut is_free = false;
         self.shared.readiness.change(|facts| {
             is_free = self.shared.slots.available_permits() == self.shared.slot_count
-                && !self.shared.readiness.offerings.subscriptions.is_in_use();
+                && !self.shared.readiness.subscriptions.is_in_use();
             if is_free {
                 facts.state = UpstreamState::Idle;
                 facts.connection = None;
@@ -287,99 +260,6 @@ impl UpstreamTask {
         }
         self.observe(&UpstreamState::Idle);
         Ok(())
-    }
-}
-
-// === impl UpstreamTask: listings ===
-
-impl UpstreamTask {
-    /// Time when the tools have to be listed again, if at all.
-    fn listing_due(&self) -> Option<Instant> {
-        let facts = self.shared.readiness.read();
-        if facts.is_listing_due() {
-            if facts.is_wanted {
-                return Some(Instant::now());
-            }
-            let paced = self.listed_at + UNASKED_LISTING_PAUSE;
-            return (facts.announces || facts.has_announced).then_some(paced);
-        }
-        (facts.is_refused() && facts.announces).then(|| self.listed_at + LISTING_RETRY)
-    }
-
-    /// Lists the tools of a server that is ready.
-    async fn list_again(&mut self, connection: &UpstreamConnection) {
-        let epoch = self.shared.readiness.begin_listing();
-        let deadline = Instant::now() + self.shared.spec.timeout;
-        let mut outcome = self.list(connection, deadline).await;
-        if let Err(CallError::Disconnected { sent: true, .. }) = outcome {
-            // A listing changes nothing, so it can be repeated. If the server is gone, this
-            // attempt says so.
-            outcome = self.list(connection, deadline).await;
-        }
-        let edition = self.edition;
-        self.shared.readiness.change(|facts| match outcome {
-            Ok(time_to_live) => {
-                facts.set_listed(epoch, time_to_live);
-                if let Some(live) = &mut facts.connection {
-                    live.edition = edition;
-                }
-            }
-            // The connection is lost. Callers wait for the next one, which is listed anew.
-            Err(CallError::Disconnected { sent: false, .. }) => {}
-            Err(CallError::Timeout { after, .. }) => {
-                facts.set_refused(epoch, CallError::Timeout { after, sent: false });
-            }
-            Err(error) => {
-                let reason = explain(Method::ToolsList, &error);
-                let reason = self.shared.mask.apply(&reason);
-                facts.set_refused(epoch, CallError::unavailable(reason));
-            }
-        });
-    }
-
-    /// Lists the tools; gives back how long the server says that they stay as they are.
-    async fn list(
-        &mut self,
-        connection: &UpstreamConnection,
-        deadline: Instant,
-    ) -> Result<Option<Duration>, CallError> {
-        let listing = listing::list_tools(connection, deadline).await;
-        self.listed_at = Instant::now();
-        let listing = listing?;
-        let time_to_live = listing.time_to_live;
-        self.report(listing);
-        Ok(time_to_live)
-    }
-
-    /// Tells the observer about a listing that differs from the one it knows.
-    fn report(&mut self, listing: listing::ToolListing) {
-        let name = Arc::clone(&self.shared.spec.name);
-        listing.log(&name, self.reported.as_ref());
-        let reported = listing.reported();
-        let is_new = self
-            .reported
-            .as_ref()
-            .is_none_or(|before| !before.has_tools_of(&reported));
-        self.reported = Some(reported);
-        if is_new {
-            self.edition += 1;
-            self.shared.runtime.observer.listed(&name, listing.tools);
-        }
-    }
-}
-
-/// Explanation for people of what went wrong with a request of our own.
-fn explain(method: Method, error: &CallError) -> String {
-    let method = method.as_str();
-    match error {
-        CallError::Timeout { after, .. } => {
-            format!("it did not answer {method} within {} ms", after.as_millis())
-        }
-        CallError::Rpc(error) => format!("it answers {method} with an error: {error}"),
-        CallError::Malformed { reason } => {
-            format!("it does not answer {method} properly: {reason}")
-        }
-        other => other.to_string(),
     }
 }
 

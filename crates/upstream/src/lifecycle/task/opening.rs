@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::{Method, Protocol};
+use mcpproxy_wire::{ListedKind, Method, Protocol};
 use tokio::time::Instant;
 
-use super::{UpstreamTask, explain};
+use super::UpstreamTask;
 use crate::CallError;
 use crate::client::incoming::Announcements;
+use crate::lifecycle::refresher::{OfferingsRefresher, explain};
 use crate::lifecycle::shared::SharedUpstream;
-use crate::offerings::listing;
-use crate::offerings::refresher::{OfferingsRefresher, RefreshedServer};
+use crate::offerings::listing::{self, Listing};
 use crate::protocol::connection::UpstreamConnection;
 use crate::protocol::greeting::Greeting;
 use crate::protocol::probe::{ProbeLimits, ProbeOutcome, probe};
@@ -171,31 +171,24 @@ async fn welcome(
     greeting: Greeting,
     deadline: Instant,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let epoch = task.shared.readiness.begin_listing();
-    let mut time_to_live = None;
-    if greeting.has_tools {
-        time_to_live = task
-            .list(&connection, deadline)
+    let shared = Arc::clone(&task.shared);
+    let epoch = shared.begin_listing(ListedKind::Tool).unwrap_or_default();
+    let listing = match greeting.capabilities.tools {
+        Some(_) => listing::list(&connection, ListedKind::Tool, deadline)
             .await
-            .map_err(|error| OpeningProblem::of(Method::ToolsList, &error))?;
-    } else {
-        task.report(listing::ToolListing::default());
-    }
+            .map_err(|error| OpeningProblem::of(Method::ToolsList, &error))?,
+        None => Listing::default(),
+    };
     let (lists, capabilities) = (greeting.announced_lists(), greeting.capabilities);
+    let time_to_live = listing.time_to_live;
+    shared.report(ListedKind::Tool, listing, Some(capabilities));
     task.publish(&connection, greeting, epoch, time_to_live);
     if !lists.is_empty() {
-        connection.listen(Arc::clone(&task.shared.readiness) as _, lists);
+        connection.listen(Arc::clone(&shared.readiness) as _, lists);
     }
-    let server = RefreshedServer {
-        name: Arc::clone(&task.shared.spec.name),
-        timeout: task.shared.spec.timeout,
-        mask: task.shared.mask.clone(),
-        observer: Arc::clone(&task.shared.runtime.observer),
-        offerings: Arc::clone(&task.shared.readiness.offerings),
-        connection: Arc::clone(&connection),
-        capabilities,
-    };
-    task.refresher = Some(OfferingsRefresher::start(server));
+    let connected = Arc::clone(&connection);
+    let refresher = OfferingsRefresher::start(shared, connected, capabilities);
+    task.refresher = Some(refresher);
     Ok(connection)
 }
 

@@ -14,9 +14,9 @@ use std::time::Duration;
 use http::HeaderMap;
 use mcpproxy_wire::capabilities::Capabilities;
 use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::offerings::RejectedItem;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
-use mcpproxy_wire::tool::{Rejected, ToolPage};
-use mcpproxy_wire::{Json, Protocol, Revision, RpcError, meta};
+use mcpproxy_wire::{Json, ListedPage, Protocol, Revision, RpcError, ToolDefinition, meta};
 
 pub(super) use self::input_rounds::{InputRound, MOST_ROUNDS, collect_input, read_round};
 pub(super) use self::listen::listen;
@@ -109,17 +109,18 @@ impl StatelessContext {
 
     /// Learns which arguments the tools of a page want in headers. A tool whose wish cannot be
     /// followed is taken out: its server would refuse every call.
-    pub(super) fn learn_param_headers(&self, page: &mut ToolPage) {
-        let tools = std::mem::take(&mut page.tools);
+    pub(super) fn learn_param_headers(&self, page: &mut ListedPage) {
+        let tools = std::mem::take(&mut page.items);
         for (index, tool) in tools.into_iter().enumerate() {
-            match param_headers::of_schema(&tool.input_schema) {
+            let read = ToolDefinition::parse(&tool.raw);
+            match read.and_then(|read| param_headers::of_schema(&read.input_schema)) {
                 Ok(found) => {
-                    self.remember_param_headers(&tool.name, found);
-                    page.tools.push(tool);
+                    self.remember_param_headers(&tool.key, found);
+                    page.items.push(tool);
                 }
-                Err(reason) => page.rejected.push(Rejected {
+                Err(reason) => page.rejected.push(RejectedItem {
                     index,
-                    name: Some(tool.name.to_string()),
+                    key: Some(tool.key.to_string()),
                     reason,
                 }),
             }
@@ -145,7 +146,7 @@ impl StatelessContext {
 
 // === reading responses ===
 
-/// Time for which a page of tools may be believed, as the server says. Zero is what libraries send when
+/// Time for which a page of a list may be believed, as the server says. Zero is what libraries send when
 /// nobody thought about it, so it says nothing; taken at its word it would cost every call a listing.
 pub(super) fn time_to_live(page: &Json) -> Option<Duration> {
     let fields = page.fields()?;
@@ -187,21 +188,13 @@ pub(super) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
             REVISION.as_str()
         )));
     }
-    let tools = object(&fields, "capabilities").and_then(|capabilities| {
-        let tools = capabilities.given("tools")?;
-        Some(serde_json::from_str::<Fields<'_>>(tools.get()).unwrap_or_default())
-    });
     let info = object(&fields, meta::META).and_then(|meta| meta.given(meta::SERVER_INFO));
     Ok(Greeting {
         server_info: info
             .or_else(|| fields.given("serverInfo"))
             .map(|raw| result.part(raw)),
         revision: Some(REVISION),
-        has_tools: tools.is_some(),
         announces: false,
-        announces_to_listeners: tools
-            .and_then(|tools| tools.get("listChanged"))
-            .is_some_and(|raw| raw.get() == "true"),
         capabilities: Capabilities::read(fields.given("capabilities")),
     })
 }
@@ -313,7 +306,7 @@ mod tests {
             "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
         ))
         .expect("it can be read");
-        assert!(greeting.has_tools && greeting.announces_to_listeners && !greeting.announces);
+        assert!(greeting.announced_lists().tools_list_changed && !greeting.announces);
         assert_eq!(greeting.server_info, Some(json(r#"{"name":"s"}"#)));
         assert_eq!(
             time_to_live(&json(r#"{"ttlMs":1500}"#)),

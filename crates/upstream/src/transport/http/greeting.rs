@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderValue};
 use mcpproxy_wire::initialize::ServerHello;
-use mcpproxy_wire::{Json, Revision, method, rpc};
+use mcpproxy_wire::{Json, ListChanges, Revision, method, rpc};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -77,6 +77,7 @@ impl HttpConnection {
                 (hello, revision, true)
             }
         };
+        let announces = hello.capabilities.tools == Some(ListChanges::Announced);
         let initialized = rpc::notification(method::INITIALIZED, "{}");
         let posted = endpoint.post(
             initialized.into_bytes(),
@@ -87,7 +88,7 @@ impl HttpConnection {
         give_back_if_empty(&response, lease);
         if !has_event_stream {
             let (tried, is_tried) = oneshot::channel();
-            let declared = (hello.announces_tool_changes, hello.has_logging);
+            let declared = (announces, hello.has_logging);
             let events = events::listen(Arc::clone(endpoint), declared, tried);
             self.listen(JoinSet::from_iter([events]));
             // What a server asks on this stream during the first call would be lost before.
@@ -96,7 +97,7 @@ impl HttpConnection {
         Ok(GreetedServer {
             // The one stream is open as long as the connection is. Elsewhere, the stream of
             // events tells when changes reach us.
-            announces: has_event_stream && hello.announces_tool_changes,
+            announces: has_event_stream && announces,
             hello,
             revision,
         })

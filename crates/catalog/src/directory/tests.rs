@@ -1,8 +1,8 @@
-use mcpproxy_wire::Json;
-use mcpproxy_wire::capabilities::{Capabilities, ListChanges};
+use mcpproxy_wire::{Capabilities, ListChanges, Offerings};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{Catalog, Operator};
 
 fn items(kind: ListedKind, keys: &[&str]) -> Vec<ListedItem> {
     let item = |key: &&str| {
@@ -12,28 +12,36 @@ fn items(kind: ListedKind, keys: &[&str]) -> Vec<ListedItem> {
     keys.iter().map(item).collect()
 }
 
-fn offerings(prompts: &[&str], resources: &[&str], templates: &[&str]) -> OfferingsSnapshot {
+fn offerings(prompts: &[&str], resources: &[&str], templates: &[&str]) -> Offerings {
     let capabilities = Capabilities {
         prompts: (!prompts.is_empty()).then_some(ListChanges::Silent),
         resources: (!resources.is_empty() || !templates.is_empty()).then_some(ListChanges::Silent),
         ..Capabilities::default()
     };
-    let lists = [
-        items(ListedKind::Prompt, prompts),
-        items(ListedKind::Resource, resources),
-        items(ListedKind::Template, templates),
-    ];
-    OfferingsSnapshot::new(capabilities, lists)
+    let mut offerings = Offerings::default();
+    offerings.capabilities = capabilities;
+    offerings
+        .with(ListedKind::Tool, items(ListedKind::Tool, &[]))
+        .with(ListedKind::Prompt, items(ListedKind::Prompt, prompts))
+        .with(ListedKind::Resource, items(ListedKind::Resource, resources))
+        .with(ListedKind::Template, items(ListedKind::Template, templates))
 }
 
-fn directory(servers: &[(&str, OfferingsSnapshot)]) -> Directory {
-    let listed = servers
-        .iter()
-        .map(|(name, offerings)| (Arc::from(*name), offerings.clone()));
-    Directory::after(None, listed.collect())
+fn catalog(servers: &[(&str, Offerings)]) -> Catalog {
+    let catalog = Catalog::new();
+    let names = servers.iter().map(|(name, _)| (*name).to_owned());
+    catalog.configure(names.map(|name| (name, Operator::default())).collect());
+    for (name, offerings) in servers {
+        assert!(catalog.replace(name, offerings.clone()));
+    }
+    catalog
 }
 
-fn two() -> Directory {
+fn directory(servers: &[(&str, Offerings)]) -> Arc<Directory> {
+    catalog(servers).directory()
+}
+
+fn two() -> Arc<Directory> {
     directory(&[
         (
             "beta",
@@ -109,7 +117,7 @@ fn prompts_have_the_names_that_tools_would_have() {
         .iter()
         .zip(["alpha greet", "beta greet", "beta größe"])
     {
-        let target = directory.prompt(&Scope::All, name);
+        let target = directory.target(&Scope::All, ListedKind::Prompt, name);
         assert_eq!(shown(target).as_deref(), Some(expected), "{name}");
     }
     let beta = Scope::Server("beta".into());
@@ -118,11 +126,15 @@ fn prompts_have_the_names_that_tools_would_have() {
         ["greet", "größe"]
     );
     assert_eq!(
-        shown(directory.prompt(&beta, "greet")).as_deref(),
+        shown(directory.target(&beta, ListedKind::Prompt, "greet")).as_deref(),
         Some("beta greet")
     );
     for name in ["greet", "none__greet", "missing__greet", "", "alpha__"] {
-        assert_eq!(directory.prompt(&Scope::All, name), None, "{name}");
+        assert_eq!(
+            directory.target(&Scope::All, ListedKind::Prompt, name),
+            None,
+            "{name}"
+        );
     }
 }
 
@@ -159,7 +171,7 @@ fn addresses_are_resolved_in_one_way() {
         (&beta, "mcpproxy:beta/x", Some("beta x")),
         (&beta, "mcpproxy:alpha/x", Some("beta mcpproxy:alpha/x")),
     ] {
-        let target = shown(directory.resource(scope, address));
+        let target = shown(directory.target(scope, ListedKind::Resource, address));
         assert_eq!(target.as_deref(), expected, "{address}");
     }
 }
@@ -170,27 +182,78 @@ fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
         ("files", offerings(&[], &["file:///a"], &[])),
         ("none", offerings(&["p"], &[], &[])),
     ]);
-    let target = shown(one.resource(&Scope::All, "file:///b"));
+    let target = shown(one.target(&Scope::All, ListedKind::Resource, "file:///b"));
     assert_eq!(target.as_deref(), Some("files file:///b"));
     let nobody = directory(&[("none", offerings(&["p"], &[], &[]))]);
-    assert_eq!(nobody.resource(&Scope::All, "file:///b"), None);
+    assert_eq!(
+        nobody.target(&Scope::All, ListedKind::Resource, "file:///b"),
+        None
+    );
 }
 
 #[test]
 fn a_server_that_is_started_anew_keeps_what_it_had_until_it_says_what_it_has() {
-    let before = two();
-    let servers = || vec![(Arc::from("beta"), OfferingsSnapshot::default())];
-    let meanwhile = Directory::after(Some(&before), servers());
-    assert!(meanwhile.is_of(&servers()) && !before.is_of(&servers()));
+    let had = offerings(&["p"], &["test:b"], &["item:{id}"]);
+    let catalog = catalog(&[("beta", had), ("new", Offerings::default())]);
+    let before = catalog.directory();
+    assert_eq!(before.unknown(), [&Arc::from("new")]);
+    catalog.replace("beta", Offerings::default());
+    let meanwhile = catalog.directory();
+    assert!(!Arc::ptr_eq(&before, &meanwhile));
     let resources = listed(&meanwhile, &Scope::All, ListedKind::Resource);
-    assert_eq!(resources, ["test:b", "test:shared"]);
-    assert!(meanwhile.unknown().is_empty());
-    let unknown = Directory::after(None, servers());
-    assert_eq!(unknown.unknown().len(), 1);
-    let empty = vec![(Arc::from("beta"), offerings(&[], &[], &[]))];
-    assert!(!meanwhile.is_of(&empty));
-    let after = Directory::after(Some(&meanwhile), empty);
+    assert_eq!(resources, ["test:b"]);
+    assert_eq!(meanwhile.unknown(), [&Arc::from("new")]);
+    catalog.replace("beta", offerings(&[], &[], &[]));
+    let after = catalog.directory();
     assert!(listed(&after, &Scope::All, ListedKind::Resource).is_empty());
+}
+
+#[test]
+fn what_a_server_offers_that_may_not_be_used_is_not_listed() {
+    let catalog = catalog(&[("off", offerings(&["p"], &["test:b"], &["item:{id}"]))]);
+    let operator = Operator {
+        quarantined: true,
+        ..Operator::default()
+    };
+    catalog.configure([("off".to_owned(), operator)].into());
+    let directory = catalog.directory();
+    for kind in ListedKind::ALL {
+        for scope in [Scope::All, Scope::Server("off".into())] {
+            assert!(listed(&directory, &scope, kind).is_empty(), "{kind:?}");
+        }
+    }
+    for (kind, named) in [
+        (ListedKind::Prompt, "off__p"),
+        (ListedKind::Resource, "test:b"),
+        (ListedKind::Resource, "mcpproxy:off/test:b"),
+        (ListedKind::Template, "item:{id}"),
+    ] {
+        assert_eq!(directory.target(&Scope::All, kind, named), None, "{named}");
+    }
+}
+
+#[test]
+fn a_snapshot_that_is_written_and_read_again_is_the_same() {
+    let odd = r#"{ "zeta":1e400, "name" : "\u0061", "inputSchema":{"a":18446744073709551617} }"#;
+    let odd = Json::parse(odd).unwrap();
+    let tool = ListedItem::parse(ListedKind::Tool, &odd).unwrap();
+    let full = offerings(&["p"], &["test:b"], &["item:{id}"]).with(ListedKind::Tool, [tool]);
+    let before = catalog(&[("full", full), ("new", Offerings::default())]);
+    let text = serde_json::to_string(&*before.snapshot()).unwrap();
+    let read: HashMap<String, Offerings> = serde_json::from_str(&text).unwrap();
+    let read: Vec<(&str, Offerings)> = read
+        .iter()
+        .map(|(name, offerings)| (name.as_str(), offerings.clone()))
+        .collect();
+    let after = catalog(&read);
+    assert_eq!(serde_json::to_string(&*after.snapshot()).unwrap(), text);
+    let snapshot = after.snapshot();
+    assert_eq!(snapshot.find("full", "a").unwrap().tool().raw, odd);
+    assert!(!snapshot.server("new").unwrap().is_listed());
+    for kind in ListedKind::ALL {
+        let page = |catalog: &Catalog| catalog.directory().listing(&Scope::All, kind).page(None);
+        assert_eq!(page(&after), page(&before), "{kind:?}");
+    }
 }
 
 #[test]
@@ -203,7 +266,7 @@ fn a_completion_refers_to_a_template_as_it_is_listed() {
         ("test:b", Some("beta test:b")),
         ("c:{x}", None),
     ] {
-        let target = shown(directory.template(&Scope::All, text));
+        let target = shown(directory.target(&Scope::All, ListedKind::Template, text));
         assert_eq!(target.as_deref(), expected, "{text}");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 const SCHEME: &str = "mcpproxy:";
 
 /// The address of a resource, or a template, that is meant at one server and no other.
-pub(crate) fn qualify(server: &str, original: &str) -> String {
+pub fn qualify(server: &str, original: &str) -> String {
     [SCHEME, server, "/", original].concat()
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn looks_qualified(original: &str) -> bool {
 }
 
 /// An object with another text in one of its members.
-pub(crate) fn with_text(object: &Json, member: &str, text: &str) -> Json {
+pub fn with_text(object: &Json, member: &str, text: &str) -> Json {
     with_member(object, member, &Json::of(&Value::from(text)))
 }
 

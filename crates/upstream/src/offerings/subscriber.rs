@@ -1,4 +1,5 @@
-//! Subscriptions to resources of a server without sessions: a stream for all of them.
+//! Subscriptions made at the server: one for each address in a session, and without sessions a stream for all
+//! of them.
 //!
 //! The addresses of a stream are fixed when it is opened. So when others are wanted, another stream is
 //! opened, and the one before ends when the server has acknowledged it: nothing is missed in between.
@@ -7,6 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcpproxy_redact::Mask;
+use mcpproxy_wire::Protocol;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -22,6 +25,9 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
 /// A stream that held this long was well.
 const WELL_AFTER: Duration = Duration::from_secs(10);
 
+/// Pause before a subscription that broke off is asked for again.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Open stream; it ends when this is dropped.
 struct SubscriptionStream {
     uris: HashSet<Arc<str>>,
@@ -29,11 +35,66 @@ struct SubscriptionStream {
     task: JoinHandle<Option<CallError>>,
 }
 
-/// Keeps the streams of one connection.
-pub(super) async fn keep_streams(
+/// Keeps the subscriptions of one connection; each request may take so long.
+pub(crate) async fn keep(
     subscriptions: &ResourceSubscriptions,
     connection: &Arc<UpstreamConnection>,
+    timeout: Duration,
+    mask: &Mask,
 ) {
+    match connection.protocol() {
+        Protocol::Session => keep_in_session(subscriptions, connection, timeout, mask).await,
+        Protocol::Stateless => keep_streams(subscriptions, connection).await,
+    }
+}
+
+/// Keeps one subscription for each address that is wanted, and none for those that no longer are.
+async fn keep_in_session(
+    subscriptions: &ResourceSubscriptions,
+    connection: &UpstreamConnection,
+    timeout: Duration,
+    mask: &Mask,
+) {
+    let mut subscribed: HashSet<Arc<str>> = HashSet::new();
+    let request = async |params: OutgoingParams<'_>| {
+        let deadline = Instant::now() + timeout;
+        connection.request(params, deadline).await
+    };
+    loop {
+        let mut is_broken = false;
+        let wanted = subscriptions.wanted();
+        let gone: Vec<_> = subscribed.difference(&wanted).cloned().collect();
+        for uri in gone {
+            // The response changes nothing: nobody hears of this address any more.
+            let _ = request(OutgoingParams::Unsubscribe { uri: &uri }).await;
+            subscribed.remove(&uri);
+        }
+        for uri in wanted {
+            if subscribed.contains(&uri) {
+                // It may have been left and wanted again in between.
+                subscriptions.grant(&uri);
+                continue;
+            }
+            match request(OutgoingParams::Subscribe { uri: &uri }).await {
+                Ok(_) => {
+                    subscriptions.grant(&uri);
+                    subscribed.insert(uri);
+                }
+                // Either this connection is over, or it was this one request: it is made again.
+                Err(CallError::Disconnected { .. }) => is_broken = true,
+                Err(error) => subscriptions.refuse(&uri, error.masked(mask)),
+            }
+        }
+        if is_broken {
+            tokio::time::sleep(AGAIN).await;
+        } else {
+            subscriptions.wake_subscriber.notified().await;
+        }
+    }
+}
+
+/// Keeps the streams of one connection.
+async fn keep_streams(subscriptions: &ResourceSubscriptions, connection: &Arc<UpstreamConnection>) {
     let mut open: Option<SubscriptionStream> = None;
     let mut failures = 0;
     loop {
@@ -44,11 +105,11 @@ pub(super) async fn keep_streams(
             open = Some(replace(subscriptions, connection, wanted).await);
         }
         let Some(stream) = &mut open else {
-            subscriptions.wake_refresher.notified().await;
+            subscriptions.wake_subscriber.notified().await;
             continue;
         };
         let ended = tokio::select! {
-            () = subscriptions.wake_refresher.notified() => continue,
+            () = subscriptions.wake_subscriber.notified() => continue,
             ended = &mut stream.task => ended.ok().flatten(),
         };
         subscriptions.lapse();

@@ -1,4 +1,4 @@
-//! The names tools have where those of all servers are offered together.
+//! The names that tools and prompts have where those of all servers are offered together.
 //!
 //! A tool is `server__tool` wherever that is a name clients take and can be read back in one way only.
 //! Every other tool has a marked name: as much of both names as fits, and a short hash of them.
@@ -28,8 +28,8 @@ const HASH_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// How much of a server's name a marked name shows, so that there is room for the tool's.
 const SERVER_SHOWN: usize = 24;
 
-/// A server and its tool.
-pub(crate) type Target = (Arc<str>, Arc<str>);
+/// A server, and what it calls one of its items.
+pub type Target = (Arc<str>, Arc<str>);
 
 /// The tools whose names are marked, both ways round.
 #[derive(Debug, Default)]

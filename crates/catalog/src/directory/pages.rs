@@ -1,26 +1,23 @@
-//! Lists of a direct endpoint, made once for each state of the catalog, and their pages.
+//! Lists of a direct endpoint, made once for each snapshot of the catalog, and their pages.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, CatalogTool};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use mcpproxy_wire::Json;
-use mcpproxy_wire::result::with_member;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
-use super::name::Target;
+use super::names::Target;
 
-/// The most tools on a page, or other items.
-const PAGE_TOOLS: usize = 500;
+/// The most items on a page.
+const PAGE_ITEMS: usize = 500;
 
-/// The most bytes on a page, unless a single tool has more.
+/// The most bytes on a page, unless a single item has more.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Definitions of tools, or of other items, in the order of servers and names.
+/// Items of one kind in the order of servers and names.
 #[derive(Debug)]
-pub(crate) struct PagedListing {
+pub struct PagedListing {
     /// Member of a result that has them.
     member: &'static str,
     items: Vec<(Target, Json)>,
@@ -35,21 +32,8 @@ struct ListResult<'a> {
 }
 
 impl PagedListing {
-    /// The callable ones of these tools, which come in order, each under the name it is given.
-    pub(crate) fn of<'a>(
-        entries: impl Iterator<Item = &'a Arc<CatalogTool>>,
-        name: impl Fn(&CatalogTool) -> Option<String>,
-    ) -> Self {
-        let callable = entries.filter(|entry| entry.availability() == Availability::Callable);
-        let defined = callable.map(|entry| {
-            let tool = (Arc::clone(entry.server()), Arc::clone(entry.name()));
-            (tool, definition(entry, name(entry)))
-        });
-        Self::collect("tools", defined)
-    }
-
     /// These items, which come in order, under a member of a result.
-    pub(crate) fn collect(
+    pub(super) fn collect(
         member: &'static str,
         items: impl Iterator<Item = (Target, Json)>,
     ) -> Self {
@@ -66,13 +50,13 @@ impl PagedListing {
     }
 
     /// Differs between listings that differ, within this process.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// The result of `tools/list`, or of another list, from a cursor on; nothing if the cursor is none of ours. A cursor
-    /// names the last tool that was seen, so it is good for listings that have changed since.
-    pub(crate) fn page(&self, cursor: Option<&str>) -> Option<String> {
+    /// The result of a list from a cursor on; nothing if the cursor is none of ours. A cursor names the
+    /// last item that was seen, so it is good for listings that have changed since.
+    pub fn page(&self, cursor: Option<&str>) -> Option<String> {
         let first = match cursor {
             None => 0,
             Some(cursor) => {
@@ -89,7 +73,7 @@ impl PagedListing {
             Some(*end - 1)
         });
         let fitting = sizes
-            .take(PAGE_TOOLS)
+            .take(PAGE_ITEMS)
             .take_while(|size| *size <= PAGE_BYTES)
             .count();
         let (items, later) = rest.split_at(fitting.max(1).min(rest.len()));
@@ -120,67 +104,29 @@ impl Serialize for ListResult<'_> {
     }
 }
 
-/// What the server says of its tool, byte for byte but for the name, and for annotations where the
-/// operator has a word on them.
-fn definition(entry: &CatalogTool, name: Option<String>) -> Json {
-    let raw = &entry.tool().raw;
-    let mut shown = raw.clone();
-    if let Some(name) = name {
-        shown = with_member(&shown, "name", &Json::of(&Value::from(name)));
-    }
-    let own = entry.tool().raw_annotations.as_ref();
-    if let Some(annotations) = entry.shown_annotations()
-        && own.map(Json::text) != Some(annotations.text())
-    {
-        shown = with_annotations(&shown, annotations);
-    }
-    shown
-}
-
-/// The annotations in their place, or at the end if the server gave none.
-fn with_annotations(tool: &Json, annotations: &Json) -> Json {
-    let has_some = tool
-        .fields()
-        .is_some_and(|fields| fields.get("annotations").is_some());
-    if has_some {
-        return with_member(tool, "annotations", annotations);
-    }
-    let text = tool.text();
-    let body = text.strip_suffix('}').unwrap_or(text);
-    // A tool has a name, so something stands before the comma.
-    let text = [body, r#","annotations":"#, annotations.text(), "}"].concat();
-    Json::parse(text).unwrap_or_else(|_| tool.clone())
-}
-
 /// A cursor is the hexadecimal form of both names with a zero between them, which neither has.
-fn cursor_after((server, tool): &Target) -> String {
-    let key = [server, "\0", tool].concat();
-    let half = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
-    let halves = key.bytes().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    halves.map(half).collect()
+fn cursor_after((server, key): &Target) -> String {
+    HEXLOWER.encode([server, "\0", key].concat().as_bytes())
 }
 
 fn read_cursor(cursor: &str) -> Option<(String, String)> {
-    if !cursor.len().is_multiple_of(2) || !cursor.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let bytes = (0..cursor.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&cursor[at..at + 2], 16).ok());
-    let key = String::from_utf8(bytes.collect::<Option<_>>()?).ok()?;
-    let (server, tool) = key.split_once('\0')?;
-    Some((server.to_owned(), tool.to_owned()))
+    let key = HEXLOWER_PERMISSIVE.decode(cursor.as_bytes()).ok()?;
+    let key = String::from_utf8(key).ok()?;
+    let (server, key) = key.split_once('\0')?;
+    Some((server.to_owned(), key.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use mcpproxy_catalog::{Catalog, Operator, ServerListing, ToolOverride};
-    use mcpproxy_wire::ToolDefinition;
-    use serde_json::json;
+    use std::sync::Arc;
+
+    use mcpproxy_wire::{ListedKind, Offerings, ToolDefinition};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::{Catalog, Operator, Scope, ToolOverride};
 
-    fn listing(tools: &[String], overrides: &Value) -> PagedListing {
+    fn listing(tools: &[String], overrides: &Value) -> Arc<PagedListing> {
         let catalog = Catalog::new();
         let tools = tools
             .iter()
@@ -197,11 +143,8 @@ mod tests {
             ..Operator::default()
         };
         catalog.configure([("srv".to_owned(), operator)].into());
-        let tools = tools.collect();
-        assert!(catalog.replace("srv", ServerListing { tools }));
-        PagedListing::of(catalog.snapshot().tools(), |entry| {
-            Some(format!("srv__{}", entry.name()))
-        })
+        assert!(catalog.replace("srv", Offerings::default().with(ListedKind::Tool, tools)));
+        catalog.directory().listing(&Scope::All, ListedKind::Tool)
     }
 
     fn numbered(count: usize) -> Vec<String> {
@@ -256,11 +199,11 @@ mod tests {
 
     #[test]
     fn pages_are_bounded_and_together_they_are_the_list() {
-        let listing = listing(&numbered(2 * PAGE_TOOLS + 1), &json!({}));
+        let listing = listing(&numbered(2 * PAGE_ITEMS + 1), &json!({}));
         let (mut all, mut cursor, mut pages) = (Vec::new(), None, 0);
         loop {
             let (names, next) = read(&listing.page(cursor.as_deref()).unwrap());
-            assert!(names.len() <= PAGE_TOOLS);
+            assert!(names.len() <= PAGE_ITEMS);
             all.extend(names);
             pages += 1;
             cursor = next;
@@ -268,7 +211,7 @@ mod tests {
                 break;
             }
         }
-        let expected: Vec<String> = (0..=2 * PAGE_TOOLS)
+        let expected: Vec<String> = (0..=2 * PAGE_ITEMS)
             .map(|number| format!("srv__t{number:05}"))
             .collect();
         assert_eq!((all, pages), (expected, 3));
@@ -303,10 +246,10 @@ mod tests {
 
     #[test]
     fn a_cursor_is_good_after_a_change_and_others_are_refused() {
-        let before = listing(&numbered(PAGE_TOOLS + 2), &json!({}));
+        let before = listing(&numbered(PAGE_ITEMS + 2), &json!({}));
         let (_, cursor) = read(&before.page(None).unwrap());
-        let mut fewer = numbered(PAGE_TOOLS + 3);
-        fewer.drain(..PAGE_TOOLS);
+        let mut fewer = numbered(PAGE_ITEMS + 3);
+        fewer.drain(..PAGE_ITEMS);
         let after = listing(&fewer, &json!({}));
         let (names, next) = read(&after.page(cursor.as_deref()).unwrap());
         assert_eq!(names, ["srv__t00500", "srv__t00501", "srv__t00502"]);

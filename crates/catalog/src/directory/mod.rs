@@ -1,0 +1,352 @@
+//! Directory of what direct endpoints offer: whose each name and address is, and the lists in pages.
+//!
+//! A tool or a prompt of all servers together is named after its server; a resource keeps its address,
+//! unless an earlier server in the order of names lists the same. The parts are made of one snapshot when
+//! they are first wanted. Only what may be used is listed, with the bytes its server sent.
+
+pub(crate) mod address;
+pub mod names;
+pub mod pages;
+pub(crate) mod template;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::{Json, ListedItem, ListedKind};
+
+use self::address::{looks_qualified, split};
+pub use self::address::{qualify, with_text};
+use self::names::{Names, Target, may_be_of};
+use self::pages::PagedListing;
+use self::template::Template;
+use crate::snapshot::{ServerState, Snapshot};
+use crate::tool::{Availability, CatalogTool};
+
+/// Whose offerings an endpoint has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those of all servers, tools and prompts as `server__tool`.
+    All,
+    /// Those of one server, by their own names.
+    Server(Arc<str>),
+}
+
+/// Directory over one snapshot.
+#[derive(Debug)]
+pub struct Directory {
+    snapshot: Arc<Snapshot>,
+    tools: OnceLock<Names>,
+    others: OnceLock<OtherNames>,
+    all: ListingsByKind,
+    own: HashMap<Arc<str>, ListingsByKind>,
+}
+
+type ListingsByKind = [OnceLock<Arc<PagedListing>>; ListedKind::ALL.len()];
+
+/// Names and addresses of prompts, resources and templates, of all servers together.
+#[derive(Debug)]
+struct OtherNames {
+    prompts: Names,
+    /// Server that lists an address first.
+    resources: Owners,
+    /// Server that lists a template first, by the template's text.
+    templates: Owners,
+    /// All templates, in the order of servers.
+    patterns: Vec<(Arc<str>, Template)>,
+}
+
+type Owners = HashMap<Arc<str>, Arc<str>>;
+
+// === impl Directory: lists ===
+
+impl Directory {
+    pub(crate) fn over(snapshot: Arc<Snapshot>) -> Self {
+        let servers = snapshot.configured();
+        Self {
+            tools: OnceLock::new(),
+            others: OnceLock::new(),
+            all: ListingsByKind::default(),
+            own: servers
+                .map(|server| (Arc::clone(server.name()), ListingsByKind::default()))
+                .collect(),
+            snapshot,
+        }
+    }
+
+    /// Snapshot that it is made of.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// List of a scope, if it was made already.
+    pub fn made(&self, scope: &Scope, kind: ListedKind) -> Option<Arc<PagedListing>> {
+        self.place(scope, kind)?.get().cloned()
+    }
+
+    /// List of a scope. Thousands of items take a while.
+    pub fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
+        let make = || {
+            let servers = self.snapshot.configured();
+            let servers = servers.filter(|server| match scope {
+                Scope::All => true,
+                Scope::Server(only) => server.name() == only,
+            });
+            let items = servers.flat_map(|server| {
+                shown_items(server, kind).map(move |(key, raw)| {
+                    let name = match scope {
+                        Scope::All => self.shared_name(server.name(), key, kind),
+                        Scope::Server(_) => None,
+                    };
+                    let raw = name.map_or(raw.clone(), |name| with_text(&raw, kind.key(), &name));
+                    ((Arc::clone(server.name()), Arc::clone(key)), raw)
+                })
+            });
+            Arc::new(PagedListing::collect(kind.member(), items))
+        };
+        match self.place(scope, kind) {
+            Some(place) => Arc::clone(place.get_or_init(make)),
+            None => make(),
+        }
+    }
+
+    fn place(&self, scope: &Scope, kind: ListedKind) -> Option<&OnceLock<Arc<PagedListing>>> {
+        let places = match scope {
+            Scope::All => &self.all,
+            Scope::Server(server) => self.own.get(server)?,
+        };
+        places.get(kind.index())
+    }
+
+    /// Name of an item where all servers are offered, if not its own.
+    fn shared_name(&self, server: &Arc<str>, key: &Arc<str>, kind: ListedKind) -> Option<String> {
+        let owners = match kind {
+            ListedKind::Tool => return Some(self.tools().name(server, key)),
+            ListedKind::Prompt => return Some(self.others().prompts.name(server, key)),
+            ListedKind::Resource => &self.others().resources,
+            ListedKind::Template => &self.others().templates,
+        };
+        let is_plain = owners.get(key) == Some(server) && !looks_qualified(key);
+        (!is_plain).then(|| qualify(server, key))
+    }
+}
+
+// === impl Directory: names ===
+
+impl Directory {
+    /// Item of a kind that a name or an address stands for: the server, and the server's own name for
+    /// it. It need not exist: its server knows.
+    pub fn target(&self, scope: &Scope, kind: ListedKind, named: &str) -> Option<Target> {
+        match (scope, kind) {
+            (Scope::Server(server), ListedKind::Tool | ListedKind::Prompt) => {
+                Some((Arc::clone(server), named.into()))
+            }
+            (Scope::Server(server), ListedKind::Resource | ListedKind::Template) => {
+                Some(self.own_address(server, named, kind))
+            }
+            (Scope::All, ListedKind::Tool) => self.tools().target(named),
+            (Scope::All, ListedKind::Prompt) => self.prompt(named),
+            (Scope::All, ListedKind::Resource) => self
+                .qualified(named)
+                .or_else(|| owned(&self.others().resources, named))
+                .or_else(|| self.fitting(named))
+                .or_else(|| self.only(named)),
+            // A completion refers to a template as it is listed, or to an address.
+            (Scope::All, ListedKind::Template) => self
+                .qualified(named)
+                .or_else(|| owned(&self.others().templates, named))
+                .or_else(|| self.target(scope, ListedKind::Resource, named)),
+        }
+    }
+
+    /// Servers that have not listed their tools yet, whose list could have a tool of this name.
+    pub fn unlisted_owners(&self, name: &str) -> impl Iterator<Item = &ServerState> {
+        let servers = self.snapshot.configured();
+        servers.filter(move |server| !server.is_listed() && may_be_of(name, server.name()))
+    }
+
+    /// Callable tools that are nearest to a name, as the endpoint names them.
+    pub fn nearest_tools(&self, scope: &Scope, name: &str) -> Vec<String> {
+        let wanted = match scope {
+            Scope::All => name.replacen("__", ":", 1),
+            Scope::Server(server) => format!("{server}:{name}"),
+        };
+        let near = self.snapshot.nearest_tools(&wanted);
+        let near = near.iter().filter_map(|name| {
+            let (server, tool) = name.split_once(':')?;
+            let entry = self.snapshot.find(server, tool)?;
+            match scope {
+                Scope::All => Some(self.tools().name(entry.server(), entry.name())),
+                Scope::Server(only) => (**only == *server).then(|| tool.to_owned()),
+            }
+        });
+        near.collect()
+    }
+
+    /// Servers that could be meant by an address that none of them lists.
+    pub fn with_resources(&self) -> Vec<&Arc<str>> {
+        let servers = usable_servers(&self.snapshot);
+        let servers = servers.filter(|server| server.offerings().capabilities.resources.is_some());
+        servers.map(ServerState::name).collect()
+    }
+
+    /// Servers that have not said yet what they list.
+    pub fn unknown(&self) -> Vec<&Arc<str>> {
+        let servers = usable_servers(&self.snapshot);
+        let servers = servers.filter(|server| !server.is_known());
+        servers.map(ServerState::name).collect()
+    }
+
+    /// Whether the names of prompts and addresses of resources are made already.
+    pub fn has_names(&self) -> bool {
+        self.others.get().is_some()
+    }
+
+    /// Makes the names of prompts and addresses of resources. Thousands of them take a while.
+    pub fn make_names(&self) {
+        self.others();
+    }
+
+    /// Names of all tools, also of those that cannot be called: a caller is told why.
+    fn tools(&self) -> &Names {
+        self.tools.get_or_init(|| {
+            let entries = self.snapshot.tools();
+            Names::of(entries.map(|entry| (entry.server(), entry.name())))
+        })
+    }
+
+    fn others(&self) -> &OtherNames {
+        self.others.get_or_init(|| OtherNames::of(&self.snapshot))
+    }
+
+    fn usable(&self, server: &str) -> Option<&ServerState> {
+        self.snapshot
+            .server(server)
+            .filter(|server| is_usable(server))
+    }
+
+    fn prompt(&self, name: &str) -> Option<Target> {
+        let target = self.others().prompts.target(name)?;
+        let server = self.usable(&target.0)?;
+        // What a server has that has not been there yet, only the server can tell.
+        let may_have = server.offerings().capabilities.prompts.is_some() || !server.is_known();
+        may_have.then_some(target)
+    }
+
+    /// A server's address of its own, which may be given qualified as well.
+    fn own_address(&self, server: &Arc<str>, address: &str, kind: ListedKind) -> Target {
+        let is_listed = self.usable(server).is_some_and(|state| {
+            let items = state.offerings().items(kind);
+            items.iter().any(|item| *item.key == *address)
+        });
+        let own = match split(address) {
+            Some((named, original)) if !is_listed && *named == **server => original,
+            _ => address,
+        };
+        (Arc::clone(server), own.into())
+    }
+
+    fn qualified(&self, address: &str) -> Option<Target> {
+        let (server, original) = split(address)?;
+        let server = self.usable(server)?;
+        Some((Arc::clone(server.name()), original.into()))
+    }
+
+    fn fitting(&self, address: &str) -> Option<Target> {
+        let mut patterns = self.others().patterns.iter();
+        let (server, _) = patterns.find(|(_, pattern)| pattern.matches(address))?;
+        Some((Arc::clone(server), address.into()))
+    }
+
+    fn only(&self, address: &str) -> Option<Target> {
+        match self.with_resources().as_slice() {
+            [server] => Some((Arc::clone(server), address.into())),
+            _ => None,
+        }
+    }
+}
+
+// === impl OtherNames ===
+
+impl OtherNames {
+    fn of(snapshot: &Snapshot) -> Self {
+        let every = |kind: ListedKind| {
+            usable_servers(snapshot).flat_map(move |server| {
+                let items = server.offerings().items(kind).iter();
+                items.map(move |item| (server.name(), &item.key))
+            })
+        };
+        let owners = |kind: ListedKind| {
+            let mut owners = Owners::new();
+            for (server, key) in every(kind) {
+                let owner = || Arc::clone(server);
+                owners.entry(Arc::clone(key)).or_insert_with(owner);
+            }
+            owners
+        };
+        let patterns = every(ListedKind::Template)
+            .map(|(server, template)| (Arc::clone(server), Template::parse(template)));
+        Self {
+            prompts: Names::of(every(ListedKind::Prompt)),
+            resources: owners(ListedKind::Resource),
+            templates: owners(ListedKind::Template),
+            patterns: patterns.collect(),
+        }
+    }
+}
+
+/// Server that lists this very text first.
+fn owned(owners: &Owners, text: &str) -> Option<Target> {
+    let (key, server) = owners.get_key_value(text)?;
+    (!looks_qualified(text)).then(|| (Arc::clone(server), Arc::clone(key)))
+}
+
+/// Whether the operator lets a server be used.
+fn is_usable(server: &ServerState) -> bool {
+    server.availability() == Availability::Callable
+}
+
+fn usable_servers(snapshot: &Snapshot) -> impl Iterator<Item = &ServerState> {
+    snapshot.configured().filter(|server| is_usable(server))
+}
+
+/// Items of a server that may be used, by their names: cursors need an order that stays.
+fn shown_items(
+    server: &ServerState,
+    kind: ListedKind,
+) -> Box<dyn Iterator<Item = (&Arc<str>, Json)> + '_> {
+    if kind == ListedKind::Tool {
+        let tools = server.tools();
+        let callable = tools.filter(|entry| entry.availability() == Availability::Callable);
+        return Box::new(callable.map(|entry| (entry.name(), definition(entry))));
+    }
+    let items = server.offerings().items(kind).iter();
+    let mut items: Vec<&ListedItem> = items.filter(|_| is_usable(server)).collect();
+    items.sort_by(|one, other| one.key.cmp(&other.key));
+    Box::new(items.into_iter().map(|item| (&item.key, item.raw.clone())))
+}
+
+/// What the server says of its tool, byte for byte but for annotations where the operator has a word on
+/// them: in their place, or at the end if the server gave none.
+fn definition(entry: &CatalogTool) -> Json {
+    let tool = &entry.tool().raw;
+    let own = entry.tool().raw_annotations.as_ref();
+    let annotations = match entry.shown_annotations() {
+        Some(annotations) if own.map(Json::text) != Some(annotations.text()) => annotations,
+        _ => return tool.clone(),
+    };
+    let has_some = tool
+        .fields()
+        .is_some_and(|fields| fields.get("annotations").is_some());
+    if has_some {
+        return with_member(tool, "annotations", annotations);
+    }
+    let text = tool.text();
+    let body = text.strip_suffix('}').unwrap_or(text);
+    // A tool has a name, so something stands before the comma.
+    let text = [body, r#","annotations":"#, annotations.text(), "}"].concat();
+    Json::parse(text).unwrap_or_else(|_| tool.clone())
+}
+
+#[cfg(test)]
+mod tests;

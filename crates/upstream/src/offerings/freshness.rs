@@ -1,0 +1,339 @@
+//! Freshness of a list: the one rule for when it is too old, for tools, prompts, resources and templates.
+//!
+//! A list is current as long as nothing made it stale and it is no older than it is believed. Each event
+//! that makes it stale begins a new epoch, and a listing that began in epoch `n` covers every epoch up to
+//! `n`. So whoever asks waits for a listing that began after that, all who ask share one listing, and no
+//! clock has to be compared with another.
+
+use std::time::Duration;
+
+use mcpproxy_wire::ListedKind;
+use tokio::time::Instant;
+
+use crate::CallError;
+
+/// Longest that is believed of a server that says how long: a tool that becomes dangerous must not
+/// pass for harmless much longer, whatever was promised.
+const PROMISED_AT_MOST: Duration = Duration::from_secs(10);
+/// Announced changes are listed at once, but not more often than this unless somebody waits.
+const UNASKED_PAUSE: Duration = Duration::from_millis(250);
+
+/// Limits of the rule for one kind.
+#[derive(Debug)]
+struct Limits {
+    /// Time that a list is believed of a server that does not announce changes.
+    silent: Duration,
+    /// Time that a list is believed of a server that does.
+    announced: Duration,
+    /// Least that is believed of a server that says how long.
+    promised: Duration,
+    /// Time for which a failure answers those who ask.
+    refused: Duration,
+    /// Time until a listing that failed is tried again unasked at a server that announces changes.
+    retry: Duration,
+}
+
+/// Limits for tools, whose annotations decide on calls. What a server announces of them is known to reach us.
+const TOOLS: Limits = Limits {
+    silent: Duration::from_secs(1),
+    announced: Duration::MAX,
+    promised: Duration::ZERO,
+    refused: Duration::ZERO,
+    retry: Duration::from_secs(5),
+};
+/// Limits for other lists, on which nothing is decided. An announcement can get lost with the stream it was on.
+const OTHERS: Limits = Limits {
+    silent: Duration::from_secs(5),
+    announced: Duration::from_mins(1),
+    promised: Duration::from_secs(5),
+    refused: Duration::from_secs(5),
+    retry: Duration::from_mins(1),
+};
+
+/// Freshness of one list of a server.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    limits: &'static Limits,
+    /// Whether the server announces changes.
+    pub(crate) is_announced: bool,
+    /// Whether it announced a change since the last listing began. Some do that without having
+    /// declared before that they would.
+    has_announced: bool,
+    /// Whether somebody asks for a listing.
+    is_wanted: bool,
+    /// Counts the events that made the list stale.
+    epoch: u64,
+    newest: Option<NewestListing>,
+    refusal: Option<Refusal>,
+    /// Time when a listing was last tried.
+    tried_at: Instant,
+}
+
+/// Newest listing that succeeded.
+#[derive(Debug)]
+struct NewestListing {
+    /// Epoch in which it began.
+    covers: u64,
+    at: Instant,
+    believed_for: Duration,
+}
+
+/// Listing that failed, with none that succeeded after it.
+#[derive(Debug)]
+struct Refusal {
+    /// Epoch that it would have covered.
+    epoch: u64,
+    at: Instant,
+    error: CallError,
+}
+
+impl Freshness {
+    /// Freshness of a list that nobody has listed yet.
+    pub(crate) fn of(kind: ListedKind) -> Self {
+        Self {
+            limits: match kind {
+                ListedKind::Tool => &TOOLS,
+                ListedKind::Prompt | ListedKind::Resource | ListedKind::Template => &OTHERS,
+            },
+            is_announced: false,
+            has_announced: false,
+            is_wanted: false,
+            epoch: 0,
+            newest: None,
+            refusal: None,
+            tried_at: Instant::now(),
+        }
+    }
+
+    /// Whether the list may be believed; the one decision that it is not too old.
+    pub(crate) fn is_current(&self) -> bool {
+        self.newest.as_ref().is_some_and(|newest| {
+            let believed_for = if self.is_announced {
+                self.limits.announced
+            } else {
+                newest.believed_for
+            };
+            newest.covers >= self.epoch
+                && (believed_for == Duration::MAX || newest.at.elapsed() < believed_for)
+        })
+    }
+
+    /// Whether something happened that no listing covers yet, nor failed to.
+    pub(crate) fn is_stale(&self) -> bool {
+        let covered = self.newest.as_ref().map_or(0, |newest| newest.covers);
+        let refused = self.refusal.as_ref().map_or(0, |refusal| refusal.epoch);
+        self.epoch > covered.max(refused)
+    }
+
+    /// Makes the list stale; the next who asks has it listed.
+    pub(crate) fn mark_stale(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// Makes the list stale because the server says so, and has it listed soon.
+    pub(crate) fn announce(&mut self) {
+        self.epoch += 1;
+        self.has_announced = true;
+    }
+
+    /// Epoch that has to be covered for who asks now.
+    pub(crate) fn required(&mut self) -> u64 {
+        let is_refused = self
+            .refusal
+            .as_ref()
+            .is_some_and(|refusal| refusal.at.elapsed() < self.limits.refused);
+        if !self.is_current() && !self.is_stale() && !is_refused {
+            // Stale by age, or by a failure that answers nobody any more.
+            self.epoch += 1;
+        }
+        self.epoch
+    }
+
+    /// Outcome for who requires an epoch; nothing as long as it is open.
+    pub(crate) fn outcome(&self, required: u64) -> Option<Result<(), CallError>> {
+        match (&self.newest, &self.refusal) {
+            (Some(newest), _) if newest.covers >= required => Some(Ok(())),
+            (_, Some(refusal)) if refusal.epoch >= required => Some(Err(refusal.error.clone())),
+            _ => None,
+        }
+    }
+
+    /// Has a list that is not current listed, without waiting for it; tells whether that is due.
+    pub(crate) fn renew(&mut self) -> bool {
+        let required = self.required();
+        self.is_wanted |= self.outcome(required).is_none();
+        self.is_wanted
+    }
+
+    /// Time when it has to be listed, if at all.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        if !self.is_stale() {
+            let refusal = self.refusal.as_ref().filter(|_| self.is_announced)?;
+            return Some(refusal.at + self.limits.retry);
+        }
+        if self.is_wanted {
+            return Some(Instant::now());
+        }
+        (self.is_announced || self.has_announced).then(|| self.tried_at + UNASKED_PAUSE)
+    }
+
+    /// Begins a listing, which will cover the epoch given back.
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.is_wanted = false;
+        self.has_announced = false;
+        self.tried_at = Instant::now();
+        self.epoch
+    }
+
+    /// Takes a listing that began in the epoch and is known to the observer.
+    pub(crate) fn set_listed(&mut self, covers: u64, time_to_live: Option<Duration>) {
+        let Limits {
+            silent, promised, ..
+        } = *self.limits;
+        let believed_for =
+            time_to_live.map_or(silent, |time| time.clamp(promised, PROMISED_AT_MOST));
+        self.set_believed(covers, believed_for);
+    }
+
+    /// Takes note that the server has nothing of the kind, as long as it is connected.
+    pub(crate) fn set_absent(&mut self) {
+        self.set_believed(self.epoch, Duration::MAX);
+    }
+
+    fn set_believed(&mut self, covers: u64, believed_for: Duration) {
+        self.newest = Some(NewestListing {
+            covers,
+            at: Instant::now(),
+            believed_for,
+        });
+        self.refusal = None;
+        self.is_wanted &= self.is_stale();
+    }
+
+    /// Takes the failure of a listing that began in the epoch; tells whether it is another than before.
+    pub(crate) fn set_refused(&mut self, epoch: u64, error: CallError) -> bool {
+        let at = Instant::now();
+        let refusal = Refusal { epoch, at, error };
+        let before = self.refusal.replace(refusal);
+        self.is_wanted &= self.is_stale();
+        before.map(|before| before.error) != self.refusal.as_ref().map(|now| now.error.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [ListedKind; 2] = [ListedKind::Tool, ListedKind::Prompt];
+
+    /// Freshness of a list that covers all epochs.
+    fn listed(kind: ListedKind, is_announced: bool) -> Freshness {
+        let mut freshness = Freshness::of(kind);
+        freshness.is_announced = is_announced;
+        list(&mut freshness, None);
+        freshness
+    }
+
+    fn list(freshness: &mut Freshness, time_to_live: Option<Duration>) {
+        let epoch = freshness.begin();
+        freshness.set_listed(epoch, time_to_live);
+    }
+
+    fn at_once(freshness: &mut Freshness) -> Option<Result<(), CallError>> {
+        let required = freshness.required();
+        freshness.outcome(required)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_are_believed_as_long_as_the_limits_say() {
+        let forever = Duration::from_hours(24);
+        let second = Duration::from_secs(1);
+        for (kind, is_announced, promised, believed_for) in [
+            (ListedKind::Tool, false, None, second),
+            (ListedKind::Tool, true, None, forever),
+            (ListedKind::Tool, false, Some(second / 2), second / 2),
+            (ListedKind::Tool, false, Some(3 * second), 3 * second),
+            (ListedKind::Tool, false, Some(Duration::MAX), 10 * second),
+            (ListedKind::Prompt, false, None, 5 * second),
+            (ListedKind::Prompt, true, None, 60 * second),
+            (ListedKind::Prompt, false, Some(second), 5 * second),
+            (ListedKind::Prompt, false, Some(forever), 10 * second),
+        ] {
+            let mut freshness = listed(kind, is_announced);
+            list(&mut freshness, promised);
+            let moment = Duration::from_millis(1);
+            tokio::time::advance(believed_for - moment).await;
+            assert_eq!(
+                at_once(&mut freshness),
+                Some(Ok(())),
+                "{kind:?} {promised:?}"
+            );
+            tokio::time::advance(moment).await;
+            let is_old = at_once(&mut freshness).is_none();
+            assert_eq!(is_old, believed_for != forever, "{kind:?} {promised:?}");
+        }
+        let mut promised_nothing = listed(ListedKind::Tool, false);
+        list(&mut promised_nothing, Some(Duration::ZERO));
+        assert_eq!(at_once(&mut promised_nothing), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listing_that_began_before_a_mark_does_not_cover_it() {
+        for kind in KINDS {
+            let mut freshness = listed(kind, true);
+            let epoch = freshness.begin();
+            freshness.announce();
+            freshness.set_listed(epoch, None);
+            assert!(freshness.is_stale());
+            assert_eq!(at_once(&mut freshness), None);
+            list(&mut freshness, None);
+            assert_eq!(at_once(&mut freshness), Some(Ok(())));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_answers_who_waits_and_for_a_while_who_asks_later() {
+        for kind in KINDS {
+            let mut freshness = listed(kind, true);
+            freshness.mark_stale();
+            let required = freshness.required();
+            let epoch = freshness.begin();
+            let no = CallError::unavailable("no");
+            assert!(freshness.set_refused(epoch, no.clone()));
+            assert_eq!(freshness.outcome(required), Some(Err(no.clone())));
+            assert!(!freshness.is_stale());
+            let later = at_once(&mut freshness);
+            assert_eq!(later.is_some(), kind == ListedKind::Prompt, "{kind:?}");
+            tokio::time::advance(OTHERS.refused).await;
+            assert_eq!(at_once(&mut freshness), None, "it is tried again");
+            assert!(freshness.renew() && freshness.due().is_some());
+            let epoch = freshness.begin();
+            assert!(!freshness.set_refused(epoch, no), "it is the same failure");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_listed_at_once_for_who_asks_and_soon_for_who_announces() {
+        for kind in KINDS {
+            let mut freshness = listed(kind, false);
+            freshness.mark_stale();
+            assert_eq!(freshness.due(), None, "nobody asks");
+            assert!(freshness.renew());
+            assert_eq!(freshness.due(), Some(Instant::now()));
+            list(&mut freshness, None);
+            assert_eq!(freshness.due(), None);
+            freshness.announce();
+            assert_eq!(freshness.due(), Some(Instant::now() + UNASKED_PAUSE));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_server_does_not_have_is_never_old() {
+        let mut freshness = Freshness::of(ListedKind::Prompt);
+        assert_eq!(at_once(&mut freshness), None, "nothing is known");
+        freshness.set_absent();
+        tokio::time::advance(Duration::from_hours(24)).await;
+        assert_eq!(at_once(&mut freshness), Some(Ok(())));
+        assert!(!freshness.renew());
+    }
+}
