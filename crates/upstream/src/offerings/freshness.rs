@@ -262,7 +262,7 @@ mod tests {
             let mut freshness = listed(kind, is_announced);
             list(&mut freshness, promised);
             let moment = Duration::from_millis(1);
-            tokio::time::advance(believed_for - moment).await;
+            tokio::time::advance(believed_for.saturating_sub(moment)).await;
             assert_eq!(
                 at_once(&mut freshness),
                 Some(Ok(())),
