@@ -52,7 +52,7 @@ const OTHERS: Limits = Limits {
 
 /// Freshness of one list of a server.
 #[derive(Debug)]
-pub(crate) struct Freshness {
+pub(crate) struct ListFreshness {
     limits: &'static Limits,
     /// Whether the server announces changes.
     pub(crate) is_announced: bool,
@@ -87,7 +87,7 @@ struct Refusal {
     error: CallError,
 }
 
-impl Freshness {
+impl ListFreshness {
     /// Freshness of a list that nobody has listed yet.
     pub(crate) fn of(kind: ListedKind) -> Self {
         Self {
@@ -227,19 +227,19 @@ mod tests {
     const KINDS: [ListedKind; 2] = [ListedKind::Tool, ListedKind::Prompt];
 
     /// Freshness of a list that covers all epochs.
-    fn listed(kind: ListedKind, is_announced: bool) -> Freshness {
-        let mut freshness = Freshness::of(kind);
+    fn listed(kind: ListedKind, is_announced: bool) -> ListFreshness {
+        let mut freshness = ListFreshness::of(kind);
         freshness.is_announced = is_announced;
         list(&mut freshness, None);
         freshness
     }
 
-    fn list(freshness: &mut Freshness, time_to_live: Option<Duration>) {
+    fn list(freshness: &mut ListFreshness, time_to_live: Option<Duration>) {
         let epoch = freshness.begin();
         freshness.set_listed(epoch, time_to_live);
     }
 
-    fn at_once(freshness: &mut Freshness) -> Option<Result<(), CallError>> {
+    fn at_once(freshness: &mut ListFreshness) -> Option<Result<(), CallError>> {
         let required = freshness.required();
         freshness.outcome(required)
     }
@@ -329,7 +329,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_server_does_not_have_is_never_old() {
-        let mut freshness = Freshness::of(ListedKind::Prompt);
+        let mut freshness = ListFreshness::of(ListedKind::Prompt);
         assert_eq!(at_once(&mut freshness), None, "nothing is known");
         freshness.set_absent();
         tokio::time::advance(Duration::from_hours(24)).await;

@@ -12,13 +12,13 @@ pub(crate) mod subscriptions;
 use mcpproxy_wire::offerings::RejectedItem;
 use mcpproxy_wire::{Capabilities, ListChanges, ListedItem, ListedKind, Offerings};
 
-use self::freshness::Freshness;
+use self::freshness::ListFreshness;
 
 /// Lists of one server, with what is known of their age.
 #[derive(Debug)]
 pub(crate) struct OfferedLists {
     offerings: Offerings,
-    freshness: [Freshness; ListedKind::ALL.len()],
+    freshness: [ListFreshness; ListedKind::ALL.len()],
     /// Items that the newest listing of each kind left out.
     rejected: [Vec<RejectedItem>; ListedKind::ALL.len()],
     /// Changes whenever the server's tools do.
@@ -29,7 +29,7 @@ impl Default for OfferedLists {
     fn default() -> Self {
         Self {
             offerings: Offerings::default(),
-            freshness: ListedKind::ALL.map(Freshness::of),
+            freshness: ListedKind::ALL.map(ListFreshness::of),
             rejected: Default::default(),
             edition: 0,
         }
@@ -43,12 +43,12 @@ impl OfferedLists {
     }
 
     /// Freshness of one list.
-    pub(crate) fn freshness(&self, kind: ListedKind) -> &Freshness {
+    pub(crate) fn freshness(&self, kind: ListedKind) -> &ListFreshness {
         &self.freshness[kind.index()]
     }
 
     /// Freshness of one list, to be changed.
-    pub(crate) fn freshness_mut(&mut self, kind: ListedKind) -> &mut Freshness {
+    pub(crate) fn freshness_mut(&mut self, kind: ListedKind) -> &mut ListFreshness {
         &mut self.freshness[kind.index()]
     }
 
