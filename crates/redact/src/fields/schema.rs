@@ -21,12 +21,12 @@ struct Node {
     properties: HashMap<String, usize>,
     /// The first items, one by one.
     first_items: Vec<usize>,
-    others: Vec<(AppliesTo, usize)>,
+    others: Vec<(SubschemaScope, usize)>,
 }
 
 /// Values that a subschema inside of another one applies to.
 #[derive(Debug)]
-enum AppliesTo {
+enum SubschemaScope {
     SameValue,
     MembersLike(Pattern),
     /// Members that neither `properties` nor `patternProperties` speaks of.
@@ -85,7 +85,7 @@ impl Graph {
         let mut open: Vec<usize> = nodes.iter().copied().collect();
         while let Some(node) = open.pop() {
             for (applies_to, other) in &self.nodes[node].others {
-                if matches!(applies_to, AppliesTo::SameValue) && nodes.insert(*other) {
+                if matches!(applies_to, SubschemaScope::SameValue) && nodes.insert(*other) {
                     open.push(*other);
                 }
             }
@@ -98,8 +98,11 @@ impl Graph {
 
     /// About how many comparisons it takes to find those that apply to one member or item.
     pub(super) fn cost(&self, nodes: &BTreeSet<usize>) -> usize {
-        let costs = |(applies_to, _): &&(AppliesTo, usize)| {
-            !matches!(applies_to, AppliesTo::SameValue | AppliesTo::OtherMembers)
+        let costs = |(applies_to, _): &&(SubschemaScope, usize)| {
+            !matches!(
+                applies_to,
+                SubschemaScope::SameValue | SubschemaScope::OtherMembers
+            )
         };
         let nodes = nodes.iter().map(|node| &self.nodes[*node]);
         nodes
@@ -117,12 +120,12 @@ impl Graph {
             below.extend(own);
             for (applies_to, schema) in &node.others {
                 match applies_to {
-                    AppliesTo::AllMembers => below.extend([schema]),
-                    AppliesTo::MembersLike(pattern) if pattern.fits(name) => {
+                    SubschemaScope::AllMembers => below.extend([schema]),
+                    SubschemaScope::MembersLike(pattern) if pattern.fits(name) => {
                         below.extend([schema]);
                         is_named |= pattern.is_understood();
                     }
-                    AppliesTo::OtherMembers => remaining = Some(schema),
+                    SubschemaScope::OtherMembers => remaining = Some(schema),
                     _ => {}
                 }
             }
@@ -139,8 +142,8 @@ impl Graph {
             below.extend(own);
             for (applies_to, schema) in &node.others {
                 match applies_to {
-                    AppliesTo::AllItems => below.extend([schema]),
-                    AppliesTo::OtherItems if own.is_none() => below.extend([schema]),
+                    SubschemaScope::AllItems => below.extend([schema]),
+                    SubschemaScope::OtherItems if own.is_none() => below.extend([schema]),
                     _ => {}
                 }
             }
@@ -181,10 +184,10 @@ impl Node {
     /// Drops what leads nowhere, but not names and places that keep something else from applying.
     fn keep(&mut self, leads: &[bool]) {
         let has_other_members = self.others.iter().any(|(applies_to, node)| {
-            matches!(applies_to, AppliesTo::OtherMembers) && leads[*node]
+            matches!(applies_to, SubschemaScope::OtherMembers) && leads[*node]
         });
         self.others.retain(|(applies_to, node)| {
-            let is_name = matches!(applies_to, AppliesTo::MembersLike(_));
+            let is_name = matches!(applies_to, SubschemaScope::MembersLike(_));
             leads[*node] || (is_name && has_other_members)
         });
         self.properties
@@ -279,18 +282,18 @@ impl<'a> SubschemaReader<'a> {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                     if let Some(schema) = self.target(reference) {
                         node.others
-                            .push((AppliesTo::SameValue, self.number(schema)));
+                            .push((SubschemaScope::SameValue, self.number(schema)));
                     }
                 }
                 ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
                     for one in list {
-                        add(AppliesTo::SameValue, one);
+                        add(SubschemaScope::SameValue, one);
                     }
                 }
-                ("if" | "then" | "else", schema) => add(AppliesTo::SameValue, schema),
+                ("if" | "then" | "else", schema) => add(SubschemaScope::SameValue, schema),
                 ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
                     for one in schemas.values() {
-                        add(AppliesTo::SameValue, one);
+                        add(SubschemaScope::SameValue, one);
                     }
                 }
                 ("properties", Value::Object(schemas)) => {
@@ -301,16 +304,16 @@ impl<'a> SubschemaReader<'a> {
                 }
                 ("patternProperties", Value::Object(schemas)) => {
                     for (name, schema) in schemas {
-                        add(AppliesTo::MembersLike(Pattern::parse(name)), schema);
+                        add(SubschemaScope::MembersLike(Pattern::parse(name)), schema);
                     }
                 }
-                ("additionalProperties", schema) => add(AppliesTo::OtherMembers, schema),
-                ("unevaluatedProperties", schema) => add(AppliesTo::AllMembers, schema),
+                ("additionalProperties", schema) => add(SubschemaScope::OtherMembers, schema),
+                ("unevaluatedProperties", schema) => add(SubschemaScope::AllMembers, schema),
                 ("prefixItems" | "items", Value::Array(list)) => {
                     node.first_items = list.iter().map(|one| self.number(one)).collect();
                 }
-                ("items" | "additionalItems", schema) => add(AppliesTo::OtherItems, schema),
-                ("contains" | "unevaluatedItems", schema) => add(AppliesTo::AllItems, schema),
+                ("items" | "additionalItems", schema) => add(SubschemaScope::OtherItems, schema),
+                ("contains" | "unevaluatedItems", schema) => add(SubschemaScope::AllItems, schema),
                 _ => {}
             }
         }
