@@ -23,7 +23,7 @@ pub type WebResponse = Response<Stream>;
 pub struct WebServer {
     /// Where it listens.
     pub address: SocketAddr,
-    accepting: JoinHandle<()>,
+    accepting: Option<JoinHandle<()>>,
 }
 
 impl WebServer {
@@ -45,13 +45,24 @@ impl WebServer {
                 tokio::spawn(connection);
             }
         });
-        Self { address, accepting }
+        Self {
+            address,
+            accepting: Some(accepting),
+        }
+    }
+
+    /// Lets it run until the end of the runtime; its address.
+    pub fn run_on(mut self) -> SocketAddr {
+        self.accepting = None;
+        self.address
     }
 }
 
 impl Drop for WebServer {
     fn drop(&mut self) {
-        self.accepting.abort();
+        if let Some(accepting) = &self.accepting {
+            accepting.abort();
+        }
     }
 }
 

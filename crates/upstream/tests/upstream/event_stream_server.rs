@@ -1,6 +1,5 @@
 //! A small MCP server over HTTP of before Streamable HTTP: all answers come on one stream.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -8,13 +7,11 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use mcpproxy_tests::web::{Stream, WebResponse as Answer, WebServer, event, events, plain};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::http_server::{Answer, Stream, event, events, plain, said};
+use crate::http_server::said;
 
 /// The server, and all that was asked of it.
 #[derive(Default)]
@@ -30,23 +27,11 @@ pub(crate) struct SseServer {
 impl SseServer {
     /// Listens on a free port.
     pub(crate) async fn start(self: Arc<Self>) -> String {
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .await
-            .expect("a free port");
-        let address = listener.local_addr().expect("it listens");
-        tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                let server = Arc::clone(&self);
-                let service = service_fn(move |request| {
-                    let server = Arc::clone(&server);
-                    async move { server.handle(request).await }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(socket), service);
-                tokio::spawn(connection);
-            }
+        let web = WebServer::start(move |request| {
+            let server = Arc::clone(&self);
+            async move { server.handle(request).await }
         });
-        format!("http://{address}/sse")
+        format!("http://{}/sse", web.await.run_on())
     }
 
     /// Ends the stream, and the session with it.

@@ -1,9 +1,10 @@
 //! What the observer knows is what the server has, whenever a caller asks.
 
 use mcpproxy_policy::Operation;
+use mcpproxy_tests::eventually;
 use serde_json::json;
 
-use crate::common::{Fake, LONG, soon};
+use crate::common::{Fake, soon};
 
 #[tokio::test]
 async fn an_announced_change_is_known_before_the_next_caller_goes_on() {
@@ -47,18 +48,12 @@ async fn a_silent_change_is_known_after_a_call_that_may_have_made_it() {
 async fn a_silent_change_is_known_once_the_listing_is_old() {
     let fake = Fake::start("normal");
     fake.read("change", "{}").await.expect("it changes");
-    let known = async {
-        loop {
-            fake.upstream.fresh(soon()).await.expect("it is there");
-            if fake.memory.annotations("target").destructive == Some(true) {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(LONG, known)
-        .await
-        .expect("the listing grows old");
+    eventually("the listing grows old", async || {
+        fake.upstream.fresh(soon()).await.expect("it is there");
+        let target = fake.memory.annotations("target");
+        (target.destructive == Some(true)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

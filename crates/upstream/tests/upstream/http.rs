@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use http::Method;
 use mcpproxy_policy::Operation;
+use mcpproxy_tests::eventually;
 use mcpproxy_upstream::{CallError, HttpSpec, Spec, TransportSpec, Upstream, UpstreamState};
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
@@ -244,15 +245,12 @@ async fn a_server_that_declares_changes_and_has_no_events_is_listed_by_age() {
     let web = Web::start(|server| set(&server.declares_changes)).await;
     web.fake.upstream.fresh(soon()).await.expect("it starts");
     web.server.change().await;
-    let known = async {
-        while web.fake.memory.annotations("target").destructive != Some(true) {
-            web.fake.upstream.fresh(soon()).await.expect("it is there");
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(LONG, known)
-        .await
-        .expect("the listing grows old");
+    eventually("the listing grows old", async || {
+        web.fake.upstream.fresh(soon()).await.expect("it is there");
+        let target = web.fake.memory.annotations("target");
+        (target.destructive == Some(true)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,18 +1,16 @@
 //! A small MCP server over HTTP that misbehaves on request.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::{Frame, Incoming};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use mcpproxy_tests::web::{Stream, WebResponse as Answer, event, events, json_answer, plain};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -46,8 +44,6 @@ pub(crate) struct Seen {
     pub(crate) headers: HeaderMap,
     pub(crate) message: Value,
 }
-
-pub(crate) type Answer = Response<Stream>;
 
 impl Server {
     /// Listens on a free port.
@@ -267,56 +263,4 @@ pub(crate) fn said(value: &Value) -> Value {
 
 fn text_answer(id: &Value, value: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": said(value) }).to_string()
-}
-
-pub(crate) fn event(message: &str) -> Bytes {
-    Bytes::from(format!("event: message\ndata: {message}\n\n"))
-}
-
-pub(crate) fn plain(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Stream::whole(""));
-    *answer.status_mut() = status;
-    answer
-}
-
-pub(crate) fn json_answer(body: Stream) -> Answer {
-    let answer = Response::builder().header("content-type", "application/json");
-    answer.body(body).expect("an answer")
-}
-
-pub(crate) fn events(body: Stream) -> Answer {
-    let answer = Response::builder().header("content-type", "text/event-stream");
-    answer.body(body).expect("an answer")
-}
-
-/// A body that is sent piece by piece until its sender is dropped.
-pub(crate) struct Stream(mpsc::Receiver<Bytes>);
-
-impl Stream {
-    pub(crate) fn open() -> (mpsc::Sender<Bytes>, Self) {
-        let (sender, receiver) = mpsc::channel(8);
-        (sender, Self(receiver))
-    }
-
-    pub(crate) fn whole(text: &str) -> Self {
-        let (sender, stream) = Self::open();
-        sender
-            .try_send(Bytes::from(text.to_owned()))
-            .expect("there is room");
-        stream
-    }
-}
-
-impl hyper::body::Body for Stream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0
-            .poll_recv(context)
-            .map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
-    }
 }

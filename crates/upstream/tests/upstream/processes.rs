@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mcpproxy_policy::Operation;
+use mcpproxy_tests::eventually;
 use mcpproxy_upstream::{CallError, UpstreamState};
 use serde_json::Value;
 
@@ -168,14 +169,10 @@ fn numbers(list: &Value) -> Vec<i32> {
 }
 
 async fn until_gone(pids: &[i32]) {
-    let gone = async {
-        while pids.iter().any(|pid| is_alive(*pid)) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LONG, gone)
-        .await
-        .expect("all of them end");
+    eventually("all of them end", async || {
+        (!pids.iter().any(|pid| is_alive(*pid))).then_some(())
+    })
+    .await;
 }
 
 /// Whether it runs; one that ended and is not yet collected by its parent does not.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcpproxy_tests::eventually;
 use mcpproxy_upstream::{ProtocolSetting, Runtime, Spec, UpstreamState};
 use mcpproxy_wire::Revision;
 use serde_json::json;
@@ -74,17 +75,10 @@ async fn spoken(fake: &Fake) -> Option<Revision> {
 }
 
 async fn until_remembered(file: &Path) -> String {
-    let remembered = async {
-        loop {
-            if let Ok(text) = std::fs::read_to_string(file) {
-                return text;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LONG, remembered)
-        .await
-        .expect("it is remembered")
+    eventually("it is remembered", async || {
+        std::fs::read_to_string(file).ok()
+    })
+    .await
 }
 
 #[tokio::test]
@@ -149,14 +143,10 @@ async fn what_was_learned_is_asked_for_again_when_it_fails() {
         std::fs::write(&file, other.replace("\"x\"", &format!("\"{remembered}\"")))
             .expect("written");
         assert_eq!(scene.learn(mode).await, Some(revision), "{mode}");
-        let corrected = async {
-            while std::fs::read_to_string(&file).ok().as_ref() != Some(&text) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(LONG, corrected)
-            .await
-            .expect("the file is corrected");
+        eventually("the file is corrected", async || {
+            (std::fs::read_to_string(&file).ok().as_ref() == Some(&text)).then_some(())
+        })
+        .await;
     }
 }
 
@@ -165,14 +155,11 @@ async fn a_file_that_is_not_ours_is_ignored_and_written_anew() {
     let scene = Scene::new();
     std::fs::write(scene.file("protocols.json"), "not ours").expect("written");
     assert_eq!(scene.learn("dual").await, Some(NEW));
-    let renewed = async {
-        while until_remembered(&scene.file("protocols.json")).await == "not ours" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LONG, renewed)
-        .await
-        .expect("the file is written");
+    eventually("the file is written", async || {
+        let text = until_remembered(&scene.file("protocols.json")).await;
+        (text != "not ours").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use mcpproxy_policy::Operation;
+use mcpproxy_tests::eventually;
 use mcpproxy_upstream::{
     CallError, HttpSpec, ProtocolSetting, Spec, TransportSpec, Upstream, UpstreamState,
 };
@@ -60,14 +60,10 @@ async fn revision(fake: &Fake) -> Option<Revision> {
 
 /// Waits until there were so many subscriptions.
 async fn until_subscribed(fake: &Fake, count: u32) {
-    let subscribed = async {
-        while fake.read("subscribed", "{}").await != Ok(json!(count)) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(LONG, subscribed)
-        .await
-        .expect("it is subscribed to");
+    eventually("it is subscribed to", async || {
+        (fake.read("subscribed", "{}").await == Ok(json!(count))).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
