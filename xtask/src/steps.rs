@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
         name: "documentation",
         arguments: &[
             "doc",
+            "--keep-going",
             "--all-features",
             "--workspace",
             "--no-deps",
