@@ -135,7 +135,7 @@ impl Http {
                     Ok::<_, Infallible>(answer)
                 }
             });
-            async move { connections.serve_one(stream, answer).await }
+            connections.serve_one(stream, answer)
         };
         let stopping = async {
             shutdown.await;

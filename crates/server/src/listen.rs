@@ -4,19 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
-use hyper::body::Incoming;
 use hyper::service::service_fn;
 use mcpproxy_support::connections::Connections;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
 
 use crate::access::Reach;
 use crate::app::App;
-use crate::exchange::endpoint::Endpoint;
 use crate::mcp;
 use crate::routes::Entrance;
 
@@ -42,7 +38,7 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     };
     let entrance = Entrance::new(&app, reach);
     let lanes: Vec<Lane> = (0..lane_count())
-        .filter_map(|number| Lane::start(number, entrance.clone()))
+        .filter_map(|number| Lane::start(number, Arc::clone(&entrance)))
         .collect();
     let mut next = lanes.iter().cycle();
     let accept = || async {
@@ -68,7 +64,7 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
 pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
     let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
-    let serve = |stream| serve_connection(stream, entrance.clone());
+    let serve = |stream| serve_connection(stream, Arc::clone(&entrance));
     connections(&app).serve_all(accept, serve).await;
     end_suspended(&app).await;
 }
@@ -87,21 +83,13 @@ fn connections(app: &App) -> Connections {
 }
 
 /// Serves one connection until the client is done or the shutdown.
-///
-/// The MCP endpoints are answered directly, because they are on the path of every call, and all else
-/// through the router.
-pub async fn serve_connection<S>(stream: S, entrance: Entrance)
+pub fn serve_connection<S>(stream: S, entrance: Arc<Entrance>) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Entrance { app, reach, router } = &entrance;
-    let service = service_fn(|request: Request<Incoming>| async move {
-        match Endpoint::at(request.uri().path()) {
-            Some(endpoint) => Ok(mcp::http::answer(app, *reach, endpoint, request).await),
-            None => router.clone().oneshot(request).await,
-        }
-    });
-    connections(app).serve_one(stream, service).await;
+    let connections = connections(&entrance.app);
+    let answer = move |request| mcp::http::answer(Arc::clone(&entrance), request);
+    connections.serve_one(stream, service_fn(answer))
 }
 
 /// Refuses to listen where anybody could call without a credential over an open line.
@@ -127,7 +115,7 @@ struct Lane {
 
 impl Lane {
     /// Starts the thread; nothing if the system refuses one.
-    fn start(number: usize, entrance: Entrance) -> Option<Self> {
+    fn start(number: usize, entrance: Arc<Entrance>) -> Option<Self> {
         // Unbounded, but every item holds one of a bounded number of places.
         let (connections, waiting) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -160,15 +148,15 @@ impl Lane {
 
 async fn serve_lane(
     mut waiting: mpsc::UnboundedReceiver<(std::net::TcpStream, OwnedSemaphorePermit)>,
-    entrance: Entrance,
+    entrance: Arc<Entrance>,
 ) {
     let connections = TaskTracker::new();
     while let Some((stream, place)) = waiting.recv().await {
         match TcpStream::from_std(stream) {
             Ok(stream) => {
-                let entrance = entrance.clone();
+                let serving = serve_connection(stream, Arc::clone(&entrance));
                 connections.spawn(async move {
-                    serve_connection(stream, entrance).await;
+                    serving.await;
                     drop(place);
                 });
             }

@@ -10,7 +10,6 @@ use crate::app::App;
 use crate::{respond, rest};
 
 /// Entrance to the app for callers that come from one side.
-#[derive(Clone)]
 pub struct Entrance {
     pub(crate) app: Arc<App>,
     pub(crate) reach: Reach,
@@ -20,12 +19,12 @@ pub struct Entrance {
 
 impl Entrance {
     /// Entrance for callers with the given reach.
-    pub fn new(app: &Arc<App>, reach: Reach) -> Self {
-        Self {
+    pub fn new(app: &Arc<App>, reach: Reach) -> Arc<Self> {
+        Arc::new(Self {
             app: Arc::clone(app),
             reach,
             router: router(app, reach),
-        }
+        })
     }
 }
 

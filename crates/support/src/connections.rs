@@ -75,7 +75,7 @@ impl Connections {
 
     /// Serves one connection until the client is done or the shutdown. A client that goes away while it waits takes
     /// its request with it.
-    pub async fn serve_one<S, A, B>(&self, stream: S, answer: A)
+    pub async fn serve_one<S, A, B>(self, stream: S, answer: A)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         A: HttpService<Incoming, ResBody = B>,

@@ -151,12 +151,12 @@ fn documented() -> Vec<String> {
 
 /// Sends a message on a connection of its own; gives the answer's session id.
 async fn post(
-    entrance: &Entrance,
+    entrance: &Arc<Entrance>,
     session: Option<&str>,
     message: &serde_json::Value,
 ) -> Option<String> {
     let (client, server) = tokio::io::duplex(64 * 1024);
-    let serving = tokio::spawn(serve_connection(server, entrance.clone()));
+    let serving = tokio::spawn(serve_connection(server, Arc::clone(entrance)));
     let (mut sender, connection) = http1::handshake(TokioIo::new(client)).await.unwrap();
     let driver = tokio::spawn(connection);
     let mut request = http::Request::post("/mcp")
@@ -230,7 +230,7 @@ async fn one_call_walks_as_the_architecture_says() {
     let stacks = stacks.0.lock().unwrap().clone();
     let stacks: Vec<Vec<String>> = stacks
         .into_iter()
-        .filter(|stack| stack.iter().any(|name| name.ends_with("serve_connection")))
+        .filter(|stack| stack.iter().any(|name| name.ends_with("serve_one")))
         .collect();
     let walked = walk(&stacks);
     let mut listing = String::new();

@@ -1,6 +1,7 @@
 //! MCP over Streamable HTTP: what a request has to fulfil before its message is answered, and which
 //! protocol it belongs to. The two protocols share an endpoint; every message tells by itself.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -9,30 +10,34 @@ use hyper::body::Incoming as Body;
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::INVALID_REQUEST;
 use mcpproxy_wire::{Protocol, Revision, header as mcp_header};
+use tower::ServiceExt;
 
 use super::head::{HttpHead, Refused, names_stateless_revision};
 use super::reply::{AnswerFormat, empty, is_json};
 use super::{batch, session, stateless};
-use crate::access::{self, Reach};
-use crate::app::App;
+use crate::access;
 use crate::body::{self, BODY_LIMIT, BodyError};
 use crate::exchange::endpoint::Endpoint;
 use crate::exchange::request::{Incoming, RequestMessage, decode};
 use crate::respond::{failure_response, json_response, rpc_error_response};
+use crate::routes::Entrance;
 
-/// Answers a request to an endpoint.
+/// Answers a request. The MCP endpoints are answered here, because they are on the path of every call, and all else
+/// through the router.
 pub(crate) async fn answer(
-    app: &Arc<App>,
-    reach: Reach,
-    endpoint: Endpoint,
+    entrance: Arc<Entrance>,
     request: Request<Body>,
-) -> Response {
+) -> Result<Response, Infallible> {
+    let Entrance { app, reach, router } = &*entrance;
+    let Some(endpoint) = Endpoint::at(request.uri().path()) else {
+        return router.clone().oneshot(request).await;
+    };
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    let admitted = access::agent(app, reach, headers);
+    let admitted = access::agent(app, *reach, headers);
     let rights = match admitted.and_then(|rights| endpoint.check(app.gateway()).map(|()| rights)) {
         Ok(rights) => rights,
-        Err(failure) => return failure_response(&failure),
+        Err(failure) => return Ok(failure_response(&failure)),
     };
     let head = HttpHead {
         app,
@@ -52,7 +57,7 @@ pub(crate) async fn answer(
             "POST, GET, DELETE",
         )),
     };
-    answered.unwrap_or_else(Refused::response)
+    Ok(answered.unwrap_or_else(Refused::response))
 }
 
 /// Answers what a client sends: one message, or a batch of them.
