@@ -5,10 +5,12 @@
 //! that writes a chain holds a lock on its file, so no two ever write the same one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
@@ -18,6 +20,13 @@ use crate::record::Hash;
 const FOLDER: &str = "chains";
 
 const SUFFIX: &str = ".head";
+
+/// Most bytes of a file that are looked at.
+const MOST_BYTES: usize = 1_000;
+
+/// Times that a line is read which is not whole, and the pause before each but the first.
+const READ_ATTEMPTS: usize = 20;
+const READ_PAUSE: Duration = Duration::from_millis(2);
 
 /// The role of a chain that turned out not to match the database; nobody continues it.
 const SET_ASIDE: &str = "broken";
@@ -169,20 +178,15 @@ fn name_of(path: &Path) -> Option<(&str, Uuid)> {
     Some((role, Uuid::try_parse(chain).ok()?))
 }
 
+/// Reads a file, once more where its line was being written just then.
 fn read(file: &File, chain: Uuid) -> ChainFileContent {
-    let mut text = String::new();
-    let content = file.take(1_000).read_to_string(&mut text).ok();
-    let parsed = content.and_then(|_| {
-        let mut words = text.split_whitespace();
-        let head = ChainHead {
-            seq: words.next()?.parse().ok()?,
-            hash: Hash::from_hex(words.next()?)?,
-        };
-        match words.next()? {
-            "open" => Some((head, false)),
-            "closed" => Some((head, true)),
-            _ => None,
+    let parsed = (0..READ_ATTEMPTS).find_map(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(READ_PAUSE);
         }
+        let mut line = [0; MOST_BYTES];
+        let length = file.read_at(&mut line, 0).ok()?;
+        parse(std::str::from_utf8(&line[..length]).ok()?)
     });
     let (head, is_closed) = parsed.unwrap_or((ChainHead::EMPTY, false));
     ChainFileContent {
@@ -191,6 +195,32 @@ fn read(file: &File, chain: Uuid) -> ChainFileContent {
         is_closed,
         is_readable: parsed.is_some(),
     }
+}
+
+/// What a line says; nothing if it is not whole.
+fn parse(line: &str) -> Option<(ChainHead, bool)> {
+    let mut words = line.split_whitespace();
+    let head = ChainHead {
+        seq: words.next()?.parse().ok()?,
+        hash: Hash::from_hex(words.next()?)?,
+    };
+    let state = words.next()?;
+    let is_closed = match state {
+        "open" => false,
+        "closed" => true,
+        _ => return None,
+    };
+    // Lines of earlier versions have no check.
+    let is_whole = words
+        .next()
+        .is_none_or(|check| check == check_of(head, state));
+    is_whole.then_some((head, is_closed))
+}
+
+/// Check of a line: a read beside a write may find the beginning of one line and the end of another.
+fn check_of(head: ChainHead, state: &str) -> String {
+    let digest = Sha256::digest(format!("{} {} {state}", head.seq, head.hash));
+    data_encoding::HEXLOWER.encode(&digest[..4])
 }
 
 // === impl ClaimedChain ===
@@ -224,7 +254,8 @@ impl ClaimedChain {
 
     /// In place and of one length, so that a crash leaves the old line or the new one.
     fn write(&self, head: ChainHead, state: &str) -> io::Result<()> {
-        let line = format!("{:020} {} {state:<6}\n", head.seq, head.hash);
+        let check = check_of(head, state);
+        let line = format!("{:020} {} {state:<6} {check}\n", head.seq, head.hash);
         self.file.write_all_at(line.as_bytes(), 0)
     }
 }
@@ -260,6 +291,36 @@ mod tests {
                 .any(|file| file.chain == chain && file.head == head)
         );
         drop(other);
+    }
+
+    #[test]
+    fn a_line_that_is_half_of_another_one_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ChainFiles::new(folder.path());
+        let mut claim = files.claim(Role::Daemon).unwrap();
+        let head = |number: u8| ChainHead {
+            seq: number.into(),
+            hash: Hash([number; 32]),
+        };
+        claim.save(head(1)).unwrap();
+        let old = std::fs::read(&claim.path).unwrap();
+        claim.save(head(2)).unwrap();
+        let new = std::fs::read(&claim.path).unwrap();
+        for cut in [20, 60, 86] {
+            let torn = [&new[..cut], &old[cut..]].concat();
+            std::fs::write(&claim.path, torn).unwrap();
+            let content = files.read_all().unwrap()[0];
+            assert!(!content.is_readable, "cut at {cut}: {content:?}");
+        }
+        claim.save(head(2)).unwrap();
+        assert_eq!(files.read_all().unwrap()[0].head, head(2));
+    }
+
+    #[test]
+    fn a_line_of_an_earlier_version_is_read() {
+        let hash = Hash([9; 32]);
+        let parsed = parse(&format!("{:020} {hash} {:<6}\n", 9, "closed"));
+        assert_eq!(parsed, Some((ChainHead { seq: 9, hash }, true)));
     }
 
     #[test]
