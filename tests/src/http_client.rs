@@ -136,7 +136,10 @@ impl Client for HttpClient {
     async fn exchange(&self, message: String) -> String {
         let answer = self.post(&[], message).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-        answer.body
+        // A server may say something on the way; the response is then the last event.
+        let events = answer.body.lines();
+        let last = events.filter_map(|line| line.strip_prefix("data: ")).last();
+        last.map_or_else(|| answer.body.clone(), str::to_owned)
     }
 }
 
