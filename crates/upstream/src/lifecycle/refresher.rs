@@ -102,6 +102,8 @@ impl SharedUpstream {
                 return;
             }
             Err(CallError::Timeout { after, .. }) => CallError::Timeout { after, sent: false },
+            // Whoever asks for one of these lists gets the server's own error; tools are listed for calls too.
+            Err(error) if kind != ListedKind::Tool => error.masked(&self.mask),
             Err(error) => {
                 let reason = explain(kind.method(), &error);
                 CallError::unavailable(self.mask.apply(&reason))
