@@ -5,7 +5,7 @@
 //! ([`HttpClient`], [`StdioClient`], [`conversation`], [`Home::run`]). What is around it can be real too: a database
 //! ([`Postgres`]), a full disk ([`SmallDisk`]), a slow one ([`SlowDisk`]). Nothing here knows the inside of the product,
 //! nothing sleeps for luck, and no wait is without a deadline: a test that cannot go on
-//! fails with what it waited for. A test that this machine has nothing for is reported as ignored, see [`mod@trial`].
+//! fails with what it waited for. A test that this machine has nothing for is reported as ignored, see [`trial()`].
 
 #![expect(
     clippy::missing_panics_doc,
