@@ -140,6 +140,7 @@ fn documented() -> Vec<String> {
     let section = text
         .split("\n## ")
         .find(|section| section.starts_with("One call"))
+        .and_then(|section| section.split("\n### ").next())
         .expect("there is a section about one call");
     let lines = section.lines().filter_map(|line| {
         let (number, rest) = line.trim_start().split_once(". `")?;
