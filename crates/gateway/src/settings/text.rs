@@ -274,10 +274,38 @@ fn has_host(address: &str, schemes: [&str; 2]) -> bool {
     let mut schemes = schemes.iter();
     let rest = schemes.find_map(|scheme| address.strip_prefix(scheme));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let host = authority.and_then(|authority| authority.rsplit('@').next());
-    host.and_then(|host| host.parse::<Authority>().ok())
-        .is_some_and(|host| {
-            let is_bare = host.as_str() == host.host();
-            !host.host().is_empty() && (is_bare || host.port_u16().is_some())
-        })
+    let Some(host) = authority.and_then(|authority| authority.rsplit('@').next()) else {
+        return false;
+    };
+    // A database may be named by the folder of its socket, with percent signs, which no authority has.
+    let host = host.replace('%', "-");
+    host.parse::<Authority>().is_ok_and(|host| {
+        let port = host.as_str().strip_prefix(host.host()).unwrap_or_default();
+        let is_number = port.strip_prefix(':').is_some_and(|port| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        });
+        !host.host().is_empty() && (port.is_empty() || is_number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_host_and_a_port_that_is_a_number() {
+        for (address, expected) in [
+            ("postgres://u:p@h/d", true),
+            ("postgres://u@h:5432/d", true),
+            ("postgres://u@%2Fvar%2Frun%2Fpostgresql/d", true),
+            ("postgres://[::1]:5432/d", true),
+            ("postgres://h:+80", false),
+            ("postgres://h:99999", false),
+            ("postgres://u:p@", false),
+            ("mysql://h", false),
+        ] {
+            let found = has_host(address, ["postgres://", "postgresql://"]);
+            assert_eq!(found, expected, "{address}");
+        }
+    }
 }
