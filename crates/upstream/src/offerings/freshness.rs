@@ -201,6 +201,7 @@ impl ListFreshness {
     }
 
     fn set_believed(&mut self, covers: u64, believed_for: Duration) {
+        self.tried_at = Instant::now();
         self.newest = Some(NewestListing {
             covers,
             at: Instant::now(),
@@ -213,6 +214,7 @@ impl ListFreshness {
     /// Takes the failure of a listing that began in the epoch; tells whether it is another than before.
     pub(crate) fn set_refused(&mut self, epoch: u64, error: CallError) -> bool {
         let at = Instant::now();
+        self.tried_at = at;
         let refusal = Refusal { epoch, at, error };
         let before = self.refusal.replace(refusal);
         self.is_wanted &= self.is_stale();

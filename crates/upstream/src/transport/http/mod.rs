@@ -150,9 +150,12 @@ impl HttpConnection {
         let response = unanswered.end(response);
         // While several clients call, nobody can tell whom a message on that stream is meant for.
         let shared_stream = &self.endpoint.shared_stream;
-        if request
+        let is_answered = matches!(response, Ok(_) | Err(CallError::Rpc(_)));
+        let takes_notifications = request
             .client
-            .is_some_and(|client| client.takes_notifications())
+            .is_some_and(|client| client.takes_notifications());
+        if is_answered
+            && takes_notifications
             && let Some(reader) = shared_stream.reader()
             && routes.only_client().is_some()
         {
