@@ -7,7 +7,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 use super::ServiceCaller;
-use super::session::{Agent, ServedSession};
+use super::session::{self, Agent, ServedSession};
 
 /// Where a client puts the id that links its calls.
 const CORRELATION_KEY: &str = "dev.mcpproxy/correlationId";
@@ -40,9 +40,9 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
         (Some(_), None) => ServiceCaller::nobody(),
     };
     let session = known.and_then(|known| known.session.as_ref());
-    let said = match (request.meta.client_info(), http) {
+    let said = match (request.meta.client_info(), known) {
         (Some(said), _) => Some(said),
-        // HTTP keeps no connection that would remember; rmcp would name itself.
+        // Our HTTP keeps no connection that would remember; rmcp would name itself.
         (None, Some(_)) => None,
         (None, None) => request.client_info(),
     };
@@ -56,7 +56,10 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
 
     let mut context = ToolContext::new(agent.id, agent.version, caller.grants);
     context.user_id = caller.user_id;
-    context.session_id = session.map(|session| session.id.clone());
+    context.session_id = match known {
+        Some(_) => session.map(|session| session.id.clone()),
+        None => header("mcp-session-id").map(|id| session::brief(id, "")),
+    };
     // What the message says is nearer to the caller than what its envelope says.
     for traceparent in [header("traceparent"), meta("traceparent")] {
         context = context.traced(traceparent.unwrap_or_default());

@@ -13,9 +13,12 @@ mod running_calls;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use http::StatusCode;
 use hyper::service::service_fn;
 use mcpproxy_contract::Service;
 use mcpproxy_support::connections::Connections;
@@ -131,7 +134,14 @@ impl Http {
             let answer = service_fn(move |request| {
                 let front = Arc::clone(&front);
                 async move {
-                    let (Ok(answer) | Err(answer)) = front.answer(request).await;
+                    let answered = AssertUnwindSafe(front.answer(request)).catch_unwind();
+                    let answer = if let Ok(Ok(answer) | Err(answer)) = answered.await {
+                        answer
+                    } else {
+                        tracing::error!("answering a request panicked");
+                        let status = StatusCode::INTERNAL_SERVER_ERROR;
+                        response::plain(status, "The request failed inside")
+                    };
                     Ok::<_, Infallible>(answer)
                 }
             });

@@ -53,7 +53,7 @@ impl Agent {
 }
 
 /// A text of the client in one line of bounded length.
-fn brief(text: &str, absent: &str) -> String {
+pub(crate) fn brief(text: &str, absent: &str) -> String {
     let printable = text.trim().chars().filter(|letter| !letter.is_control());
     let text: String = printable.take(LONGEST_NAME).collect();
     if text.is_empty() {

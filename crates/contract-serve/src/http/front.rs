@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Http;
@@ -84,21 +85,15 @@ impl Front {
         })?;
         let body = read(body).await?;
         // What cannot be read has no session or cancellation; rmcp says what is wrong with it.
-        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let params = &message["params"];
+        let MessageHead { method, id, params } = serde_json::from_slice(&body).unwrap_or_default();
         let known = HttpCaller { caller, session };
-        let (own, meant) = (
-            key(&known, &message["id"]),
-            key(&known, &params["requestId"]),
-        );
+        let (own, meant) = (key(&known, &id), key(&known, &params.request_id));
         head.extensions.insert(known);
         let request = Request::from_parts(head, Full::new(body));
         let mut answer = self.run(own, request).await;
-        match (message["method"].as_str(), answer.status(), meant) {
-            (Some("initialize"), StatusCode::OK, _) => {
-                begin_session(&mut answer, &params["clientInfo"]);
-            }
-            (Some("notifications/cancelled"), StatusCode::ACCEPTED, Some(meant)) => {
+        match (method.as_str(), answer.status(), meant) {
+            ("initialize", StatusCode::OK, _) => begin_session(&mut answer, &params.client_info),
+            ("notifications/cancelled", StatusCode::ACCEPTED, Some(meant)) => {
                 self.running.cancel(&meant);
             }
             _ => {}
@@ -118,6 +113,23 @@ impl Front {
             () = listed.cancelled() => plain(StatusCode::ACCEPTED, ""),
         }
     }
+}
+
+/// Members of a message that matter here; rmcp reads the rest.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MessageHead {
+    id: Value,
+    method: String,
+    params: MessageHeadParams,
+}
+
+/// Members of a message's parameters that matter here.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct MessageHeadParams {
+    request_id: Value,
+    client_info: Value,
 }
 
 /// Where a call can be found by a cancellation; only within a session, whose ids are its own.
