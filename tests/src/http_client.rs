@@ -138,7 +138,9 @@ impl Client for HttpClient {
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
         // A server may say something on the way; the response is then the last event.
         let events = answer.body.lines();
-        let last = events.filter_map(|line| line.strip_prefix("data: ")).next_back();
+        let last = events
+            .filter_map(|line| line.strip_prefix("data: "))
+            .next_back();
         last.map_or_else(|| answer.body.clone(), str::to_owned)
     }
 }
