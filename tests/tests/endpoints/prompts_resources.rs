@@ -285,8 +285,11 @@ fn entry(era: &str) -> Value {
 async fn settle(product: &Product, servers: &[&str]) {
     for server in servers {
         let client = product.connect_to(&format!("/s/{server}")).await;
-        let listed = client.request("resources/list", &json!({})).await;
-        assert!(listed["result"].is_object(), "{listed}");
+        // Each list is waited for by itself, and the first listing of a kind counts as a change of its list.
+        for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+            let listed = client.request(method, &json!({})).await;
+            assert!(listed["result"].is_object(), "{method}: {listed}");
+        }
     }
 }
 
