@@ -197,7 +197,7 @@ fn read(file: &File, chain: Uuid) -> ChainFileContent {
     }
 }
 
-/// What a line says; nothing if it is not whole.
+/// Content of a line; nothing if it is not whole.
 fn parse(line: &str) -> Option<(ChainHead, bool)> {
     let mut words = line.split_whitespace();
     let head = ChainHead {

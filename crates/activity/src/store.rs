@@ -119,7 +119,7 @@ pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// The most records of one page.
 pub(crate) const PAGE_RECORDS: usize = 10_000;
 
-/// How many of the records since a moment are looked at for the lowest number.
+/// Most records since a moment that are looked at for the lowest number.
 pub(crate) const LOOKED_AT: i64 = 10_000;
 
 /// Record of a row, unless somebody made the row unreadable.

@@ -50,9 +50,9 @@ const PARAMETER_DEPTH: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     segments: Vec<Arc<Segment>>,
-    /// How many tools there are.
+    /// Number of tools.
     pub(crate) documents: usize,
-    /// How many words each field has on average, at least one.
+    /// Average number of words of each field, at least one.
     pub(crate) average_lengths: [f32; FIELD_COUNT],
 }
 

@@ -17,7 +17,7 @@ struct ChecklistLine {
     text: &'static str,
 }
 
-/// What a line is decided by.
+/// Evidence that a line is decided by.
 #[derive(Clone, Copy)]
 enum Decided {
     /// The tool itself, with or without a definition.

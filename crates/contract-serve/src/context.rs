@@ -22,7 +22,7 @@ const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
 const MOST_ENTRIES: usize = 32;
 const MOST_BYTES: usize = 8 * 1024;
 
-/// Who sent an HTTP request, and in which session; our own HTTP gives it to rmcp along with the request.
+/// Sender of an HTTP request, and its session; our own HTTP gives it to rmcp along with the request.
 #[derive(Debug, Clone)]
 pub(super) struct HttpCaller {
     pub(super) caller: ServiceCaller,

@@ -34,7 +34,7 @@ pub use access::TokenRefusal;
 /// The most connections at a time, and so the most calls; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 1_024;
 
-/// How long calls in flight may take when the server stops.
+/// Time that calls in flight have when the server stops.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// A service that is going to be served over HTTP: who may call, and under which names the server is

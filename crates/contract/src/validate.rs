@@ -14,7 +14,7 @@ const SHORTEST_DESCRIPTION: usize = 50;
 /// How long a deprecated tool stays.
 const DAYS_OF_NOTICE: i32 = 90;
 
-/// What is wrong with one tool, as it is found.
+/// Faults of one tool, as they are found.
 #[derive(Debug)]
 pub struct Findings<'a> {
     tool: &'a str,
@@ -327,7 +327,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// What was found, in the order it was added.
+    /// Findings, in the order they were added.
     pub fn into_found(self) -> Vec<ContractViolation> {
         self.found
     }

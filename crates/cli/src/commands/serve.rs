@@ -136,7 +136,7 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
     Ok(socket)
 }
 
-/// What a person needs to know to use the gateway that just started.
+/// Facts that a person needs to use the gateway that just started.
 #[derive(Serialize)]
 struct Announcement {
     endpoint: String,

@@ -76,7 +76,7 @@ async fn refusals(service: &Service, tool: &Registered) -> Vec<String> {
     found
 }
 
-/// What is wrong with a result of a tool.
+/// Faults of a tool's result.
 fn broken(name: &str, what: &str, structured: &Value) -> Vec<String> {
     let violations = crate::result(structured).into_iter();
     violations

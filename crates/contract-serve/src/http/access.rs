@@ -11,10 +11,10 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::response::{HttpResponse, plain};
 use crate::ServiceCaller;
 
-/// How long an authorizer may take. It stands before every call, so it has to be quick.
+/// Time that an authorizer has. It stands before every call, so it has to be quick.
 const DECISION_TIME: Duration = Duration::from_secs(10);
 
-/// Why a token opens nothing.
+/// Reason why a token opens nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenRefusal {
@@ -28,7 +28,7 @@ pub enum TokenRefusal {
 pub(super) type Authorizer =
     Arc<dyn Fn(String) -> BoxFuture<'static, Result<ServiceCaller, TokenRefusal>> + Send + Sync>;
 
-/// Who sent the request, or why it does not come in. Without an authorizer no token can be valid,
+/// Sender of the request, or the reason why it does not come in. Without an authorizer no token can be valid,
 /// and what is sent and not valid is refused, never ignored: its sender believes that it is somebody.
 pub(super) async fn caller(
     authorizer: Option<&Authorizer>,

@@ -10,7 +10,7 @@ use super::InvalidId;
 /// Most characters that may follow the prefix.
 pub(super) const LONGEST_SUFFIX: usize = 64;
 
-/// How much of a wrong id is repeated to the caller; the rest says nothing more.
+/// Part of a wrong id that is repeated to the caller; the rest says nothing more.
 const LONGEST_ECHO: usize = 80;
 
 /// Whether ids may begin with this.

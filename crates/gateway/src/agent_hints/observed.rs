@@ -73,7 +73,7 @@ pub(crate) struct Observation {
     pub(crate) followers: Vec<Follower>,
     /// When it was called before its last call.
     pub(crate) called_before: Option<Timestamp>,
-    /// How long the latest calls took.
+    /// Durations of the latest calls.
     pub(super) times: VecDeque<Duration>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Follower {
     pub(crate) followed: u64,
     /// How often it worked then.
     pub(crate) succeeded: u64,
-    /// How long half of its calls take at most; looked up when somebody asks for it.
+    /// Time that half of its calls take at most; looked up when somebody asks for it.
     pub(crate) median: Option<Duration>,
 }
 
@@ -196,12 +196,12 @@ impl Observed {
 // === impl Observation ===
 
 impl Observation {
-    /// How long half of the calls took at most.
+    /// Time that half of the calls took at most.
     pub(crate) fn median(&self) -> Option<Duration> {
         self.time_below(50)
     }
 
-    /// How long all but the slowest in twenty took at most.
+    /// Time that all but the slowest in twenty took at most.
     pub(crate) fn slow(&self) -> Option<Duration> {
         self.time_below(95)
     }
