@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How long anything may take. Far more than is needed, since the tests share their
 /// machine; it only keeps a broken test from waiting forever.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How often a condition is looked at.
 const STEP: Duration = Duration::from_millis(10);

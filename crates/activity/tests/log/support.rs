@@ -107,7 +107,7 @@ pub(crate) fn policy() -> RecordingPolicy {
 }
 
 pub(crate) fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(20)
+    Instant::now() + Duration::from_mins(2)
 }
 
 /// Opens the record of a call of `files:write`.

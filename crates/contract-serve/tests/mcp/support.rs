@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::tools::{self, Event, Waiting};
 
 /// How long anything is waited for before the test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A server that ends with the test.
 pub(crate) struct Server {
