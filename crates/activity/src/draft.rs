@@ -1,11 +1,11 @@
 //! Draft of a record, and how it becomes the cells of a row: secrets redacted, long texts cut.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-
 use mcpproxy_policy::{Caller, Operation, Sensitivity, Warning};
 use mcpproxy_redact::mask::MASKED;
 use mcpproxy_redact::{OwnSecrets, Redactor};
@@ -211,15 +211,11 @@ impl RecordRedaction {
     }
 
     fn text(&self, text: &str) -> String {
-        storable(or_nothing(|| {
-            self.redactor.text(text, &self.own).into_owned()
-        }))
+        storable(|| self.redactor.text(text, &self.own))
     }
 
     fn json(&self, text: &str) -> String {
-        storable(or_nothing(|| {
-            self.redactor.json(text, &self.own).into_owned()
-        }))
+        storable(|| self.redactor.json(text, &self.own))
     }
 
     /// Cells of a payload: the text, its size, and whether it was cut.
@@ -244,14 +240,12 @@ pub(crate) fn size_only(text: &str) -> Payload {
     }
 }
 
-/// Result of redacting a text. Should that ever fail on some text, all of the text is masked: the
-/// writer goes on, and nothing gets past it.
-fn or_nothing(redact: impl FnOnce() -> String) -> String {
-    std::panic::catch_unwind(AssertUnwindSafe(redact)).unwrap_or_else(|_| format!("\"{MASKED}\""))
-}
-
-/// Text that both stores can hold: PostgreSQL has no zero character.
-fn storable(text: String) -> String {
+/// Result of redacting a text, as both stores can hold it: PostgreSQL has no zero character. Should
+/// redacting ever fail on some text, all of the text is masked: the writer goes on, and nothing
+/// gets past it.
+fn storable<'a>(redact: impl FnOnce() -> Cow<'a, str>) -> String {
+    let redacted = std::panic::catch_unwind(AssertUnwindSafe(redact));
+    let text = redacted.map_or_else(|_| format!("\"{MASKED}\""), Cow::into_owned);
     if text.contains('\0') {
         return text.replace('\0', "\u{fffd}");
     }
