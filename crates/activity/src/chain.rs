@@ -33,8 +33,7 @@ impl ChainHead {
 
     /// Next link, for a record that is written before its call is sent.
     pub fn open(&mut self, chain: Uuid, request: &RequestColumns) -> ChainLink {
-        let (seq, prev_hash) = (self.seq + 1, self.hash);
-        self.advance(seq, prev_hash, opened_hash(chain, seq, prev_hash, request))
+        self.advance(chain, request, None)
     }
 
     /// Next link, for a record with its outcome.
@@ -45,12 +44,17 @@ impl ChainHead {
         outcome: &OutcomeColumns,
         opened: Option<&ChainLink>,
     ) -> ChainLink {
-        let (seq, prev_hash) = (self.seq + 1, self.hash);
-        let hash = closed_hash(chain, seq, prev_hash, request, outcome, opened);
-        self.advance(seq, prev_hash, hash)
+        self.advance(chain, request, Some((outcome, opened)))
     }
 
-    fn advance(&mut self, seq: i64, prev_hash: Hash, hash: Hash) -> ChainLink {
+    fn advance(
+        &mut self,
+        chain: Uuid,
+        request: &RequestColumns,
+        outcome: Option<LinkedOutcome<'_>>,
+    ) -> ChainLink {
+        let (seq, prev_hash) = (self.seq + 1, self.hash);
+        let hash = link_hash(chain, seq, prev_hash, request, outcome);
         *self = Self { seq, hash };
         ChainLink {
             seq,
@@ -60,43 +64,36 @@ impl ChainHead {
     }
 }
 
-/// Hash that a link from before the call has to have.
-pub fn opened_hash(chain: Uuid, seq: i64, prev_hash: Hash, request: &RequestColumns) -> Hash {
-    let mut hasher = begin(b'o', chain, seq, prev_hash);
-    for cell in request.cells() {
-        feed(&mut hasher, cell);
-    }
-    Hash(hasher.finalize().into())
-}
+/// Outcome that a link covers, with the link from before the call, if there is one.
+pub(crate) type LinkedOutcome<'a> = (&'a OutcomeColumns, Option<&'a ChainLink>);
 
-/// Hash that a link with the outcome has to have.
-pub fn closed_hash(
+/// Hash that a link has to have. One without an outcome is from before the call.
+pub(crate) fn link_hash(
     chain: Uuid,
     seq: i64,
     prev_hash: Hash,
     request: &RequestColumns,
-    outcome: &OutcomeColumns,
-    opened: Option<&ChainLink>,
+    outcome: Option<LinkedOutcome<'_>>,
 ) -> Hash {
-    let mut hasher = begin(b'c', chain, seq, prev_hash);
-    for cell in request.cells().into_iter().chain(outcome.cells()) {
-        feed(&mut hasher, cell);
-    }
-    if let Some(opened) = opened {
-        hasher.update(opened.seq.to_be_bytes());
-        hasher.update(opened.hash.0);
-    }
-    Hash(hasher.finalize().into())
-}
-
-fn begin(phase: u8, chain: Uuid, seq: i64, prev_hash: Hash) -> Sha256 {
     let mut hasher = Sha256::new();
     hasher.update(LABEL);
-    hasher.update([phase]);
+    hasher.update(if outcome.is_some() { b"c" } else { b"o" });
     hasher.update(chain.as_bytes());
     hasher.update(seq.to_be_bytes());
     hasher.update(prev_hash.0);
-    hasher
+    for cell in request.cells() {
+        feed(&mut hasher, cell);
+    }
+    if let Some((outcome, opened)) = outcome {
+        for cell in outcome.cells() {
+            feed(&mut hasher, cell);
+        }
+        if let Some(opened) = opened {
+            hasher.update(opened.seq.to_be_bytes());
+            hasher.update(opened.hash.0);
+        }
+    }
+    Hash(hasher.finalize().into())
 }
 
 fn feed(hasher: &mut Sha256, cell: &Cell) {

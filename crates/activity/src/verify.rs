@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::chain::{ChainHead, closed_hash, opened_hash};
+use crate::chain::{ChainHead, link_hash};
 use crate::chain_files::{ChainFileContent, ChainFiles};
 use crate::filter::Filter;
-use crate::record::{Hash, Record, RecordKind};
+use crate::record::{ChainLink, Hash, Record, RecordKind};
 use crate::row::{OutcomeColumns, Row};
 use crate::store::{Store, StoreError, StoredLink, counted};
 
@@ -94,7 +94,11 @@ pub(crate) async fn verify(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<LogVerdict, StoreError> {
     // Read before the records, so that no file can be ahead of what is then found.
-    let saved = read_files(files)?;
+    let saved = files.read_all().map_err(|error| {
+        StoreError::Unavailable(format!(
+            "the files that tell how far the chains go cannot be read: {error}"
+        ))
+    })?;
     let chains = store.chains().await?;
     let total = chains.iter().map(|(_, head)| counted(head.seq)).sum();
     let mut verdict = LogVerdict {
@@ -132,14 +136,6 @@ pub(crate) async fn verify(
     verdict.ok = verdict.problems.is_empty();
     verdict.problem = verdict.problems.first().cloned();
     Ok(verdict)
-}
-
-fn read_files(files: &ChainFiles) -> Result<Vec<ChainFileContent>, StoreError> {
-    files.read_all().map_err(|error| {
-        StoreError::Unavailable(format!(
-            "the files that tell how far the chains go cannot be read: {error}"
-        ))
-    })
 }
 
 /// Walk through one chain.
@@ -209,12 +205,7 @@ impl ChainWalk {
         let row = &found.row;
         let is_last = row.closed.is_none() || !found.is_opening;
         self.records += u64::from(is_last);
-        let own = if found.is_opening {
-            row.opened
-        } else {
-            row.closed
-        };
-        let Some(link) = own.filter(|_| is_intact(self.chain, found)) else {
+        let Some(link) = intact(self.chain, found) else {
             return Some(self.problem(Tampering::Changed, found.seq, row.id()));
         };
         if found.seq <= self.pruned.seq && self.at.is_none() && !is_last {
@@ -328,33 +319,17 @@ impl ChainWalk {
     }
 }
 
-/// Whether a link's hash is the one of its content.
-fn is_intact(chain: Uuid, found: &StoredLink) -> bool {
-    let Row {
-        request,
-        outcome,
-        opened,
-        closed,
-        ..
-    } = &found.row;
-    match (found.is_opening, opened, closed) {
-        (true, Some(link), closed) => {
-            let is_still_open = closed.is_some() || *outcome == OutcomeColumns::in_doubt();
-            is_still_open && link.hash == opened_hash(chain, link.seq, link.prev_hash, request)
-        }
-        (false, opened, Some(link)) => {
-            let expected = closed_hash(
-                chain,
-                link.seq,
-                link.prev_hash,
-                request,
-                outcome,
-                opened.as_ref(),
-            );
-            link.hash == expected
-        }
-        _ => false,
-    }
+/// Link of a row, if its hash is the one of its content.
+fn intact(chain: Uuid, found: &StoredLink) -> Option<ChainLink> {
+    let row = &found.row;
+    let (link, outcome) = if found.is_opening {
+        let is_untouched = row.closed.is_some() || row.outcome == OutcomeColumns::in_doubt();
+        (row.opened.filter(|_| is_untouched)?, None)
+    } else {
+        (row.closed?, Some((&row.outcome, row.opened.as_ref())))
+    };
+    let expected = link_hash(chain, link.seq, link.prev_hash, &row.request, outcome);
+    (link.hash == expected).then_some(link)
 }
 
 fn stray(row: &Row) -> ChainProblem {
@@ -375,14 +350,12 @@ pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<ChainHead, 
         kind: Some(RecordKind::System),
         ..Filter::default()
     };
-    let mut before = None;
     let mut furthest = ChainHead::EMPTY;
+    let mut before = None;
     loop {
         let page = store.page(&system, before, STEP).await?;
-        for record in &page.records {
-            if let Some(head) = checkpoint(record, chain)
-                && head.seq > furthest.seq
-            {
+        for head in page.records.iter().filter_map(|one| checkpoint(one, chain)) {
+            if head.seq > furthest.seq {
                 furthest = head;
             }
         }
