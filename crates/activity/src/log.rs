@@ -1,10 +1,11 @@
 //! Log: recording what happens.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -54,8 +55,8 @@ struct LogState {
     queue: Arc<WriteQueue>,
     archive: Archive,
     engine: Engine,
-    policy: RwLock<RecordingPolicy>,
-    redactor: RwLock<Arc<Redactor>>,
+    policy: ArcSwap<RecordingPolicy>,
+    redactor: ArcSwap<Redactor>,
     /// Calls by how they ended, in the order of [`Status::ALL`].
     counts: [AtomicU64; Status::ALL.len()],
     /// Calls on record that still wait for their outcome.
@@ -111,8 +112,11 @@ impl Log {
     /// Opens the log and starts its writer. A store that does not answer is tried again; one that
     /// cannot be used stops the start.
     pub fn start(options: &LogOptions, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
-        let opened = open(&options.data_dir, &options.engine)?;
-        Self::start_on(opened, options, redactor)
+        let opened = match &options.engine {
+            Engine::Sqlite => sqlite::open(&database(&options.data_dir)),
+            Engine::Postgres(url) => postgres::open(url),
+        };
+        Self::start_on(opened?, options, redactor)
     }
 
     /// Starts the log on a store that is already open.
@@ -139,8 +143,8 @@ impl Log {
             queue,
             archive: Archive::new(opened.store, chain_files, &options.engine),
             engine: options.engine.clone(),
-            policy: RwLock::new(options.policy),
-            redactor: RwLock::new(redactor),
+            policy: ArcSwap::from_pointee(options.policy),
+            redactor: ArcSwap::new(redactor),
             counts: Default::default(),
             under_way: AtomicU64::new(0),
             end: Mutex::new(Some(end)),
@@ -170,14 +174,12 @@ impl Log {
             details: event.details,
             ..Draft::new(event.kind, Arc::default(), self.redaction())
         };
-        let is_urgent = ack.is_some();
-        let command = WriterCommand::Close {
+        self.queue().push(WriterCommand::Close {
             draft: Arc::new(draft),
             outcome: DraftOutcome::immediate(event.status, event.error),
             ack,
             room: Some(room),
-        };
-        self.queue().push(command, is_urgent);
+        });
     }
 
     /// Archive of everything that was recorded.
@@ -192,13 +194,12 @@ impl Log {
 
     /// How many calls ended how.
     pub fn counts(&self) -> Counts {
-        let counts = self.0.counts.each_ref();
-        let [success, error, blocked, in_doubt] = counts.map(|one| one.load(Ordering::Relaxed));
+        let count = |status: Status| self.0.counts[status as usize].load(Ordering::Relaxed);
         Counts {
-            success,
-            error,
-            blocked,
-            in_doubt,
+            success: count(Status::Success),
+            error: count(Status::Error),
+            blocked: count(Status::Blocked),
+            in_doubt: count(Status::InDoubt),
         }
     }
 
@@ -222,30 +223,22 @@ impl Log {
 
     /// Sets the policy from now on.
     pub fn set_policy(&self, policy: RecordingPolicy) {
-        *self
-            .0
-            .policy
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = policy;
+        self.0.policy.store(Arc::new(policy));
     }
 
     /// Sets the redactor from now on.
     pub fn set_redactor(&self, redactor: Arc<Redactor>) {
-        *self
-            .0
-            .redactor
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = redactor;
+        self.0.redactor.store(redactor);
     }
 
     /// Policy of recording that holds now.
     pub fn policy(&self) -> RecordingPolicy {
-        *self.0.policy.read().unwrap_or_else(PoisonError::into_inner)
+        **self.0.policy.load()
     }
 
     /// Writes what waits and ends the chain in order.
     pub async fn stop(&self) {
-        self.queue().push(WriterCommand::Stop, true);
+        self.queue().push(WriterCommand::Stop);
         let end = self.0.end.lock();
         let end = end.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {
@@ -271,19 +264,11 @@ impl Log {
     }
 
     pub(crate) fn redaction(&self) -> RecordRedaction {
-        let redactor = self.0.redactor.read();
         RecordRedaction {
-            redactor: Arc::clone(&redactor.unwrap_or_else(PoisonError::into_inner)),
+            redactor: self.0.redactor.load_full(),
             own: OwnSecrets::none(),
             limit: self.policy().max_payload_bytes,
         }
-    }
-}
-
-fn open(data_dir: &Path, engine: &Engine) -> Result<OpenStore, StoreError> {
-    match engine {
-        Engine::Sqlite => sqlite::open(&database(data_dir)),
-        Engine::Postgres(url) => postgres::open(url),
     }
 }
 

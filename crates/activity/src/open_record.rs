@@ -147,7 +147,7 @@ impl OpenRecord {
 
     /// Adds values that must not be stored anywhere in this record.
     pub fn add_secrets(&mut self, own: OwnSecrets) {
-        self.own = std::mem::replace(&mut self.own, OwnSecrets::none()).and(own);
+        self.own = std::mem::take(&mut self.own).and(own);
         if !self.is_on_record {
             self.draft().redaction.own = self.own.clone();
         }
@@ -164,8 +164,7 @@ impl OpenRecord {
         tracing::trace!(target: "mcpproxy::call_path", "the record is opened");
         let queue = self.log.queue();
         self.room = Some(queue.room(self.draft.weight(), deadline).await?);
-        let is_reading = matches!(self.draft.operation, None | Some(Operation::Read));
-        if is_reading || !self.log.policy().is_strict {
+        if !self.is_writing() || !self.log.policy().is_strict {
             self.stage = Stage::Sent;
             return Ok(());
         }
@@ -198,8 +197,8 @@ impl OpenRecord {
     pub async fn close(mut self, end: RecordOutcome<'_>) -> Result<(), StoreError> {
         tracing::trace!(target: "mcpproxy::call_path", "the record is closed");
         let was_sent = self.stage == Stage::Sent;
-        let is_durable = was_sent && self.is_on_record && self.is_writing();
-        let is_durable = is_durable && self.log.policy().is_strict;
+        let is_durable =
+            was_sent && self.is_on_record && self.is_writing() && self.log.policy().is_strict;
         if end.status == Status::Blocked
             && !self.is_on_record
             && self.draft.kind == RecordKind::ToolCall
@@ -207,12 +206,11 @@ impl OpenRecord {
             self.draft().kind = RecordKind::PolicyDecision;
         }
         if self.room.is_none() {
-            let taken = self
+            let room = self
                 .log
                 .queue()
-                .room(self.draft.weight(), default_deadline())
-                .await;
-            self.room = Some(taken.inspect_err(|_| {
+                .room(self.draft.weight(), default_deadline());
+            self.room = Some(room.await.inspect_err(|_| {
                 self.stage = Stage::Closed;
                 self.log.queue().count_unrecorded();
             })?);
@@ -221,45 +219,33 @@ impl OpenRecord {
             Some(text) => Some(self.response(text).await),
             None => None,
         };
-        let error = end
-            .error
-            .map(|(code, message)| (code.to_owned(), message.to_owned()));
         if !is_durable {
-            self.finish(end.status, error, response, None);
+            self.finish(end.status, end.error, response, None);
             return Ok(());
         }
         let (ack, acknowledged) = oneshot::channel();
-        self.finish(end.status, error, response, Some(ack));
+        self.finish(end.status, end.error, response, Some(ack));
         written(acknowledged, default_deadline()).await
     }
 
     /// Response, as far as there is room for it.
     async fn response(&mut self, text: &str) -> Payload {
         let excerpt = self.draft.redaction.excerpt(text);
-        let room = self
-            .log
-            .queue()
-            .room(excerpt.text.len(), default_deadline());
-        match room.await {
-            Ok(more) => {
-                if let Some(room) = &mut self.room {
-                    room.merge(more);
-                }
-                excerpt
-            }
-            Err(_) => size_only(text),
+        let queue = self.log.queue();
+        let Ok(more) = queue.room(excerpt.text.len(), default_deadline()).await else {
+            return size_only(text);
+        };
+        if let Some(room) = &mut self.room {
+            room.merge(more);
         }
+        excerpt
     }
 
     fn open(&mut self, ack: Option<Ack>) {
         self.is_on_record = true;
         self.log.count_under_way(1);
-        let is_urgent = ack.is_some();
-        let command = WriterCommand::Open {
-            draft: Arc::clone(&self.draft),
-            ack,
-        };
-        self.log.queue().push(command, is_urgent);
+        let draft = Arc::clone(&self.draft);
+        self.log.queue().push(WriterCommand::Open { draft, ack });
     }
 
     fn not_on_record(&mut self) {
@@ -270,7 +256,7 @@ impl OpenRecord {
     fn finish(
         &mut self,
         status: Status,
-        error: Option<(String, String)>,
+        error: Option<(&str, &str)>,
         response: Option<Payload>,
         ack: Option<Ack>,
     ) {
@@ -279,21 +265,19 @@ impl OpenRecord {
             self.not_on_record();
         }
         self.log.count(status);
-        let is_urgent = ack.is_some();
-        let command = WriterCommand::Close {
+        self.log.queue().push(WriterCommand::Close {
             draft: Arc::clone(&self.draft),
             outcome: DraftOutcome {
                 status,
                 duration: Some(self.began.elapsed()),
                 response,
-                error,
+                error: error.map(|(code, message)| (code.to_owned(), message.to_owned())),
                 warnings: std::mem::take(&mut self.warnings),
-                own: std::mem::replace(&mut self.own, OwnSecrets::none()),
+                own: std::mem::take(&mut self.own),
             },
             ack,
             room: self.room.take(),
-        };
-        self.log.queue().push(command, is_urgent);
+        });
     }
 
     fn is_writing(&self) -> bool {
@@ -325,7 +309,6 @@ impl Drop for OpenRecord {
         } else {
             (Status::Error, "The caller left before the call was sent")
         };
-        let error = ("CALLER_GONE".to_owned(), message.to_owned());
-        self.finish(status, Some(error), None, None);
+        self.finish(status, Some(("CALLER_GONE", message)), None, None);
     }
 }

@@ -84,23 +84,20 @@ impl Log {
         for (chain, head) in store.chains().await? {
             let before = pruned(&**store, chain).await?;
             let kept = store.first_since(chain, cutoff).await?;
-            let through = kept.map_or(head.seq, |first| first).min(head.seq) - 1;
-            if through > before.seq
-                && let Some(hash) = self
-                    .ask_journal(move |journal| journal.hash_at(chain, through))
-                    .await?
-            {
-                is_news = true;
+            let through = kept.unwrap_or(head.seq).min(head.seq) - 1;
+            let hash = if through > before.seq {
+                let ask = move |journal: &mut dyn Journal| journal.hash_at(chain, through);
+                self.ask_journal(ask).await?
+            } else {
+                None
+            };
+            is_news |= hash.is_some();
+            let (through, hash) = hash.map_or((before.seq, before.hash), |hash| (through, hash));
+            if through > 0 {
                 cuts.push(Cut {
                     chain,
                     through,
                     hash,
-                });
-            } else if before.seq > 0 {
-                cuts.push(Cut {
-                    chain,
-                    through: before.seq,
-                    hash: before.hash,
                 });
             }
         }
@@ -131,7 +128,7 @@ impl Log {
         let (ack, answer) = oneshot::channel();
         // Whoever asked may have gone.
         let work = move |journal: &mut dyn Journal| drop(ack.send(ask(journal)));
-        self.queue().push(WriterCommand::Do(Box::new(work)), true);
+        self.queue().push(WriterCommand::Do(Box::new(work)));
         let stopped = || StoreError::Unavailable("the log has stopped".to_owned());
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }

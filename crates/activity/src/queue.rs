@@ -89,14 +89,13 @@ impl WriteQueue {
     /// Takes room for so many bytes. While the store works, waits for it; while it does not,
     /// there is room or there is none.
     pub(crate) async fn room(&self, bytes: usize, deadline: Instant) -> Result<Room, StoreError> {
-        let pieces = pieces(bytes);
         if let Some(room) = self.room_now(bytes) {
             return Ok(room);
         }
         if let Some(problem) = self.problem() {
             return Err(problem);
         }
-        let taken = Arc::clone(&self.room).acquire_many_owned(pieces);
+        let taken = Arc::clone(&self.room).acquire_many_owned(pieces(bytes));
         match tokio::time::timeout_at(deadline.into(), taken).await {
             Ok(Ok(room)) => Ok(room),
             _ => Err(self.problem().unwrap_or_else(too_slow)),
@@ -109,8 +108,12 @@ impl WriteQueue {
         room.try_acquire_many_owned(pieces(bytes)).ok()
     }
 
-    /// Hands a command to the writer; what is urgent is done at once.
-    pub(crate) fn push(&self, command: WriterCommand, is_urgent: bool) {
+    /// Hands a command to the writer. What somebody waits for is done at once.
+    pub(crate) fn push(&self, command: WriterCommand) {
+        let is_urgent = match &command {
+            WriterCommand::Open { ack, .. } | WriterCommand::Close { ack, .. } => ack.is_some(),
+            WriterCommand::Do(_) | WriterCommand::Stop => true,
+        };
         let mut waiting = self.lock();
         let was_empty = waiting.commands.is_empty();
         waiting.commands.push_back(command);
@@ -150,13 +153,9 @@ impl WriteQueue {
                 return std::mem::take(&mut waiting.commands);
             }
             let next = [due, until].into_iter().flatten().min();
-            waiting = if let Some(next) = next {
-                let waited = self.wake.wait_timeout(waiting, next - now);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            } else {
-                let waited = self.wake.wait(waiting);
-                waited.unwrap_or_else(PoisonError::into_inner)
-            };
+            let pause = next.map_or(Duration::MAX, |next| next - now);
+            let waited = self.wake.wait_timeout(waiting, pause);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
