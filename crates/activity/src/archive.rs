@@ -1,7 +1,6 @@
 //! Reading the log, with or without a running gateway.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -28,7 +27,7 @@ pub enum Engine {
 /// Archive: everything that was recorded, for reading.
 #[derive(Clone)]
 pub struct Archive {
-    store: Arc<dyn Store>,
+    store: Store,
     chain_files: ChainFiles,
     /// Whether every chain of the store has its file here.
     has_all_chain_files: bool,
@@ -44,7 +43,7 @@ impl Archive {
         Ok(Self::new(store, ChainFiles::new(data_dir), engine))
     }
 
-    pub(crate) fn new(store: Arc<dyn Store>, chain_files: ChainFiles, engine: &Engine) -> Self {
+    pub(crate) fn new(store: Store, chain_files: ChainFiles, engine: &Engine) -> Self {
         Self {
             store,
             chain_files,
@@ -71,7 +70,7 @@ impl Archive {
     /// Checks every chain. `progress` is told how many links of how many were checked.
     pub async fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<LogVerdict, StoreError> {
         verify::verify(
-            &*self.store,
+            &self.store,
             &self.chain_files,
             self.has_all_chain_files,
             progress,
@@ -81,20 +80,16 @@ impl Archive {
 
     /// Follows the log from a position, or from now on.
     pub async fn follow(&self, position: Option<LogPosition>) -> Result<LogTail, StoreError> {
-        let store = Arc::clone(&self.store);
-        match position {
-            Some(position) => Ok(LogTail::after(store, position)),
-            None => LogTail::from_now(store).await,
-        }
+        LogTail::open(self.store.clone(), position).await
     }
 }
 
 /// Pages, single records and counts are read as from the store itself.
 impl std::ops::Deref for Archive {
-    type Target = dyn Store;
+    type Target = Store;
 
-    fn deref(&self) -> &Self::Target {
-        &*self.store
+    fn deref(&self) -> &Store {
+        &self.store
     }
 }
 

@@ -62,13 +62,6 @@ pub struct Conditions {
     pub words: Vec<String>,
 }
 
-impl Conditions {
-    /// The id that all are below, also on a page that begins after the record `before`.
-    pub(crate) fn end(&self, before: Option<Uuid>) -> Option<Uuid> {
-        before.into_iter().chain(self.end_id).min()
-    }
-}
-
 impl Filter {
     /// The names of all filters.
     pub const NAMES: [&'static str; 12] = [

@@ -17,6 +17,7 @@ mod log;
 mod open_record;
 pub mod postgres;
 mod prune;
+mod query;
 mod queue;
 pub mod record;
 pub mod row;

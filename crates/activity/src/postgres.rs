@@ -17,15 +17,13 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use crate::store::{OpenStore, StoreError};
+use crate::store::{OpenStore, Store, StoreError};
 
 /// Opens the store that a `postgres://` URL names. Nothing is connected yet.
 pub fn open(url: &str) -> Result<OpenStore, StoreError> {
     let address = address::read(url)?;
     Ok(OpenStore {
         journal: Box::new(journal::PostgresJournal::new(address.clone())?),
-        store: Arc::new(store::PostgresStore::new(address)?),
+        store: Store::new(store::PostgresReader::new(address)?),
     })
 }

@@ -82,7 +82,7 @@ impl Log {
         let mut cuts = Vec::new();
         let mut is_news = false;
         for (chain, head) in store.chains().await? {
-            let before = pruned(&**store, chain).await?;
+            let before = pruned(store, chain).await?;
             let kept = store.first_since(chain, cutoff).await?;
             let through = kept.unwrap_or(head.seq).min(head.seq) - 1;
             let hash = if through > before.seq {

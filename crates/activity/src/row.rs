@@ -86,9 +86,9 @@ macro_rules! columns {
                 [$(&self.$field),+]
             }
 
-            /// Reads the cells, one after the other in the order of the columns.
-            pub fn read<E>(mut next: impl FnMut() -> Result<Cell, E>) -> Result<Self, E> {
-                Ok(Self { $($field: next()?,)+ })
+            /// Takes the cells, one after the other in the order of the columns.
+            pub fn read(cells: &mut impl Iterator<Item = Cell>) -> Self {
+                Self { $($field: cells.next().unwrap_or(Cell::Null),)+ }
             }
         }
     };
@@ -177,14 +177,15 @@ impl Row {
         &NAMES
     }
 
-    /// Reads a row, cell by cell in the order of [`Self::columns`].
+    /// Reads a row of cells in the order of [`Self::columns`].
     ///
     /// Whatever somebody put into it comes back as something that was never written there, and not
     /// as an error, so that the check of the chain can name the record.
-    pub fn read<E>(mut next: impl FnMut() -> Result<Cell, E>) -> Result<Self, E> {
-        let request = RequestColumns::read(&mut next)?;
-        let outcome = OutcomeColumns::read(&mut next)?;
-        let chain = ChainColumns::read(&mut next)?;
+    pub(crate) fn read(cells: impl IntoIterator<Item = Cell>) -> Self {
+        let cells = &mut cells.into_iter();
+        let request = RequestColumns::read(cells);
+        let outcome = OutcomeColumns::read(cells);
+        let chain = ChainColumns::read(cells);
         let link = |seq: &Cell, prev_hash: &Cell, hash: &Cell| {
             Some(ChainLink {
                 seq: seq.int()?,
@@ -192,7 +193,7 @@ impl Row {
                 hash: hash.hash(),
             })
         };
-        Ok(Self {
+        Self {
             request: Arc::new(request),
             outcome,
             chain: chain.chain.uuid().unwrap_or(Uuid::max()),
@@ -202,7 +203,7 @@ impl Row {
                 &chain.opened_hash,
             ),
             closed: link(&chain.seq, &chain.prev_hash, &chain.hash),
-        })
+        }
     }
 
     /// Cells of its chain and links.
@@ -323,7 +324,7 @@ impl Cell {
         }
     }
 
-    fn owned(&self) -> Option<String> {
+    pub(crate) fn owned(&self) -> Option<String> {
         self.text().map(str::to_owned)
     }
 }

@@ -10,28 +10,27 @@ mod fault;
 mod journal;
 mod migrate;
 mod query;
-mod readers;
 mod store;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use self::connection::Missing;
+use self::store::SqliteReader;
 use crate::store::{OpenStore, Store, StoreError};
 
 /// Opens the file for reading and writing; makes it where it is not there yet.
 pub fn open(path: &Path) -> Result<OpenStore, StoreError> {
     Ok(OpenStore {
         journal: Box::new(journal::SqliteJournal::open(path)?),
-        store: Arc::new(store::SqliteStore::new(path, Missing::IsFault)),
+        store: Store::new(SqliteReader::new(path, Missing::IsFault)),
     })
 }
 
 /// Opens the file for reading alone. Without a file there are no records, and none is made.
-pub fn open_for_reading(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
+pub fn open_for_reading(path: &Path) -> Result<Store, StoreError> {
     // One connection is made at once, so that a file that cannot be used is reported here.
     connection::for_reading(path, Missing::IsEmpty)?;
-    Ok(Arc::new(store::SqliteStore::new(path, Missing::IsEmpty)))
+    Ok(Store::new(SqliteReader::new(path, Missing::IsEmpty)))
 }

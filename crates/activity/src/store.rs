@@ -1,17 +1,19 @@
 //! Stores of records: what each has to do, in the words of the log.
 //!
 //! There are two of them: SQLite and PostgreSQL. One [`Journal`] writes, on the one thread of the
-//! writer; a [`Store`] reads, from anywhere.
+//! writer; a [`Store`] reads, from anywhere, and asks either database alike.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
-use crate::filter::Filter;
+use crate::filter::{Conditions, Filter};
+use crate::query::{self, Dialect, ID_AND_SIZE, StoreQuery, TALLY};
 use crate::record::{Hash, Record};
-use crate::row::Row;
+use crate::row::{Cell, Row};
 use crate::summary::Tally;
 
 /// Error of a store that did not do what was asked.
@@ -43,46 +45,201 @@ pub trait Journal: Send {
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError>;
 }
 
-/// Reads records.
+/// Database that records are read from.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub(crate) trait DatabaseReader: Send + Sync {
+    /// SQL in its words.
+    fn dialect(&self) -> &'static Dialect;
+
+    /// Answers a query with the cells of each row.
+    async fn ask(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError>;
+
+    /// Query of what is selected from the records that conditions admit, before the id `before`;
+    /// put so that it can be answered from an index.
+    async fn narrowed(
+        &self,
+        select: &str,
+        conditions: Conditions,
+        before: Option<Uuid>,
+    ) -> Result<StoreQuery, StoreError>;
+}
+
+/// Reads records. A clone reads from the same database.
+#[derive(Clone)]
+pub struct Store(Arc<dyn DatabaseReader>);
+
+impl Store {
+    pub(crate) fn new(reader: impl DatabaseReader + 'static) -> Self {
+        Self(Arc::new(reader))
+    }
+
     /// Records from the newest to the oldest, beginning after the one with the id `before`. Ends
     /// early when the records are large; it then still has one at least.
-    async fn page(
+    pub async fn page(
         &self,
         filter: &Filter,
-        before: Option<Uuid>,
+        mut before: Option<Uuid>,
         limit: usize,
-    ) -> Result<RecordPage, StoreError>;
+    ) -> Result<RecordPage, StoreError> {
+        let limit = limit.clamp(1, PAGE_RECORDS);
+        loop {
+            let mut query = self.narrowed(ID_AND_SIZE, filter, before).await?;
+            query.sql.push_str(self.0.dialect().has_readable_id);
+            query.push(" ORDER BY id DESC LIMIT {}", bound(limit + 1));
+            let (ids, next) = fitting(&self.0.ask(query).await?, limit);
+            let records = self.records(&ids).await?;
+            // Where a whole page cannot be read, the next one may: an empty one would look like
+            // the end.
+            if !records.is_empty() || next.is_none() {
+                return Ok(RecordPage { records, next });
+            }
+            before = next;
+        }
+    }
 
     /// One record.
-    async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError>;
+    pub async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError> {
+        Ok(self.records(&[id]).await?.pop())
+    }
 
     /// How many records there are of each sort.
-    async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError>;
+    pub async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
+        let mut query = if *filter == Filter::default() {
+            // Where every row counts, an index would only be a detour.
+            StoreQuery::new(format!("{TALLY} FROM activity"), [])
+        } else {
+            self.narrowed(TALLY, filter, None).await?
+        };
+        query.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
+        let found = self.0.ask(query).await?;
+        Ok(found.iter().filter_map(|cells| tally(cells)).collect())
+    }
 
     /// How many records there are.
-    async fn count(&self, filter: &Filter) -> Result<u64, StoreError>;
+    pub async fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let query = self.narrowed("SELECT count(*)", filter, None).await?;
+        let count = self.first(query).await?;
+        Ok(count.and_then(|count| count.int()).map_or(0, counted))
+    }
 
     /// The chains that have records, with how many links each ever had.
-    async fn chains(&self) -> Result<Vec<(Uuid, ChainHead)>, StoreError>;
+    pub async fn chains(&self) -> Result<Vec<(Uuid, ChainHead)>, StoreError> {
+        let dialect = self.0.dialect();
+        let found = self.0.ask(StoreQuery::new(dialect.chains, [])).await?;
+        let mut chains = Vec::with_capacity(found.len());
+        for chain in found.iter().flatten().filter_map(Cell::uuid) {
+            let heads = StoreQuery::new(dialect.heads, [chain.into()]);
+            chains.push((chain, query::head(&self.0.ask(heads).await?)));
+        }
+        Ok(chains)
+    }
 
     /// Links of a chain in their order, from the first one after `after`.
-    async fn links(
+    pub async fn links(
         &self,
         chain: Uuid,
         after: i64,
         limit: usize,
-    ) -> Result<Vec<StoredLink>, StoreError>;
+    ) -> Result<Vec<StoredLink>, StoreError> {
+        let sql = (self.0.dialect().links)(Row::column_names());
+        let values = [chain.into(), after.into(), bound(limit).into()];
+        let found = self.0.ask(StoreQuery::new(sql, values)).await?;
+        let links = found.into_iter().filter_map(|cells| {
+            let mut cells = cells.into_iter();
+            Some(StoredLink {
+                seq: cells.next()?.int()?,
+                is_opening: cells.next()?.int()? == 1,
+                row: Row::read(cells),
+            })
+        });
+        Ok(links.collect())
+    }
 
     /// A record that has no place in any chain. The log never writes one.
-    async fn stray(&self) -> Result<Option<Row>, StoreError>;
+    pub async fn stray(&self) -> Result<Option<Row>, StoreError> {
+        let query = StoreQuery::new(self.0.dialect().stray(), []);
+        Ok(self.0.ask(query).await?.pop().map(Row::read))
+    }
 
     /// The id of the record that so many newer ones precede.
-    async fn nth_newest(&self, newer: u64) -> Result<Option<Uuid>, StoreError>;
+    pub async fn nth_newest(&self, newer: u64) -> Result<Option<Uuid>, StoreError> {
+        let sql = self.0.dialect().nth_newest();
+        let query = StoreQuery::new(sql, [bound(newer).into()]);
+        Ok(self.first(query).await?.and_then(|id| id.uuid()))
+    }
 
     /// The first links of a chain whose records are not older than an id: its lowest number.
-    async fn first_since(&self, chain: Uuid, id: Uuid) -> Result<Option<i64>, StoreError>;
+    pub async fn first_since(&self, chain: Uuid, id: Uuid) -> Result<Option<i64>, StoreError> {
+        let values = [chain.into(), id.into(), LOOKED_AT.into()];
+        let query = StoreQuery::new(self.0.dialect().first_since(), values);
+        Ok(self.first(query).await?.and_then(|seq| seq.int()))
+    }
+
+    async fn narrowed(
+        &self,
+        select: &str,
+        filter: &Filter,
+        before: Option<Uuid>,
+    ) -> Result<StoreQuery, StoreError> {
+        let conditions = filter.conditions();
+        // No text of ours has a zero character, and PostgreSQL does not even take one.
+        let has_zero =
+            |(_, value): &(_, Cell)| value.text().is_some_and(|text| text.contains('\0'));
+        if conditions.equal.iter().any(has_zero) {
+            return Ok(StoreQuery::new(
+                format!("{select} FROM activity WHERE FALSE"),
+                [],
+            ));
+        }
+        self.0.narrowed(select, conditions, before).await
+    }
+
+    /// Records with these ids, newest first.
+    async fn records(&self, ids: &[Uuid]) -> Result<Vec<Record>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<String> = ids.iter().map(|id| id.simple().to_string()).collect();
+        let query = StoreQuery::new(self.0.dialect().rows(), [ids.join(",").into()]);
+        let rows = self.0.ask(query).await?.into_iter().map(Row::read);
+        let mut records: Vec<Record> = rows.filter_map(|row| readable(&row)).collect();
+        records.sort_unstable_by_key(|record| Reverse(record.id));
+        Ok(records)
+    }
+
+    async fn first(&self, query: StoreQuery) -> Result<Option<Cell>, StoreError> {
+        let found = self.0.ask(query).await?;
+        Ok(found.into_iter().flatten().next())
+    }
+}
+
+/// Ids of as many records as fit into a page, and where the next one begins.
+fn fitting(found: &[Vec<Cell>], limit: usize) -> (Vec<Uuid>, Option<Uuid>) {
+    let mut ids = Vec::new();
+    let mut bytes = 0;
+    for (index, cells) in found.iter().enumerate() {
+        if index == limit || bytes >= bound(PAGE_BYTES) {
+            let next = ids.last().copied();
+            return (ids, next);
+        }
+        ids.extend(cells.first().and_then(Cell::uuid));
+        bytes += cells.get(1).and_then(Cell::int).unwrap_or(0);
+    }
+    (ids, None)
+}
+
+fn tally(cells: &[Cell]) -> Option<Tally> {
+    let [kind, server, tool, intent, status, count] = cells else {
+        return None;
+    };
+    Some(Tally {
+        kind: kind.owned().unwrap_or_default(),
+        server: server.owned(),
+        tool: tool.owned(),
+        intent: intent.owned(),
+        status: status.owned().unwrap_or_default(),
+        count: counted(count.int()?),
+    })
 }
 
 /// Page of records.
@@ -110,20 +267,20 @@ pub struct OpenStore {
     /// Writes.
     pub journal: Box<dyn Journal>,
     /// Reads.
-    pub store: Arc<dyn Store>,
+    pub store: Store,
 }
 
 /// A page ends when its records have this much text: it is held in memory as a whole.
-pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
+const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// The most records of one page.
-pub(crate) const PAGE_RECORDS: usize = 10_000;
+const PAGE_RECORDS: usize = 10_000;
 
 /// Most records since a moment that are looked at for the lowest number.
-pub(crate) const LOOKED_AT: i64 = 10_000;
+const LOOKED_AT: i64 = 10_000;
 
 /// Record of a row, unless somebody made the row unreadable.
-pub(crate) fn readable(row: &Row) -> Option<Record> {
+fn readable(row: &Row) -> Option<Record> {
     let record = row.to_record();
     if record.is_none() {
         let id = row.id().unwrap_or_default();

@@ -4,7 +4,6 @@
 //! nothing has to be kept for it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ pub struct LogPosition(BTreeMap<Uuid, i64>);
 
 /// Tail of the log, which gives out what is recorded.
 pub struct LogTail {
-    store: Arc<dyn Store>,
+    store: Store,
     position: LogPosition,
 }
 
@@ -31,17 +30,19 @@ pub struct Followed {
 }
 
 impl LogTail {
-    /// Follows what is recorded from now on.
-    pub async fn from_now(store: Arc<dyn Store>) -> Result<Self, StoreError> {
-        let chains = store.chains().await?;
-        let position = chains.iter().map(|(chain, head)| (*chain, head.seq));
-        let position = LogPosition(position.collect());
+    /// Goes on where another follower stopped, or follows what is recorded from now on.
+    pub(crate) async fn open(
+        store: Store,
+        position: Option<LogPosition>,
+    ) -> Result<Self, StoreError> {
+        let position = match position {
+            Some(position) => position,
+            None => {
+                let chains = store.chains().await?.into_iter();
+                LogPosition(chains.map(|(chain, head)| (chain, head.seq)).collect())
+            }
+        };
         Ok(Self { store, position })
-    }
-
-    /// Goes on where another follower stopped.
-    pub fn after(store: Arc<dyn Store>, position: LogPosition) -> Self {
-        Self { store, position }
     }
 
     /// The position everything up to which has been given out.

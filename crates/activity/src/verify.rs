@@ -88,7 +88,7 @@ pub enum Tampering {
 
 /// Checks every chain of a store.
 pub(crate) async fn verify(
-    store: &dyn Store,
+    store: &Store,
     files: &ChainFiles,
     has_all_files: bool,
     mut progress: impl FnMut(u64, u64),
@@ -152,7 +152,7 @@ struct ChainWalk {
 }
 
 impl ChainWalk {
-    async fn start(store: &dyn Store, chain: Uuid) -> Result<Self, StoreError> {
+    async fn start(store: &Store, chain: Uuid) -> Result<Self, StoreError> {
         Ok(Self {
             chain,
             pruned: pruned(store, chain).await?,
@@ -166,7 +166,7 @@ impl ChainWalk {
     /// Checks link after link; the first that does not fit ends it.
     async fn run(
         &mut self,
-        store: &dyn Store,
+        store: &Store,
         progress: &mut impl FnMut(u64),
     ) -> Result<Option<ChainProblem>, StoreError> {
         // Below the first number too: nothing of ours is there.
@@ -245,7 +245,7 @@ impl ChainWalk {
     /// Checks how the chain ends against what its file says.
     async fn against_file(
         &self,
-        store: &dyn Store,
+        store: &Store,
         file: Option<&ChainFileContent>,
         has_all_files: bool,
     ) -> Result<Option<ChainProblem>, StoreError> {
@@ -345,7 +345,7 @@ fn stray(row: &Row) -> ChainProblem {
 }
 
 /// How far retention has removed records of a chain, as the log itself recorded it.
-pub(crate) async fn pruned(store: &dyn Store, chain: Uuid) -> Result<ChainHead, StoreError> {
+pub(crate) async fn pruned(store: &Store, chain: Uuid) -> Result<ChainHead, StoreError> {
     let system = Filter {
         kind: Some(RecordKind::System),
         ..Filter::default()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::{Client, Error, Statement};
 use uuid::Uuid;
 
 use super::cells::{self, PostgresParameter, type_of};
@@ -45,87 +45,71 @@ static COMPLETE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The two statements, known to one connection.
-pub(super) struct Statements {
+/// Client that knows the two statements.
+pub(super) struct WritingClient {
+    pub(super) client: Client,
     insert: Statement,
     complete: Statement,
 }
 
-impl Statements {
-    /// Makes them known to a connection whose tables are there.
-    pub(super) async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
+impl WritingClient {
+    /// Makes the statements known to a client whose tables are there.
+    pub(super) async fn prepare(client: Client) -> Result<Self, Error> {
         Ok(Self {
             insert: client.prepare(&INSERT).await?,
             complete: client.prepare(&COMPLETE).await?,
+            client,
         })
     }
-}
 
-/// Writes the rows. A row that completes one that is no longer there is inserted.
-pub(super) async fn apply(
-    client: &Client,
-    statements: &Statements,
-    rows: &[Row],
-) -> Result<(), tokio_postgres::Error> {
-    let (ended, new): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_completion());
-    insert(client, statements, &new).await?;
-    let there = complete(client, statements, &ended).await?;
-    let is_gone = |row: &&Row| row.id().is_none_or(|id| !there.contains(&id));
-    let gone: Vec<&Row> = ended.into_iter().filter(is_gone).collect();
-    insert(client, statements, &gone).await
-}
-
-async fn insert(
-    client: &Client,
-    statements: &Statements,
-    rows: &[&Row],
-) -> Result<(), tokio_postgres::Error> {
-    if rows.is_empty() {
-        return Ok(());
+    /// Writes the rows. A row that completes one that is no longer there is inserted.
+    pub(super) async fn write(&self, rows: &[Row]) -> Result<(), Error> {
+        let (ended, new): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_completion());
+        self.insert(&new).await?;
+        let there = self.complete(&ended).await?;
+        let is_gone = |row: &&Row| row.id().is_none_or(|id| !there.contains(&id));
+        let gone: Vec<&Row> = ended.into_iter().filter(is_gone).collect();
+        self.insert(&gone).await
     }
-    let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
-    let cells = rows.iter().zip(&chains).map(|(row, chain)| {
-        let cells = row.request.cells().into_iter();
-        let cells = cells.chain(row.outcome.cells()).chain(chain.cells());
-        cells.collect()
-    });
-    let columns = by_column(cells);
-    let terms: Vec<Option<String>> = rows
-        .iter()
-        .map(|row| Some(search_terms::of_row(row)))
-        .collect();
-    client
-        .execute(&statements.insert, &parameters(&columns, &terms))
-        .await?;
-    Ok(())
-}
 
-/// Gives rows that are there their outcomes. Tells which of them are there.
-async fn complete(
-    client: &Client,
-    statements: &Statements,
-    rows: &[&Row],
-) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
-    if rows.is_empty() {
-        return Ok(HashSet::new());
+    async fn insert(&self, rows: &[&Row]) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
+        let cells = rows.iter().zip(&chains).map(|(row, chain)| {
+            let cells = row.request.cells().into_iter();
+            let cells = cells.chain(row.outcome.cells()).chain(chain.cells());
+            cells.collect()
+        });
+        let columns = by_column(cells);
+        let terms = rows.iter().map(|row| Some(search_terms::of_row(row)));
+        let terms: Vec<Option<String>> = terms.collect();
+        let values = parameters(&columns, &terms);
+        self.client.execute(&self.insert, &values).await.map(drop)
     }
-    let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
-    let cells = rows.iter().zip(&chains).map(|(row, chain)| {
-        let link = [&chain.seq, &chain.prev_hash, &chain.hash, &row.request.id];
-        row.outcome.cells().into_iter().chain(link).collect()
-    });
-    let columns = by_column(cells);
-    // An outcome adds nothing to search for but an error.
-    let terms: Vec<Option<String>> = rows
-        .iter()
-        .map(|row| (row.outcome.error_code != Cell::Null).then(|| search_terms::of_row(row)))
-        .collect();
-    let found = client
-        .query(&statements.complete, &parameters(&columns, &terms))
-        .await?;
-    let ids = found.iter().map(|row| cells::cell(row, 0));
-    let ids: Vec<Cell> = ids.collect::<Result<_, _>>()?;
-    Ok(ids.iter().filter_map(Cell::uuid).collect())
+
+    /// Gives rows that are there their outcomes. Tells which of them are there.
+    async fn complete(&self, rows: &[&Row]) -> Result<HashSet<Uuid>, Error> {
+        if rows.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
+        let cells = rows.iter().zip(&chains).map(|(row, chain)| {
+            let link = [&chain.seq, &chain.prev_hash, &chain.hash, &row.request.id];
+            row.outcome.cells().into_iter().chain(link).collect()
+        });
+        let columns = by_column(cells);
+        // An outcome adds nothing to search for but an error.
+        let terms: Vec<Option<String>> = rows
+            .iter()
+            .map(|row| (row.outcome.error_code != Cell::Null).then(|| search_terms::of_row(row)))
+            .collect();
+        let values = parameters(&columns, &terms);
+        let found = self.client.query(&self.complete, &values).await?;
+        let ids: Vec<Vec<Cell>> = found.iter().map(cells::cells).collect::<Result<_, _>>()?;
+        Ok(ids.iter().flatten().filter_map(Cell::uuid).collect())
+    }
 }
 
 /// Cells of many rows, all of one column together.

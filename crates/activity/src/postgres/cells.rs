@@ -3,9 +3,9 @@
 use bytes::{BufMut, BytesMut};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, ToStatement};
 
-use crate::record::Hash;
-use crate::row::{Cell, Column, ColumnType, Row};
+use crate::row::{Cell, Column, ColumnType};
 
 /// Type of a column.
 pub(super) const fn type_of(column: &Column) -> &'static str {
@@ -69,21 +69,20 @@ impl<'a> FromSql<'a> for FoundCell {
     }
 }
 
-/// Reads one cell.
-pub(super) fn cell(row: &tokio_postgres::Row, index: usize) -> Result<Cell, tokio_postgres::Error> {
-    row.try_get::<_, FoundCell>(index).map(|found| found.0)
+/// Answers a statement with the cells of each row.
+pub(super) async fn ask(
+    client: &Client,
+    statement: &(impl ToStatement + ?Sized),
+    values: &[Cell],
+) -> Result<Vec<Vec<Cell>>, tokio_postgres::Error> {
+    let values: Vec<PostgresParameter<'_>> = values.iter().map(PostgresParameter).collect();
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+    let found = client.query(statement, &values).await?;
+    found.iter().map(cells).collect()
 }
 
-/// Reads a row whose columns begin at `from`.
-pub(super) fn read_row(
-    row: &tokio_postgres::Row,
-    from: usize,
-) -> Result<Row, tokio_postgres::Error> {
-    let mut indexes = from..;
-    Row::read(|| cell(row, indexes.next().unwrap_or(from)))
-}
-
-/// Reads a hash; one that no link has where there is none.
-pub(super) fn hash(row: &tokio_postgres::Row, index: usize) -> Result<Hash, tokio_postgres::Error> {
-    cell(row, index).map(|cell| cell.hash())
+/// Reads the cells of a row.
+pub(super) fn cells(row: &tokio_postgres::Row) -> Result<Vec<Cell>, tokio_postgres::Error> {
+    let cells = (0..row.len()).map(|index| row.try_get::<_, FoundCell>(index));
+    cells.map(|found| found.map(|found| found.0)).collect()
 }

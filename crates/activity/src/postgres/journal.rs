@@ -11,13 +11,14 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error};
 use uuid::Uuid;
 
-use super::batch::{self, Statements};
+use super::batch::WritingClient;
 use super::cells::{self, PostgresParameter};
 use super::fault::{is_lost, too_slow};
-use super::query::HEAD;
+use super::query::DIALECT;
 use super::session;
 use crate::chain::ChainHead;
-use crate::record::{ChainLink, Hash};
+use crate::query::{HASH_AT, head};
+use crate::record::Hash;
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::store::{Journal, StoreError, bound};
 
@@ -35,22 +36,9 @@ pub(super) struct PostgresJournal {
 /// The connection, and what is not known about it.
 struct JournalConnection {
     config: Config,
-    session: Option<PreparedClient>,
+    session: Option<WritingClient>,
     /// A batch of which nobody knows whether it was committed.
     unsure: Option<Vec<Row>>,
-}
-
-struct PreparedClient {
-    client: Client,
-    statements: Statements,
-}
-
-/// Failure of a batch, by where it came.
-enum AppendFailure {
-    /// Before the commit: it was not made.
-    Before(Error),
-    /// At the commit: it may have been made.
-    Commit(Error),
 }
 
 impl PostgresJournal {
@@ -100,6 +88,13 @@ impl PostgresJournal {
         let on_its_own = std::thread::scope(|scope| scope.spawn(run).join());
         on_its_own.unwrap_or_else(|_| Err(too_slow()))
     }
+
+    fn ask<T: Send>(
+        &mut self,
+        question: impl AsyncFn(&WritingClient) -> Result<T, Error> + Send,
+    ) -> Result<T, StoreError> {
+        self.wait(async |line| line.ask(question).await)
+    }
 }
 
 impl Drop for PostgresJournal {
@@ -113,14 +108,14 @@ impl Drop for PostgresJournal {
 
 impl Journal for PostgresJournal {
     fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError> {
-        self.wait(async |line| line.ask(async |client| head(client, chain).await).await)
+        self.ask(async |session| {
+            let found = cells::ask(&session.client, DIALECT.heads, &[chain.into()]).await?;
+            Ok(head(&found))
+        })
     }
 
     fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
-        self.wait(async |line| {
-            line.ask(async |client| hash_at(client, chain, seq).await)
-                .await
-        })
+        self.ask(async |session| hash_at(&session.client, chain, seq).await)
     }
 
     fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
@@ -131,10 +126,7 @@ impl Journal for PostgresJournal {
     }
 
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError> {
-        self.wait(async |line| {
-            line.ask(async |client| prune(client, chain, through, limit).await)
-                .await
-        })
+        self.ask(async |session| prune(&session.client, chain, through, limit).await)
     }
 }
 
@@ -145,12 +137,11 @@ impl JournalConnection {
     /// made anew, without anybody noticing.
     async fn ask<T>(
         &mut self,
-        question: impl AsyncFn(&Client) -> Result<T, Error>,
+        question: impl AsyncFn(&WritingClient) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
         self.settle().await?;
         for is_last in [false, true] {
-            let session = self.session().await?;
-            match question(&session.client).await {
+            match question(self.session().await?).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     self.after(&error).await;
@@ -164,53 +155,30 @@ impl JournalConnection {
     }
 
     async fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
-        self.settle().await?;
-        for is_last in [false, true] {
-            match self.try_append(rows).await? {
-                Ok(()) => {
-                    self.unsure = None;
-                    return Ok(());
-                }
-                Err(AppendFailure::Before(error)) => {
-                    self.after(&error).await;
-                    if is_last || !is_lost(&error) {
-                        return Err(error.into());
-                    }
-                }
-                Err(AppendFailure::Commit(error)) => {
-                    self.session = None;
-                    // Where this cannot be told either, the next call begins with it.
-                    let Ok(is_committed) = self.is_committed(rows).await else {
-                        return Err(error.into());
-                    };
-                    self.unsure = None;
-                    return if is_committed {
-                        Ok(())
-                    } else {
-                        Err(error.into())
-                    };
-                }
-            }
-        }
-        Err(too_slow())
-    }
-
-    async fn try_append(&mut self, rows: &[Row]) -> Result<Result<(), AppendFailure>, StoreError> {
-        self.session().await?;
+        self.ask(async |session| {
+            begin(&session.client, rows).await?;
+            session.write(rows).await
+        })
+        .await?;
         let Some(session) = &self.session else {
             return Err(too_slow());
         };
-        let before = async {
-            begin(&session.client, rows).await?;
-            batch::apply(&session.client, &session.statements, rows).await
-        };
-        if let Err(error) = before.await {
-            return Ok(Err(AppendFailure::Before(error)));
-        }
         // From here on it may have been made, also where the wait for the answer is broken off.
         self.unsure = Some(rows.to_vec());
-        let commit = session.client.batch_execute("COMMIT").await;
-        Ok(commit.map_err(AppendFailure::Commit))
+        if let Err(error) = session.client.batch_execute("COMMIT").await {
+            self.session = None;
+            // Where this cannot be told either, the next call begins with it.
+            let is_committed = self.is_committed(rows).await;
+            if is_committed.is_ok() {
+                self.unsure = None;
+            }
+            return match is_committed {
+                Ok(true) => Ok(()),
+                _ => Err(error.into()),
+            };
+        }
+        self.unsure = None;
+        Ok(())
     }
 
     /// Finds out about a batch that was reported as failed, and takes it out if it is there.
@@ -235,13 +203,16 @@ impl JournalConnection {
 
     /// Whether a batch is in the table, once nobody is writing to its chain any more.
     async fn is_committed(&mut self, rows: &[Row]) -> Result<bool, StoreError> {
-        let Some((chain, last)) = rows.last().and_then(last_link) else {
+        let Some(row) = rows.last() else {
+            return Ok(false);
+        };
+        let Some(last) = row.closed.or(row.opened) else {
             return Ok(false);
         };
         let session = self.session().await?;
         let found = async {
             begin(&session.client, rows).await?;
-            let hash = hash_at(&session.client, chain, last.seq).await?;
+            let hash = hash_at(&session.client, row.chain, last.seq).await?;
             session.client.batch_execute("COMMIT").await?;
             Ok(hash == Some(last.hash))
         };
@@ -252,22 +223,13 @@ impl JournalConnection {
         Ok(found?)
     }
 
-    async fn session(&mut self) -> Result<&PreparedClient, StoreError> {
-        if self
-            .session
-            .as_ref()
-            .is_some_and(|session| session.client.is_closed())
-        {
-            self.session = None;
-        }
-        match &mut self.session {
-            Some(session) => Ok(session),
-            none => {
-                let client = session::connect(&self.config).await?;
-                let statements = Statements::prepare(&client).await?;
-                Ok(none.insert(PreparedClient { client, statements }))
-            }
-        }
+    async fn session(&mut self) -> Result<&WritingClient, StoreError> {
+        let session = self.session.take();
+        let session = match session.filter(|session| !session.client.is_closed()) {
+            Some(session) => session,
+            None => WritingClient::prepare(session::connect(&self.config).await?).await?,
+        };
+        Ok(self.session.insert(session))
     }
 
     /// Makes the connection fit for the next call, or lets it go.
@@ -290,13 +252,9 @@ async fn begin(client: &Client, rows: &[Row]) -> Result<(), Error> {
     let chain = rows.first().map(|row| row.chain);
     // Two chains that share a number only wait for each other.
     let (first, last) = chain.unwrap_or_default().as_u64_pair();
-    let number = first ^ last;
-    client
-        .batch_execute(&format!(
-            "BEGIN; SELECT pg_advisory_xact_lock({})",
-            number.cast_signed()
-        ))
-        .await
+    let number = (first ^ last).cast_signed();
+    let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({number})");
+    client.batch_execute(&begin).await
 }
 
 async fn undo(client: &Client, rows: &[Row]) -> Result<(), Error> {
@@ -327,36 +285,9 @@ async fn undo(client: &Client, rows: &[Row]) -> Result<(), Error> {
     client.batch_execute("COMMIT").await
 }
 
-fn last_link(row: &Row) -> Option<(Uuid, ChainLink)> {
-    let link = row.closed.or(row.opened)?;
-    Some((row.chain, link))
-}
-
-/// The last link of a chain. The links from before calls and the others share their numbers.
-pub(super) async fn head(client: &Client, chain: Uuid) -> Result<ChainHead, Error> {
-    let found = client
-        .query_opt(HEAD, &[&PostgresParameter(&Cell::from(chain))])
-        .await?;
-    match found {
-        Some(row) => Ok(ChainHead {
-            seq: row.try_get(0)?,
-            hash: cells::hash(&row, 1)?,
-        }),
-        None => Ok(ChainHead::EMPTY),
-    }
-}
-
 async fn hash_at(client: &Client, chain: Uuid, seq: i64) -> Result<Option<Hash>, Error> {
-    let found = client
-        .query_opt(
-            "SELECT hash FROM activity WHERE chain = $1 AND seq = $2
-             UNION ALL
-             SELECT opened_hash FROM activity WHERE chain = $1 AND opened_seq = $2
-             LIMIT 1",
-            &[&PostgresParameter(&Cell::from(chain)), &seq],
-        )
-        .await?;
-    found.map(|row| cells::hash(&row, 0)).transpose()
+    let found = cells::ask(client, HASH_AT, &[chain.into(), seq.into()]).await?;
+    Ok(found.iter().flatten().next().map(Cell::hash))
 }
 
 async fn prune(client: &Client, chain: Uuid, through: i64, limit: usize) -> Result<usize, Error> {

@@ -1,6 +1,6 @@
 //! Bringing the database to the version this program writes.
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, GenericClient};
 
 use crate::store::StoreError;
 
@@ -33,7 +33,7 @@ async fn version(client: &Client) -> Result<usize, StoreError> {
     Ok(steps)
 }
 
-async fn done(client: &Client) -> Result<i64, tokio_postgres::Error> {
+async fn done(client: &impl GenericClient) -> Result<i64, tokio_postgres::Error> {
     let is_there = client
         .query_one("SELECT to_regclass('activity_version') IS NOT NULL", &[])
         .await?;
@@ -70,13 +70,7 @@ async fn take_missing_steps(client: &mut Client) -> Result<(), tokio_postgres::E
     transaction
         .batch_execute("CREATE TABLE IF NOT EXISTS activity_version (version bigint PRIMARY KEY)")
         .await?;
-    let row = transaction
-        .query_one(
-            "SELECT coalesce(max(version), 0) FROM activity_version",
-            &[],
-        )
-        .await?;
-    let done: i64 = row.try_get(0)?;
+    let done = done(&transaction).await?;
     for (number, step) in (1_i64..).zip(STEPS) {
         if number > done {
             transaction.batch_execute(step).await?;

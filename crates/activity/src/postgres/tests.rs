@@ -2,13 +2,12 @@
 
 use mcpproxy_tests::Postgres;
 use tokio_postgres::Client;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::cells::PostgresParameter;
-use super::query::{self, PostgresQuery};
-use super::{address, session};
-use crate::filter::{Conditions, Filter};
+use super::query::{self, DIALECT};
+use super::{address, cells, session};
+use crate::filter::Filter;
+use crate::query::{HASH_AT, ID_AND_SIZE, StoreQuery};
 use crate::row::{Cell, Row};
 
 /// Enough that walking all of them is the worse choice.
@@ -41,23 +40,22 @@ const FILTERS: [(&str, &str); 12] = [
     ("text", "word7"),
 ];
 
-fn conditions(name: &str, value: &str) -> Conditions {
+/// The query of a page, as the store puts it.
+fn newest(name: &str, value: &str, before: Option<Uuid>) -> StoreQuery {
     let mut filter = Filter::default();
     filter
         .set(name, value, jiff::Timestamp::UNIX_EPOCH)
         .unwrap();
-    filter.conditions()
+    let mut query = query::narrowed(ID_AND_SIZE, &filter.conditions(), before);
+    query.push(" ORDER BY id DESC LIMIT {}", 101);
+    query
 }
 
 /// The plan of a statement, checked for what must not be in any.
 async fn plan(client: &Client, sql: &str, values: &[Cell]) -> String {
-    let values: Vec<PostgresParameter<'_>> = values.iter().map(PostgresParameter).collect();
-    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-    let rows = client
-        .query(&format!("EXPLAIN {sql}"), &values)
-        .await
-        .unwrap();
-    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let explain = format!("EXPLAIN {sql}");
+    let rows = cells::ask(client, explain.as_str(), values).await.unwrap();
+    let lines: Vec<&str> = rows.iter().flatten().filter_map(Cell::text).collect();
     let plan = lines.join("\n");
     assert!(!plan.contains("Seq Scan"), "{sql}:\n{plan}");
     assert!(plan.contains("Index"), "{sql}:\n{plan}");
@@ -75,8 +73,7 @@ async fn every_question_is_answered_from_an_index() {
     assert_eq!(FILTERS.map(|(name, _)| name), Filter::NAMES);
     for (name, value) in FILTERS {
         for before in [None, Some(Uuid::from_u128(20_000))] {
-            let PostgresQuery { sql, values } =
-                query::newest(&conditions(name, value), before, 101);
+            let StoreQuery { sql, values } = newest(name, value, before);
             plan(&client, &sql, &values).await;
         }
     }
@@ -96,25 +93,25 @@ async fn every_question_is_answered_from_an_index() {
         ),
         ("text", "word777", "activity_by_words"),
     ] {
-        let PostgresQuery { sql, values } = query::newest(&conditions(name, value), None, 101);
+        let StoreQuery { sql, values } = newest(name, value, None);
         let plan = plan(&client, &sql, &values).await;
         assert!(plan.contains(index), "{name}:\n{plan}");
     }
     let (chain, number) = (Cell::from(Uuid::from_u128(1)), Cell::Int(100));
-    let find = format!(
-        "SELECT {} FROM activity WHERE id = ANY ($1)",
-        Row::column_names()
-    );
-    let find = find.replace("ANY ($1)", "$1");
+    let ids = Cell::from(Uuid::from_u128(1).to_string());
     for (sql, values) in [
         (
-            query::links(Row::column_names()).as_str(),
+            (DIALECT.links)(Row::column_names()).as_str(),
             &[chain.clone(), number.clone(), number.clone()][..],
         ),
-        (query::HEAD, std::slice::from_ref(&chain)),
-        (query::CHAINS, &[]),
-        (query::FIRST_SINCE, &[chain.clone(), chain.clone(), number]),
-        (&find, std::slice::from_ref(&chain)),
+        (DIALECT.heads, std::slice::from_ref(&chain)),
+        (HASH_AT, &[chain.clone(), number.clone()]),
+        (DIALECT.chains, &[]),
+        (
+            &DIALECT.first_since(),
+            &[chain.clone(), chain.clone(), number],
+        ),
+        (&DIALECT.rows(), &[ids]),
     ] {
         plan(&client, sql, values).await;
     }

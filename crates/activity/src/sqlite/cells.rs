@@ -1,13 +1,13 @@
 //! Cells of rows to and from SQLite, cell by cell, each as it is stored.
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
-use uuid::Uuid;
+use rusqlite::{Connection, Statement};
 
-use crate::record::Hash;
-use crate::row::{Cell, Row};
+use crate::query::StoreQuery;
+use crate::row::Cell;
 
 /// Cell as a parameter, without a copy.
-pub(super) struct SqliteParameter<'a>(pub(super) &'a Cell);
+struct SqliteParameter<'a>(&'a Cell);
 
 impl ToSql for SqliteParameter<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -20,23 +20,26 @@ impl ToSql for SqliteParameter<'_> {
     }
 }
 
-/// Reads a row whose columns begin at `from`.
-pub(super) fn read_row(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Row> {
-    let mut indexes = from..;
-    Row::read(|| row.get_ref(indexes.next().unwrap_or(from)).map(cell))
+/// Answers a query with the cells of each row.
+pub(super) fn ask(connection: &Connection, query: &StoreQuery) -> rusqlite::Result<Vec<Vec<Cell>>> {
+    let mut statement = connection.prepare_cached(&query.sql)?;
+    bind(&mut statement, &query.values)?;
+    let width = statement.column_count();
+    let rows = statement.raw_query().mapped(|row| {
+        let cells = (0..width).map(|index| row.get_ref(index).map(cell));
+        cells.collect()
+    });
+    rows.collect()
 }
 
-/// UUID in a value, where there is one.
-pub(super) fn uuid(value: ValueRef<'_>) -> Option<Uuid> {
-    match value {
-        ValueRef::Blob(bytes) => Uuid::from_slice(bytes).ok(),
-        _ => None,
-    }
-}
-
-/// Hash in a value; one that no link has where there is none.
-pub(super) fn hash(value: ValueRef<'_>) -> Hash {
-    cell(value).hash()
+/// Binds cells to the parameters of a statement, in their order.
+pub(super) fn bind<'a>(
+    statement: &mut Statement<'_>,
+    cells: impl IntoIterator<Item = &'a Cell>,
+) -> rusqlite::Result<()> {
+    (1..)
+        .zip(cells)
+        .try_for_each(|(index, cell)| statement.raw_bind_parameter(index, SqliteParameter(cell)))
 }
 
 fn cell(value: ValueRef<'_>) -> Cell {

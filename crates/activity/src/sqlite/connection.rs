@@ -1,5 +1,6 @@
 //! Opening the file.
 
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -28,17 +29,7 @@ const STATEMENTS: usize = 64;
 /// A connection, and which file it is to.
 pub(super) struct Attached {
     pub(super) connection: Connection,
-    file: Option<Identity>,
-}
-
-/// Whether the file may be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Making {
-    /// At the start.
-    Allowed,
-    /// Afterwards: where the file was there and is gone, its disk may be gone, and a new file
-    /// would hide that.
-    Refused,
+    file: Option<FileIdentity>,
 }
 
 /// Meaning that a missing file has to a reader.
@@ -50,9 +41,8 @@ pub(super) enum Missing {
     IsFault,
 }
 
-/// Identity of a file, which tells it from another one under the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity(u64, u64);
+/// Device and number of a file, which tell it from another one under the same name.
+type FileIdentity = (u64, u64);
 
 impl Attached {
     /// Whether the connection is still to the file under that name.
@@ -61,11 +51,9 @@ impl Attached {
     }
 }
 
-/// A connection that writes, to a file that is at the current version.
-pub(super) fn for_writing(path: &Path, making: Making) -> Result<Attached, StoreError> {
-    if making == Making::Allowed {
-        make_private(path);
-    }
+/// A connection that writes, to a file that is then at the current version. It has to be there:
+/// where it was and is gone, its disk may be gone, and a new file would hide that.
+pub(super) fn for_writing(path: &Path) -> Result<Attached, StoreError> {
     let mut connection = connect(path)?;
     set_up_writing(&connection)?;
     migrate::migrate(&mut connection)?;
@@ -135,12 +123,10 @@ fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)
 }
 
-/// Makes the file so that nobody else can read it; SQLite gives the files beside it the same mode.
-/// Whatever does not work here is reported by the opening that follows.
-#[cfg(unix)]
-fn make_private(path: &Path) {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-
+/// Makes the file where it is not there yet, and sees to it that nobody else can read it; SQLite
+/// gives the files beside it the same mode. Whatever does not work here is reported by the opening
+/// that follows.
+pub(super) fn make_private(path: &Path) {
     const OWNER_ALONE: u32 = 0o600;
     let creation = std::fs::OpenOptions::new()
         .write(true)
@@ -159,25 +145,7 @@ fn make_private(path: &Path) {
     }
 }
 
-#[cfg(not(unix))]
-fn make_private(path: &Path) {
-    drop(
-        std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path),
-    );
-}
-
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-
+fn identity(path: &Path) -> Option<FileIdentity> {
     let file = std::fs::metadata(path).ok()?;
-    Some(Identity(file.dev(), file.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(path: &Path) -> Option<Identity> {
-    std::fs::metadata(path).ok().map(|_| Identity(0, 0))
+    Some((file.dev(), file.ino()))
 }

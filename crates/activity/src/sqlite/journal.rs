@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use rusqlite::{OptionalExtension, Statement, Transaction, TransactionBehavior, params};
+use rusqlite::{Transaction, TransactionBehavior, params};
 use uuid::Uuid;
 
-use super::cells::{self, SqliteParameter};
-use super::connection::{self, Attached, Making};
+use super::cells::{self, bind};
+use super::connection::{self, Attached};
 use super::fault::needs_new_connection;
 use super::query;
 use crate::chain::ChainHead;
+use crate::query::{HASH_AT, StoreQuery, head};
 use crate::record::Hash;
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::search_terms;
@@ -46,9 +47,10 @@ pub(super) struct SqliteJournal {
 impl SqliteJournal {
     /// Opens the file, and makes it where it is not there.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        connection::make_private(path);
         Ok(Self {
             path: path.to_owned(),
-            attached: Some(connection::for_writing(path, Making::Allowed)?),
+            attached: Some(connection::for_writing(path)?),
         })
     }
 
@@ -73,12 +75,18 @@ impl SqliteJournal {
         })
     }
 
+    fn ask(&mut self, query: &StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            cells::ask(transaction, query)
+        })
+    }
+
     fn attach(&mut self) -> Result<&mut Attached, StoreError> {
         // SQLite would go on writing to a file that was deleted, and all of it would be lost.
         let is_current = |attached: &Attached| attached.is_current(&self.path);
         let attached = match self.attached.take().filter(is_current) {
             Some(attached) => attached,
-            None => connection::for_writing(&self.path, Making::Refused)?,
+            None => connection::for_writing(&self.path)?,
         };
         Ok(self.attached.insert(attached))
     }
@@ -86,20 +94,14 @@ impl SqliteJournal {
 
 impl Journal for SqliteJournal {
     fn head(&mut self, chain: Uuid) -> Result<ChainHead, StoreError> {
-        self.transact(TransactionBehavior::Deferred, |transaction| {
-            head(transaction, chain)
-        })
+        let heads = StoreQuery::new(query::DIALECT.heads, [chain.into()]);
+        Ok(head(&self.ask(&heads)?))
     }
 
     fn hash_at(&mut self, chain: Uuid, seq: i64) -> Result<Option<Hash>, StoreError> {
-        self.transact(TransactionBehavior::Deferred, |transaction| {
-            transaction
-                .prepare_cached(query::HASH_AT)?
-                .query_row(params![chain.as_bytes(), seq], |row| {
-                    row.get_ref(0).map(cells::hash)
-                })
-                .optional()
-        })
+        let hash = StoreQuery::new(HASH_AT, [chain.into(), seq.into()]);
+        let found = self.ask(&hash)?;
+        Ok(found.iter().flatten().next().map(Cell::hash))
     }
 
     fn append(&mut self, rows: &[Row]) -> Result<(), StoreError> {
@@ -129,35 +131,12 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// The last link of a chain. The links from before calls and the others share their numbers.
-pub(super) fn head(connection: &rusqlite::Connection, chain: Uuid) -> rusqlite::Result<ChainHead> {
-    let last = |sql: &str| {
-        connection
-            .prepare_cached(sql)?
-            .query_row(params![chain.as_bytes(), i64::MAX], |row| {
-                Ok(ChainHead {
-                    seq: row.get(0)?,
-                    hash: cells::hash(row.get_ref(1)?),
-                })
-            })
-            .optional()
-    };
-    let closed = last(query::LAST_CLOSED)?;
-    let opened = last(query::LAST_OPENED)?;
-    let heads = [closed, opened].into_iter().flatten();
-    Ok(heads
-        .max_by_key(|head| head.seq)
-        .unwrap_or(ChainHead::EMPTY))
-}
-
 fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(&INSERT)?;
     let chain = row.chain_columns();
     let cells = row.request.cells().into_iter();
-    bind(
-        &mut statement,
-        cells.chain(row.outcome.cells()).chain(chain.cells()),
-    )?;
+    let cells = cells.chain(row.outcome.cells()).chain(chain.cells());
+    bind(&mut statement, cells)?;
     statement.raw_execute()?;
     let place = transaction.last_insert_rowid();
     let terms = search_terms::of_row(row);
@@ -191,35 +170,20 @@ fn complete(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> 
     Ok(place.is_some())
 }
 
-fn bind<'a>(
-    statement: &mut Statement<'_>,
-    cells: impl Iterator<Item = &'a Cell>,
-) -> rusqlite::Result<()> {
-    (1..)
-        .zip(cells)
-        .try_for_each(|(index, cell)| statement.raw_bind_parameter(index, SqliteParameter(cell)))
-}
-
-/// The places of rows that lie wholly at or before a link, oldest first.
+/// Places of rows that lie wholly at or before a link, oldest first.
 fn places_through(
     transaction: &Transaction<'_>,
     chain: Uuid,
     through: i64,
     limit: usize,
 ) -> rusqlite::Result<Vec<i64>> {
-    let limit = bound(limit);
-    let mut places: Vec<i64> = transaction
-        .prepare_cached(query::CLOSED_THROUGH)?
-        .query_map(params![chain.as_bytes(), through, limit], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    let rest = limit - i64::try_from(places.len()).unwrap_or(limit);
-    if rest > 0 {
-        // Those without an outcome come last: by now next to no others are in the way.
-        let open: Vec<i64> = transaction
-            .prepare_cached(query::OPEN_THROUGH)?
-            .query_map(params![chain.as_bytes(), through, rest], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        places.extend(open);
+    let mut places = Vec::new();
+    // Those without an outcome come last: by then next to no others are in the way.
+    for sql in [query::CLOSED_THROUGH, query::OPEN_THROUGH] {
+        let rest = bound(limit.saturating_sub(places.len()));
+        let values = [chain.into(), through.into(), rest.into()];
+        let found = cells::ask(transaction, &StoreQuery::new(sql, values))?;
+        places.extend(found.iter().flatten().filter_map(Cell::int));
     }
     Ok(places)
 }

@@ -43,7 +43,7 @@ pub(crate) trait Place: Sized + Send + Sync {
 /// A store with its journal on another thread, as it has in the product.
 pub(crate) struct Desk {
     journal: Arc<Mutex<Box<dyn Journal>>>,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Store,
 }
 
 impl Desk {

@@ -62,7 +62,7 @@ macro_rules! settable {
                 let mut cells = names.into_iter().zip(cells).map(|(column, cell)| {
                     if column == name { value.clone() } else { cell }
                 });
-                *self = $part::read(|| cells.next().ok_or(())).unwrap();
+                *self = $part::read(&mut cells);
             }
         }
     };
