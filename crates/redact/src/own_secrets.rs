@@ -35,20 +35,6 @@ impl OwnSecrets {
         }
     }
 
-    /// These values; empty ones are left out.
-    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut collection = Collection::default();
-        for value in values {
-            collection.add(value);
-        }
-        collection.into()
-    }
-
-    /// Whether there is nothing to hide.
-    pub fn is_empty(&self) -> bool {
-        self.anywhere.is_empty() && self.alone.is_empty() && !self.everything
-    }
-
     /// These and the others, for a call that both was given secrets and gave some back.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {

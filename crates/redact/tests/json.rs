@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_redact::{OwnSecrets, Redactor};
-use serde_json::Value;
+use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields};
+use serde_json::{Value, json};
 
 const KNOWN: &str = "topsecret-value";
 const DIGITS: &str = "8273645";
@@ -18,6 +18,11 @@ fn redactor() -> Redactor {
 
 fn check(text: &str, expected: &str) {
     check_with(&OwnSecrets::none(), text, expected);
+}
+
+/// The secrets of a call that was given these values.
+fn given(values: &Value) -> OwnSecrets {
+    SecretFields::all().collect(values)
 }
 
 fn check_with(own: &OwnSecrets, text: &str, expected: &str) {
@@ -172,7 +177,7 @@ fn a_list_under_a_secret_name_is_hidden_in_a_text_that_quotes_a_document() {
 #[test]
 fn what_was_cut_to_be_shown_keeps_no_part_of_a_secret() {
     let redactor = Redactor::new(["quince-in-the-orchard".to_owned()]);
-    let own = OwnSecrets::new(["medlar-on-the-shelf".to_owned()]);
+    let own = given(&json!("medlar-on-the-shelf"));
     for (text, expected) in [
         ("no 'quince-in-the…' here", "no '***…' here"),
         (
@@ -194,7 +199,7 @@ fn what_was_cut_to_be_shown_keeps_no_part_of_a_secret() {
 #[test]
 fn a_secret_with_escapes_is_found_in_a_text_that_quotes_a_document() {
     let redactor = Redactor::new(["salt&pepper-für-alle".to_owned()]);
-    let own = OwnSecrets::new(["sel&poivre".to_owned()]);
+    let own = given(&json!("sel&poivre"));
     for (text, expected) in [
         (
             r#"put {"a":"salt\u0026pepper-f\u00fcr-alle"}"#,
@@ -266,7 +271,7 @@ fn what_is_no_json_is_read_as_text() {
 
 #[test]
 fn secrets_of_the_call_itself() {
-    let own = OwnSecrets::new(["7".into(), "abc".into(), "hush".into(), String::new()]);
+    let own = given(&json!(["7", "abc", "hush", ""]));
     for (text, expected) in [
         (
             r#"{"a":"abc","b":"abcd","c":"x abc"}"#,
@@ -285,15 +290,17 @@ fn secrets_of_the_call_itself() {
     assert_eq!(redactor.text("x hush y abc", &own), "x *** y abc");
     assert_eq!(redactor.text("abc", &own), "***");
 
-    let both = OwnSecrets::new(["first".into()]).and(OwnSecrets::new(["second".into()]));
+    let both = given(&json!("first")).and(given(&json!("second")));
     assert_eq!(redactor.text("first second third", &both), "*** *** third");
-    assert!(OwnSecrets::none().is_empty() && !both.is_empty());
     assert!(!format!("{both:?}").contains("first"));
 }
 
 #[test]
 fn more_secrets_than_can_be_looked_for_hide_everything() {
-    let own = OwnSecrets::new((0..1000).map(|number| format!("secret number {number}")));
+    let all: Vec<String> = (0..1000)
+        .map(|number| format!("secret number {number}"))
+        .collect();
+    let own = given(&json!(all));
     let redactor = redactor();
     assert_eq!(redactor.json(r#"{"a":1}"#, &own), r#""***""#);
     assert_eq!(redactor.text("anything", &own), "***");

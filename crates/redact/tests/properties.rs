@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_redact::{OwnSecrets, Redactor};
+use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn redactor() -> Redactor {
 }
 
 fn own() -> OwnSecrets {
-    OwnSecrets::new(OWN.map(str::to_owned))
+    SecretFields::all().collect(&json!(OWN))
 }
 
 /// Pieces that matchers wait for, besides anything else.

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_redact::{OwnSecrets, Redactor};
+use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields};
 
 fn redacted(text: &str) -> String {
     let redactor = Redactor::new([]);
@@ -367,7 +367,7 @@ fn hostile_text_of_any_size_is_read_in_a_bounded_number_of_steps() {
     ] {
         let text = part.repeat((1 << 16) / part.len());
         let redactor = Redactor::new(["aaaaaaaaa".to_owned()]);
-        let own = OwnSecrets::new(["aaaaaaaaaaaaaaaaaaaaa".repeat(100)]);
+        let own = SecretFields::all().collect(&"aaaaaaaaaaaaaaaaaaaaa".repeat(100).into());
         redactor.text(&text, &own);
         redactor.json(&text, &own);
         redactor.json(&format!("\"{text}"), &own);
