@@ -118,10 +118,7 @@ impl<'a> AssignedValue<'a> {
         if opened > self.value {
             return Some(opened..self.closing_quote(opened));
         }
-        if self.quoted
-            && self.separator == Separator::Colon
-            && self.place.bytes().get(self.value) == Some(&b'[')
-        {
+        if self.quoted && self.separator == Separator::Colon && self.place.has(b'[', self.value) {
             // All of a list in a document that a text quotes.
             let begins = self.value + 1;
             let belongs = |byte: u8| byte != b']' && byte != b'\n';
@@ -130,10 +127,8 @@ impl<'a> AssignedValue<'a> {
         let name = &self.place.text[self.name.clone()];
         match self.separator {
             Separator::Element => {
-                let end = self
-                    .place
-                    .run(self.value, |byte| byte != b'<' && byte != b'\n');
-                Some(self.value..end)
+                let belongs = |byte: u8| byte != b'<' && byte != b'\n';
+                Some(self.value..self.place.run(self.value, belongs))
             }
             Separator::Colon if ends_with(name, "authorization") => {
                 headers::authorization(self.place, self.value)
@@ -142,7 +137,7 @@ impl<'a> AssignedValue<'a> {
                 headers::cookie(self.place, self.value)
             }
             Separator::Colon => self.after_colon(),
-            Separator::Option if self.place.bytes().get(self.value) == Some(&b'-') => None,
+            Separator::Option if self.place.has(b'-', self.value) => None,
             Separator::SpacedEquals if self.is_expression() => None,
             Separator::Equals | Separator::SpacedEquals | Separator::Option => {
                 bare(self.place, self.value)
@@ -165,11 +160,10 @@ impl<'a> AssignedValue<'a> {
         let word = &place.bytes()[self.value..look];
         let looks_drawn =
             word.len() >= 6 && has_digit(word) && word.iter().any(u8::is_ascii_alphabetic);
-        if looks_drawn || (self.begins_line() && self.ends_line()) {
-            bare(place, self.value)
-        } else {
-            None
+        if !looks_drawn && !(self.begins_line() && self.ends_line()) {
+            return None;
         }
+        bare(place, self.value)
     }
 
     fn begins_line(&self) -> bool {
@@ -185,18 +179,16 @@ impl<'a> AssignedValue<'a> {
     }
 
     fn ends_line(&self) -> bool {
-        let end = self
-            .place
-            .run_of_spaces(self.place.run(self.value, is_bare));
-        matches!(self.place.bytes().get(end), None | Some(b'\r' | b'\n'))
+        let place = self.place;
+        let end = place.run_of_spaces(place.run(self.value, is_bare));
+        matches!(place.bytes().get(end), None | Some(b'\r' | b'\n'))
     }
 
     /// `token = read()` is a piece of a program.
     fn is_expression(&self) -> bool {
         let look = self.place.short_run(self.value, LOOK, is_bare);
-        self.place.bytes()[self.value..look]
-            .iter()
-            .any(|byte| b"([{".contains(byte))
+        let mut bytes = self.place.bytes()[self.value..look].iter();
+        bytes.any(|byte| b"([{".contains(byte))
     }
 
     /// Where a value in quotes ends. Inside a quoted text the quotes themselves are escaped, so
@@ -252,16 +244,13 @@ fn bare(place: TriggerPlace<'_>, from: usize) -> Option<Range<usize>> {
     }
     let end = place.run(from, is_bare);
     let value = &place.text[from..end];
-    if headers::is_scheme(value) && place.bytes().get(end) == Some(&b' ') {
+    if headers::is_scheme(value) && place.has(b' ', end) {
         let start = place.run_of_spaces(end);
         return Some(start..place.run(start, is_bare));
     }
     let trimmed = value.trim_end_matches([')', ']', '}', '.']);
-    let is_none = trimmed.len() < 10
-        && NO_SECRETS
-            .iter()
-            .any(|one| one.eq_ignore_ascii_case(trimmed));
-    (!is_none).then(|| from..from + trimmed.len())
+    let is_trimmed = |one: &&str| one.eq_ignore_ascii_case(trimmed);
+    (!NO_SECRETS.iter().any(is_trimmed)).then(|| from..from + trimmed.len())
 }
 
 fn is_bare(byte: u8) -> bool {

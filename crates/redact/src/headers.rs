@@ -16,29 +16,17 @@ const BASE64: GeneralPurpose =
 const LOOK: usize = 512;
 
 /// Schemes whose name is followed by one credential.
-const SCHEMES: &[&str] = &[
-    "bearer",
-    "basic",
-    "token",
-    "apikey",
-    "api-key",
-    "key",
-    "negotiate",
-    "ntlm",
-    "ssws",
-    "splunk",
-    "dpop",
-];
+const SCHEMES: &str = "bearer basic token apikey api-key key negotiate ntlm ssws splunk dpop";
 
 /// Schemes whose name is followed by several parameters, a signature among them.
-const PARAMETER_SCHEMES: &[&str] = &["digest", "hawk", "oauth", "signature", "aws4-hmac-sha256"];
+const PARAMETER_SCHEMES: &str = "digest hawk oauth signature aws4-hmac-sha256";
 
 /// `Bearer` and a token, wherever it stands. After the word may also follow ordinary ones.
 pub(super) fn bearer(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     let (start, end) = next_word(place, is_token)?;
     let token = &place.bytes()[start..end];
     // A challenge names parameters: `Bearer realm="…"`.
-    let is_parameter = matches!(place.bytes().get(end), Some(b'"'));
+    let is_parameter = place.has(b'"', end);
     let look = &token[..token.len().min(LOOK)];
     let has_inner_capital =
         look.iter().skip(1).any(u8::is_ascii_uppercase) && look.iter().any(u8::is_ascii_lowercase);
@@ -119,7 +107,9 @@ pub(super) fn authorization(place: TriggerPlace<'_>, from: usize) -> Option<Rang
 pub(super) fn cookie(place: TriggerPlace<'_>, from: usize) -> Option<Range<usize>> {
     let in_line = |byte: u8| !b"\r\n\"'`\\".contains(&byte);
     let name = place.short_run(from, LOOK, |byte| in_line(byte) && !b"=; ".contains(&byte));
-    (place.bytes().get(name) == Some(&b'=')).then(|| from..place.run(from, in_line))
+    place
+        .has(b'=', name)
+        .then(|| from..place.run(from, in_line))
 }
 
 /// Whether a word is a scheme that a credential follows.
@@ -127,8 +117,9 @@ pub(super) fn is_scheme(word: &str) -> bool {
     is_listed(word, SCHEMES)
 }
 
-fn is_listed(word: &str, list: &[&str]) -> bool {
-    list.iter().any(|one| one.eq_ignore_ascii_case(word))
+fn is_listed(word: &str, list: &str) -> bool {
+    let mut words = list.split_ascii_whitespace();
+    words.any(|one| one.eq_ignore_ascii_case(word))
 }
 
 /// The word after the trigger, if spaces and nothing else are between them.

@@ -4,69 +4,32 @@
 /// a text.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// A name that ends like this says secret: `db_password`, `CLIENT-SECRET`, `x-api-key`.
-const ENDINGS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
+/// A name that ends like this says secret: `client-secret`, `PROXY_AUTHORIZATION`.
+const ENDINGS: [&str; 8] = [
     "secret",
     "secretstring",
     "secretbinary",
-    "apikey",
-    "privatekey",
-    "secretkey",
-    "signingkey",
-    "encryptionkey",
-    "accountkey",
-    "sharedkey",
-    "sharedaccesskey",
-    "secretaccesskey",
-    "authkey",
     "authorization",
+    "passphrase",
+    "passcode",
+    "passwd",
     "jwt",
-    "token",
 ];
+
+/// Endings in front of `key` with which it says secret: `x-api-key`, `AWS_SECRET_ACCESS_KEY`.
+const KEYS: &str =
+    "api private secret signing encryption account shared sharedaccess secretaccess auth";
 
 /// Names that say secret only as a whole.
-const WHOLE: &[&str] = &["cookie", "setcookie", "smtppass", "dbpass", "pgpass"];
+const WHOLE: [&str; 5] = ["cookie", "setcookie", "smtppass", "dbpass", "pgpass"];
 
-/// What may follow `password` in a name.
-const AFTER_PASSWORD: &[&str] = &[
-    "again",
-    "confirm",
-    "confirmation",
-    "confirmed",
-    "hash",
-    "new",
-    "old",
-    "repeat",
-    "salt",
-    "value",
-];
+/// Endings that may follow `password` in a name.
+const AFTER_PASSWORD: &str = "again confirm confirmation confirmed hash new old repeat salt value";
 
 /// Tokens that turn pages, report progress or belong to a language model are no credentials.
-const HARMLESS_TOKENS: &[&str] = &[
-    "bos",
-    "continuation",
-    "cursor",
-    "eos",
-    "next",
-    "nextpage",
-    "nextsync",
-    "page",
-    "pagination",
-    "pad",
-    "previouspage",
-    "prevpage",
-    "progress",
-    "resume",
-    "skip",
-    "startpage",
-    "stop",
-    "sync",
-    "unk",
-];
+const HARMLESS_TOKENS: &str = "
+    bos continuation cursor eos next nextpage nextsync page pagination pad previouspage prevpage
+    progress resume skip startpage stop sync unk";
 
 /// Whether a name says secret. Case, `-`, `_` and spaces do not matter.
 pub fn is_secret_name(name: &str) -> bool {
@@ -85,24 +48,28 @@ fn is_secret(name: &[u8]) -> bool {
     if let Some(kind) = name.strip_suffix(b"token") {
         return !is_one_of(kind, HARMLESS_TOKENS);
     }
-    ENDINGS
-        .iter()
-        .any(|ending| name.ends_with(ending.as_bytes()))
-        || is_one_of(name, WHOLE)
-        || after_password(name)
+    if let Some(kind) = name.strip_suffix(b"key") {
+        return words(KEYS).any(|ending| kind.ends_with(ending));
+    }
+    let is_whole = |one: &&str| name == one.as_bytes();
+    let has_ending = |ending: &&str| name.ends_with(ending.as_bytes());
+    WHOLE.iter().any(is_whole) || ENDINGS.iter().any(has_ending) || is_password(name)
 }
 
-/// `password2`, `new_password_confirmation`.
-fn after_password(name: &[u8]) -> bool {
-    let Some(at) = memchr::memmem::rfind(name, b"password") else {
-        return false;
-    };
-    let rest = &name[at + b"password".len()..];
-    rest.iter().all(u8::is_ascii_digit) || is_one_of(rest, AFTER_PASSWORD)
+/// `db_password`, `password2`, `new_password_confirmation`.
+fn is_password(name: &[u8]) -> bool {
+    memchr::memmem::rfind(name, b"password").is_some_and(|at| {
+        let rest = &name[at + b"password".len()..];
+        rest.iter().all(u8::is_ascii_digit) || is_one_of(rest, AFTER_PASSWORD)
+    })
 }
 
-fn is_one_of(name: &[u8], list: &[&str]) -> bool {
-    list.iter().any(|one| one.as_bytes() == name)
+fn is_one_of(name: &[u8], list: &'static str) -> bool {
+    words(list).any(|one| one == name)
+}
+
+fn words(list: &'static str) -> impl Iterator<Item = &'static [u8]> {
+    list.split_ascii_whitespace().map(str::as_bytes)
 }
 
 #[cfg(test)]

@@ -90,10 +90,8 @@ pub(super) fn prefixed(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     // One more than the longest is enough to see that it is too long.
     let end = place.short_run(place.end, shape.longest.saturating_add(1), belongs);
     let length = end - place.end;
-    let goes_on = place
-        .bytes()
-        .get(end)
-        .is_some_and(u8::is_ascii_alphanumeric);
+    let next = place.bytes().get(end);
+    let goes_on = next.is_some_and(u8::is_ascii_alphanumeric);
     let long_enough = length >= shape.shortest || place.is_broken_off_at(end);
     (long_enough && length <= shape.longest && !goes_on).then_some(place.start..end)
 }
@@ -108,20 +106,20 @@ pub(super) fn json_web_token(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     if place.is_broken_off_at(header) {
         return (header - place.start >= 10).then_some(place.start..header);
     }
-    if header - place.start < 10 || place.bytes().get(header) != Some(&b'.') {
+    if header - place.start < 10 || !place.has(b'.', header) {
         return None;
     }
     let payload = place.run(header + 1, continues);
     if place.is_broken_off_at(payload) {
         return Some(place.start..payload);
     }
-    if payload - header < 4 || place.bytes().get(payload) != Some(&b'.') {
+    if payload - header < 4 || !place.has(b'.', payload) {
         return None;
     }
     // Encrypted tokens have five parts. An unsigned one ends with the dot.
     let mut end = place.run(payload + 1, continues);
     for _ in 0..2 {
-        if place.bytes().get(end) == Some(&b'.') {
+        if place.has(b'.', end) {
             let next = place.run(end + 1, continues);
             if next > end + 1 {
                 end = next;
@@ -141,7 +139,7 @@ pub(super) fn send_grid(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     if place.is_broken_off_at(name) && name - place.end >= BROKEN_OFF_RANDOM {
         return Some(place.start..name);
     }
-    if name - place.end < 16 || place.bytes().get(name) != Some(&b'.') {
+    if name - place.end < 16 || !place.has(b'.', name) {
         return None;
     }
     let end = place.run(name + 1, url);

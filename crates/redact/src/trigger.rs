@@ -33,11 +33,14 @@ impl<'a> TriggerPlace<'a> {
         (at > self.floor).then(|| self.bytes()[at - 1])
     }
 
+    pub(super) fn has(&self, byte: u8, at: usize) -> bool {
+        self.bytes().get(at) == Some(&byte)
+    }
+
     /// Whether no word goes on into the trigger.
     pub(super) fn begins_word(&self) -> bool {
-        !self
-            .before()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+        self.before()
+            .is_none_or(|byte| !byte.is_ascii_alphanumeric())
     }
 
     /// End of the run of such bytes that begins at `from`.
@@ -58,11 +61,11 @@ impl<'a> TriggerPlace<'a> {
 
     /// How many such bytes stand in front of the trigger, looking at no more than `limit`.
     pub(super) fn count_before(&self, limit: usize, belongs: impl Fn(u8) -> bool) -> usize {
-        let before = self.bytes()[self.floor..self.start].iter().rev();
-        before
-            .take(limit)
-            .take_while(|byte| belongs(**byte))
-            .count()
+        let before = self.bytes()[self.floor..self.start]
+            .iter()
+            .rev()
+            .take(limit);
+        before.take_while(|byte| belongs(**byte)).count()
     }
 
     /// Whether a credential that ends here may go on in what was broken off.
