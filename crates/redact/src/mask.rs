@@ -59,9 +59,8 @@ impl Mask {
 
     /// Whether any of the secrets is in the text.
     pub(crate) fn is_in(&self, text: &str) -> bool {
-        self.finder
-            .as_ref()
-            .is_some_and(|finder| finder.is_match(text))
+        let finder = self.finder.as_ref();
+        finder.is_some_and(|finder| finder.is_match(text))
     }
 
     /// Adds where the secrets are. Matches may overlap: two secrets may share some characters, and
@@ -74,11 +73,8 @@ impl Mask {
 
     /// Adds the beginning of a secret with which a text breaks off.
     pub(crate) fn find_broken_off(&self, text: &str, found: &mut Vec<Range<usize>>) {
-        found.extend(
-            self.secrets
-                .iter()
-                .filter_map(|secret| broken_off(text, secret)),
-        );
+        let secrets = self.secrets.iter();
+        found.extend(secrets.filter_map(|secret| broken_off(text, secret)));
     }
 }
 
@@ -96,23 +92,14 @@ pub(crate) fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
     found.sort_unstable_by_key(|range| range.start);
     let mut hidden = String::with_capacity(text.len());
     let mut kept_to = 0;
-    let mut open: Option<Range<usize>> = None;
-    for range in found {
-        match &mut open {
-            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-            _ => {
-                if let Some(last) = open.replace(range) {
-                    hidden.push_str(&text[kept_to..last.start]);
-                    hidden.push_str(MASKED);
-                    kept_to = last.end;
-                }
-            }
+    let mut ranges = found.into_iter().peekable();
+    while let Some(mut range) = ranges.next() {
+        while let Some(next) = ranges.next_if(|next| next.start < range.end) {
+            range.end = range.end.max(next.end);
         }
-    }
-    if let Some(last) = open {
-        hidden.push_str(&text[kept_to..last.start]);
+        hidden.push_str(&text[kept_to..range.start]);
         hidden.push_str(MASKED);
-        kept_to = last.end;
+        kept_to = range.end;
     }
     hidden.push_str(&text[kept_to..]);
     Cow::Owned(hidden)

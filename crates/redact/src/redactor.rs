@@ -68,18 +68,15 @@ impl Redactor {
             broken_off: true,
         };
         let (walked, foreign) = document::walk(self, text, layer);
-        match foreign {
-            None => walked,
-            // From here on it is no JSON.
-            Some(at) => {
-                let rest = self.text(&walked[at..], own).into_owned();
-                if rest == walked[at..] {
-                    walked
-                } else {
-                    Cow::Owned(format!("{}{rest}", &walked[..at]))
-                }
-            }
+        let Some(at) = foreign else {
+            return walked;
+        };
+        // From here on it is no JSON.
+        let rest = self.text(&walked[at..], own).into_owned();
+        if rest == walked[at..] {
+            return walked;
         }
+        Cow::Owned(format!("{}{rest}", &walked[..at]))
     }
 
     /// Hides the secrets in the value of a string, or in a plain text.

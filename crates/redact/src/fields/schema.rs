@@ -348,12 +348,8 @@ fn anchors(root: &Value) -> HashMap<&str, &Value> {
     while let Some(value) = open.pop() {
         match value {
             Value::Object(fields) => {
-                let names = [
-                    fields.get("$anchor"),
-                    fields.get("$dynamicAnchor"),
-                    fields.get("$id"),
-                ];
-                for name in names.into_iter().flatten().filter_map(Value::as_str) {
+                let keys = ["$anchor", "$dynamicAnchor", "$id"];
+                for name in keys.iter().filter_map(|key| fields.get(*key)?.as_str()) {
                     found.insert(name.strip_prefix('#').unwrap_or(name), value);
                 }
                 open.extend(fields.values());

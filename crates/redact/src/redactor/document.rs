@@ -29,17 +29,12 @@ pub(super) fn walk<'a>(
         open: Vec::new(),
     };
     let is_json = walk.run();
-    let Walk {
-        at,
-        copied_to,
-        mut output,
-        ..
-    } = walk;
-    if copied_to == 0 {
-        return (Cow::Borrowed(text), (!is_json).then_some(at));
+    if walk.copied_to == 0 {
+        return (Cow::Borrowed(text), (!is_json).then_some(walk.at));
     }
-    output.push_str(&text[copied_to..]);
-    let foreign = output.len() - (text.len() - at);
+    let mut output = walk.output;
+    output.push_str(&text[walk.copied_to..]);
+    let foreign = output.len() - (text.len() - walk.at);
     (Cow::Owned(output), (!is_json).then_some(foreign))
 }
 
@@ -75,11 +70,8 @@ impl Walk<'_, '_> {
                     self.at += 1;
                 }
                 b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                _ => {
-                    if !self.literal() {
-                        return false;
-                    }
-                }
+                _ if self.literal() => {}
+                _ => return false,
             }
         }
         true
@@ -163,7 +155,11 @@ impl Walk<'_, '_> {
             self.redactor.string(&value, layer)
         };
         if *hidden != *value {
-            self.replace_string(start, &hidden, scan.is_closed);
+            let mut encoded = serde_json::Value::from(&*hidden).to_string();
+            if !scan.is_closed {
+                encoded.pop();
+            }
+            self.replace(start, &encoded);
         }
     }
 
@@ -178,14 +174,6 @@ impl Walk<'_, '_> {
         rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
     }
 
-    fn replace_string(&mut self, start: usize, hidden: &str, is_closed: bool) {
-        let mut encoded = serde_json::Value::from(hidden).to_string();
-        if !is_closed {
-            encoded.pop();
-        }
-        self.replace(start, &encoded);
-    }
-
     /// Puts something else in the place of what was read since `start`.
     fn replace(&mut self, start: usize, replacement: &str) {
         self.output.push_str(&self.text[self.copied_to..start]);
@@ -195,6 +183,7 @@ impl Walk<'_, '_> {
 }
 
 /// What a string in a document looks like after its opening quote.
+#[derive(Default)]
 struct Scan {
     /// How long it is, without the closing quote.
     length: usize,
@@ -205,25 +194,18 @@ struct Scan {
 
 fn scan(text: &str) -> Scan {
     let bytes = text.as_bytes();
-    let mut at = 0;
-    let mut has_escapes = false;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
-        at += found;
-        if bytes[at] == b'"' {
-            return Scan {
-                length: at,
-                has_escapes,
-                is_closed: true,
-            };
+    let mut scan = Scan::default();
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[scan.length..]) {
+        scan.length += found;
+        if bytes[scan.length] == b'"' {
+            scan.is_closed = true;
+            return scan;
         }
-        has_escapes = true;
-        at = (at + 2).min(bytes.len());
+        scan.has_escapes = true;
+        scan.length = (scan.length + 2).min(bytes.len());
     }
-    Scan {
-        length: bytes.len(),
-        has_escapes,
-        is_closed: false,
-    }
+    scan.length = bytes.len();
+    scan
 }
 
 /// The value of a string. An escape that is broken off is left out; one that does not exist stays
