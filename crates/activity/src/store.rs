@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -270,6 +271,12 @@ pub struct OpenStore {
     pub store: Store,
 }
 
+/// Queries of one process that are answered at once. More would only wait for each other.
+pub(crate) const MOST_QUERIES: usize = 4;
+
+/// Time that a query waits for its connection.
+pub(crate) const SLOT_WAIT: Duration = Duration::from_secs(30);
+
 /// A page ends when its records have this much text: it is held in memory as a whole.
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
@@ -297,4 +304,16 @@ pub(crate) fn bound(count: impl TryInto<i64>) -> i64 {
 /// Count of a database, which is never negative.
 pub(crate) fn counted(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
+}
+
+/// Number of steps that tables have taken. Those of a newer version are refused: they may mean
+/// something else. A negative number is as strange as a newer one.
+pub(crate) fn known_steps(done: i64, known: usize, place: &str) -> Result<usize, StoreError> {
+    let steps = usize::try_from(done).unwrap_or(usize::MAX);
+    if steps > known {
+        return Err(StoreError::Unusable(format!(
+            "The activity log was written by a newer version of mcpproxy (its tables are at version {steps}, this program knows {known}). Install that version again, or use another {place}"
+        )));
+    }
+    Ok(steps)
 }

@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Error, Statement};
 use uuid::Uuid;
 
 use super::cells::{self, PostgresParameter, type_of};
-use crate::row::{Cell, OutcomeColumns, Row};
+use crate::row::{Cell, ChainColumns, OutcomeColumns, Row};
 use crate::search_terms;
 
 /// The words of a row travel in one text: their characters are never a space.
@@ -66,70 +66,66 @@ impl WritingClient {
     pub(super) async fn write(&self, rows: &[Row]) -> Result<(), Error> {
         let (ended, new): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_completion());
         self.insert(&new).await?;
-        let there = self.complete(&ended).await?;
+        // An outcome adds nothing to search for but an error.
+        let terms = |row: &Row| {
+            let has_error = row.outcome.error_code != Cell::Null;
+            has_error.then(|| search_terms::of_row(row))
+        };
+        let found = self
+            .run(&self.complete, &ended, outcome_cells, terms)
+            .await?;
+        let there: HashSet<Uuid> = found.iter().flatten().filter_map(Cell::uuid).collect();
         let is_gone = |row: &&Row| row.id().is_none_or(|id| !there.contains(&id));
         let gone: Vec<&Row> = ended.into_iter().filter(is_gone).collect();
         self.insert(&gone).await
     }
 
     async fn insert(&self, rows: &[&Row]) -> Result<(), Error> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
-        let cells = rows.iter().zip(&chains).map(|(row, chain)| {
-            let cells = row.request.cells().into_iter();
-            let cells = cells.chain(row.outcome.cells()).chain(chain.cells());
-            cells.collect()
-        });
-        let columns = by_column(cells);
-        let terms = rows.iter().map(|row| Some(search_terms::of_row(row)));
-        let terms: Vec<Option<String>> = terms.collect();
-        let values = parameters(&columns, &terms);
-        self.client.execute(&self.insert, &values).await.map(drop)
+        let terms = |row: &Row| Some(search_terms::of_row(row));
+        let inserted = self.run(&self.insert, rows, all_cells, terms);
+        inserted.await.map(drop)
     }
 
-    /// Gives rows that are there their outcomes. Tells which of them are there.
-    async fn complete(&self, rows: &[&Row]) -> Result<HashSet<Uuid>, Error> {
+    /// Runs a statement with the cells of many rows, all of one column together, and their words.
+    async fn run(
+        &self,
+        statement: &Statement,
+        rows: &[&Row],
+        cells_of: for<'a> fn(&'a Row, &'a ChainColumns) -> Vec<&'a Cell>,
+        terms: impl Fn(&Row) -> Option<String>,
+    ) -> Result<Vec<Vec<Cell>>, Error> {
         if rows.is_empty() {
-            return Ok(HashSet::new());
+            return Ok(Vec::new());
         }
         let chains: Vec<_> = rows.iter().map(|row| row.chain_columns()).collect();
-        let cells = rows.iter().zip(&chains).map(|(row, chain)| {
-            let link = [&chain.seq, &chain.prev_hash, &chain.hash, &row.request.id];
-            row.outcome.cells().into_iter().chain(link).collect()
-        });
-        let columns = by_column(cells);
-        // An outcome adds nothing to search for but an error.
-        let terms: Vec<Option<String>> = rows
-            .iter()
-            .map(|row| (row.outcome.error_code != Cell::Null).then(|| search_terms::of_row(row)))
-            .collect();
-        let values = parameters(&columns, &terms);
-        let found = self.client.query(&self.complete, &values).await?;
-        let ids: Vec<Vec<Cell>> = found.iter().map(cells::cells).collect::<Result<_, _>>()?;
-        Ok(ids.iter().flatten().filter_map(Cell::uuid).collect())
+        let mut columns: Vec<Vec<PostgresParameter<'_>>> = Vec::new();
+        for (row, chain) in rows.iter().zip(&chains) {
+            let cells = cells_of(row, chain);
+            columns.resize_with(cells.len(), Vec::new);
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                column.push(PostgresParameter(cell));
+            }
+        }
+        let terms: Vec<Option<String>> = rows.iter().map(|row| terms(row)).collect();
+        let mut values: Vec<&(dyn ToSql + Sync)> = Vec::with_capacity(columns.len() + 1);
+        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
+        values.push(&terms);
+        let found = self.client.query(statement, &values).await?;
+        found.iter().map(cells::cells).collect()
     }
 }
 
-/// Cells of many rows, all of one column together.
-fn by_column<'a>(rows: impl Iterator<Item = Vec<&'a Cell>>) -> Vec<Vec<PostgresParameter<'a>>> {
-    let mut columns: Vec<Vec<PostgresParameter<'a>>> = Vec::new();
-    for cells in rows {
-        columns.resize_with(cells.len(), Vec::new);
-        for (column, cell) in columns.iter_mut().zip(cells) {
-            column.push(PostgresParameter(cell));
-        }
-    }
-    columns
+/// Cells of a whole row.
+fn all_cells<'a>(row: &'a Row, chain: &'a ChainColumns) -> Vec<&'a Cell> {
+    let cells = row.request.cells().into_iter();
+    let cells = cells.chain(row.outcome.cells()).chain(chain.cells());
+    cells.collect()
 }
 
-fn parameters<'a>(
-    columns: &'a [Vec<PostgresParameter<'a>>],
-    terms: &'a Vec<Option<String>>,
-) -> Vec<&'a (dyn ToSql + Sync)> {
-    let columns = columns.iter().map(|column| column as &(dyn ToSql + Sync));
-    columns.chain([terms as &(dyn ToSql + Sync)]).collect()
+/// Cells that give a row its outcome, and its id.
+fn outcome_cells<'a>(row: &'a Row, chain: &'a ChainColumns) -> Vec<&'a Cell> {
+    let link = [&chain.seq, &chain.prev_hash, &chain.hash, &row.request.id];
+    row.outcome.cells().into_iter().chain(link).collect()
 }
 
 fn arrays(types: impl Iterator<Item = &'static str>) -> String {

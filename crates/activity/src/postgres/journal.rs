@@ -4,8 +4,6 @@
 //! writer goes on from what it was told, so this finds out: at once where it can, and else before
 //! anything else is done. A batch that was reported as failed and is there after all is taken out.
 
-use std::time::Duration;
-
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error};
@@ -21,10 +19,6 @@ use crate::query::{HASH_AT, head};
 use crate::record::Hash;
 use crate::row::{Cell, OutcomeColumns, Row};
 use crate::store::{Journal, StoreError, bound};
-
-/// How long one call may take. Longer than what the server allows a statement, so that it is the
-/// one to give up where it can.
-const CALL: Duration = Duration::from_secs(45);
 
 /// The journal of one replica, with a runtime of its own: it is used from a plain thread.
 pub(super) struct PostgresJournal {
@@ -73,7 +67,7 @@ impl PostgresJournal {
         };
         let run = || {
             runtime.block_on(async {
-                let done = tokio::time::timeout(CALL, async { work(line).await }).await;
+                let done = tokio::time::timeout(session::ANSWER, async { work(line).await }).await;
                 done.unwrap_or_else(|_| {
                     // Whatever is still on its way must not be taken for the next answer.
                     line.session = None;
@@ -203,16 +197,14 @@ impl JournalConnection {
 
     /// Whether a batch is in the table, once nobody is writing to its chain any more.
     async fn is_committed(&mut self, rows: &[Row]) -> Result<bool, StoreError> {
-        let Some(row) = rows.last() else {
-            return Ok(false);
-        };
-        let Some(last) = row.closed.or(row.opened) else {
+        let last = |row: &Row| Some((row.chain, row.closed.or(row.opened)?));
+        let Some((chain, last)) = rows.last().and_then(last) else {
             return Ok(false);
         };
         let session = self.session().await?;
         let found = async {
             begin(&session.client, rows).await?;
-            let hash = hash_at(&session.client, row.chain, last.seq).await?;
+            let hash = hash_at(&session.client, chain, last.seq).await?;
             session.client.batch_execute("COMMIT").await?;
             Ok(hash == Some(last.hash))
         };

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, GenericClient};
 
-use crate::store::StoreError;
+use crate::store::{StoreError, known_steps};
 
 /// Steps that were ever taken to change the tables, in order. They are only ever added to.
 const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
@@ -20,17 +20,9 @@ pub(super) async fn migrate(client: &mut Client) -> Result<(), StoreError> {
     version(client).await.map(drop)
 }
 
-/// How many steps were taken. A database of a newer version is refused: it may mean something else.
+/// Number of steps that the database has taken. One of a newer version is refused.
 async fn version(client: &Client) -> Result<usize, StoreError> {
-    let steps = done(client).await?;
-    let known = STEPS.len();
-    let steps = usize::try_from(steps).unwrap_or(usize::MAX);
-    if steps > known {
-        return Err(StoreError::Unusable(format!(
-            "The activity log was written by a newer version of mcpproxy (its tables are at version {steps}, this program knows {known}). Install that version again, or use another database"
-        )));
-    }
-    Ok(steps)
+    known_steps(done(client).await?, STEPS.len(), "database")
 }
 
 async fn done(client: &impl GenericClient) -> Result<i64, tokio_postgres::Error> {

@@ -9,7 +9,11 @@ use super::migrate;
 use crate::store::StoreError;
 
 /// How long making a connection may take, greeting and tables included.
-const GREETING: Duration = Duration::from_secs(10);
+pub(super) const GREETING: Duration = Duration::from_secs(10);
+
+/// How long an answer may take; longer than the server allows a statement, so that it is the one to
+/// give up where it can.
+pub(super) const ANSWER: Duration = Duration::from_secs(45);
 
 /// The limits of every connection. Plans are made for the values at hand: how often a status or a
 /// server occurs decides which index is best. What is committed has to be on disk, so a server

@@ -1,7 +1,6 @@
 //! Reading.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{
@@ -15,19 +14,7 @@ use super::{cells, migrate, query, session};
 use crate::filter::Conditions;
 use crate::query::{Dialect, StoreQuery};
 use crate::row::Cell;
-use crate::store::{DatabaseReader, StoreError};
-
-/// Queries of one process that are answered at once.
-const MOST: usize = 4;
-
-/// Time that a query waits for a connection.
-const SLOT_WAIT: Duration = Duration::from_secs(30);
-
-/// How long a connection may take to be made.
-const GREETING: Duration = Duration::from_secs(10);
-
-/// How long an answer may take; more than the server allows, so that it is the one to give up.
-const ANSWER: Duration = Duration::from_secs(45);
+use crate::store::{DatabaseReader, MOST_QUERIES, SLOT_WAIT, StoreError};
 
 /// Reads a database.
 pub(super) struct PostgresReader {
@@ -49,10 +36,10 @@ impl PostgresReader {
             })
         });
         let pool = Pool::builder(Manager::from_config(config, NoTls, manager))
-            .max_size(MOST)
+            .max_size(MOST_QUERIES)
             .wait_timeout(Some(SLOT_WAIT))
-            .create_timeout(Some(GREETING))
-            .recycle_timeout(Some(GREETING))
+            .create_timeout(Some(session::GREETING))
+            .recycle_timeout(Some(session::GREETING))
             .runtime(Runtime::Tokio1)
             .post_create(set_up)
             .build()
@@ -68,7 +55,12 @@ impl PostgresReader {
     }
 
     async fn client(&self) -> Result<Object, StoreError> {
-        let mut client = self.pool.get().await.map_err(no_client)?;
+        let mut client = self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                error.into()
+            }
+            _ => too_slow(),
+        })?;
         if !self.is_ready.load(Ordering::Acquire) {
             migrate::migrate(&mut client).await?;
             self.is_ready.store(true, Ordering::Release);
@@ -91,7 +83,7 @@ impl DatabaseReader for PostgresReader {
                 let statement = client.prepare_cached(&query.sql).await?;
                 cells::ask(&client, &statement, &query.values).await
             };
-            match tokio::time::timeout(ANSWER, answer).await {
+            match tokio::time::timeout(session::ANSWER, answer).await {
                 Err(_) => {
                     // The answer may still come, and must not be taken for another one's.
                     drop(Object::take(client));
@@ -112,14 +104,5 @@ impl DatabaseReader for PostgresReader {
         before: Option<Uuid>,
     ) -> Result<StoreQuery, StoreError> {
         Ok(query::narrowed(select, &conditions, before))
-    }
-}
-
-fn no_client(error: PoolError) -> StoreError {
-    match error {
-        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
-            error.into()
-        }
-        _ => too_slow(),
     }
 }

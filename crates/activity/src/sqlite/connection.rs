@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::migrate::{self, SchemaVersion};
+use super::migrate;
 use crate::store::StoreError;
 
 /// How long one process waits for another one's transaction. They take milliseconds; only a disk
@@ -72,9 +72,9 @@ pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, Sto
     }
     let connection = connect(path)?;
     match migrate::version(&connection)? {
-        SchemaVersion::Current => {}
-        SchemaVersion::Empty => return nothing(),
-        SchemaVersion::Older => {
+        migrate::CURRENT => {}
+        0 => return nothing(),
+        _ => {
             return Err(StoreError::Unusable(
                 "The activity log was written by an older version of mcpproxy. Start `mcpproxy serve` once to bring it up to date".to_owned(),
             ));

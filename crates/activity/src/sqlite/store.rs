@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
@@ -14,13 +13,7 @@ use super::{cells, query};
 use crate::filter::Conditions;
 use crate::query::{Dialect, StoreQuery};
 use crate::row::Cell;
-use crate::store::{DatabaseReader, StoreError};
-
-/// Queries that are answered at once. More would only wait for each other on the disk.
-const MOST: usize = 4;
-
-/// Time that a query waits for its slot.
-const SLOT_WAIT: Duration = Duration::from_secs(30);
+use crate::store::{DatabaseReader, MOST_QUERIES, SLOT_WAIT, StoreError};
 
 /// Reads a file through a few connections, made when they are first needed.
 pub(super) struct SqliteReader {
@@ -64,7 +57,7 @@ impl SqliteReader {
     /// Reads a file; nothing is opened yet.
     pub(super) fn new(path: &Path, missing: Missing) -> Self {
         Self {
-            slots: Arc::new(Semaphore::new(MOST)),
+            slots: Arc::new(Semaphore::new(MOST_QUERIES)),
             idle: Arc::new(IdleReaders {
                 path: path.to_owned(),
                 missing,
