@@ -65,7 +65,8 @@ pub(crate) struct ChainFileContent {
 pub(crate) struct ClaimedChain {
     file: File,
     path: PathBuf,
-    content: ChainFileContent,
+    /// Content of the file when the chain was claimed, or as it was last saved.
+    pub(crate) content: ChainFileContent,
 }
 
 // === impl Role ===
@@ -95,13 +96,7 @@ impl ChainFiles {
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
-        for path in self.files()? {
-            let Some((found, chain)) = name_of(&path) else {
-                continue;
-            };
-            if found != role.as_str() {
-                continue;
-            }
+        for (path, chain) in self.files(Some(role))? {
             let file = OpenOptions::new().read(true).write(true).open(&path)?;
             if file.try_lock().is_ok() {
                 let content = read(&file, chain);
@@ -146,28 +141,31 @@ impl ChainFiles {
 
     /// Contents of all files.
     pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFileContent>> {
-        let mut all = Vec::new();
-        for path in self.files()? {
-            let Some((_, chain)) = name_of(&path) else {
-                continue;
-            };
-            all.push(read(&File::open(&path)?, chain));
-        }
-        Ok(all)
+        let files = self.files(None)?.into_iter();
+        files
+            .map(|(path, chain)| Ok(read(&File::open(path)?, chain)))
+            .collect()
     }
 
-    /// The files in the order of their names: of one role, the oldest chain first.
-    fn files(&self) -> io::Result<Vec<PathBuf>> {
+    /// Files of a role, or of all, with their chains in the order of their names: of one role, the
+    /// oldest chain first.
+    fn files(&self, role: Option<Role>) -> io::Result<Vec<(PathBuf, Uuid)>> {
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let mut paths = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<Vec<_>>>()?;
-        paths.sort_unstable();
-        Ok(paths)
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if let Some((found, chain)) = name_of(&path)
+                && role.is_none_or(|role| role.as_str() == found)
+            {
+                files.push((path, chain));
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
     }
 }
 
@@ -226,11 +224,6 @@ fn check_of(head: ChainHead, state: &str) -> String {
 // === impl ClaimedChain ===
 
 impl ClaimedChain {
-    /// Content of the file when the chain was claimed, or as it was last saved.
-    pub(crate) fn content(&self) -> ChainFileContent {
-        self.content
-    }
-
     /// Saves how far the chain goes.
     pub(crate) fn save(&mut self, head: ChainHead) -> io::Result<()> {
         self.write(head, "open")?;
@@ -240,8 +233,7 @@ impl ClaimedChain {
     }
 
     /// Saves that nothing comes after.
-    pub(crate) fn close(mut self) -> io::Result<()> {
-        self.content.is_closed = true;
+    pub(crate) fn close(self) -> io::Result<()> {
         self.write(self.content.head, "closed")?;
         self.file.sync_all()
     }
@@ -271,20 +263,20 @@ mod tests {
         let mut first = files.claim(Role::Daemon).unwrap();
         let second = files.claim(Role::Daemon).unwrap();
         let other = files.claim(Role::Command).unwrap();
-        assert_ne!(first.content().chain, second.content().chain);
+        assert_ne!(first.content.chain, second.content.chain);
         let head = ChainHead {
             seq: 7,
             hash: Hash([7; 32]),
         };
         first.save(head).unwrap();
-        let chain = first.content().chain;
+        let chain = first.content.chain;
         first.close().unwrap();
         let again = files.claim(Role::Daemon).unwrap();
-        assert_eq!(again.content().chain, chain);
-        assert_eq!(again.content().head, head);
-        assert!(again.content().is_closed);
+        assert_eq!(again.content.chain, chain);
+        assert_eq!(again.content.head, head);
+        assert!(again.content.is_closed);
         again.set_aside().unwrap();
-        assert_ne!(files.claim(Role::Daemon).unwrap().content().chain, chain);
+        assert_ne!(files.claim(Role::Daemon).unwrap().content.chain, chain);
         let all = files.read_all().unwrap();
         assert!(
             all.iter()

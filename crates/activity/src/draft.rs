@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use mcpproxy_policy::{Caller, Operation, Sensitivity, Warning};
 use mcpproxy_redact::mask::MASKED;
 use mcpproxy_redact::{OwnSecrets, Redactor};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -117,40 +116,27 @@ impl Draft {
         }
     }
 
+    /// The intent as declared, the variant, the client, and what else there is to say.
     fn metadata(&self) -> String {
         let caller = &self.caller;
-        let metadata = RecordMetadata {
-            intent: self.intent.as_ref(),
-            tool_variant: self.operation.map(Operation::variant),
-            client: caller.client_name.as_deref().map(|name| ClientMetadata {
-                name,
-                version: caller.client_version.as_deref(),
-            }),
-            details: &self.details,
-        };
-        json!(metadata).to_string()
+        let client = caller.client_name.as_ref().map(|name| {
+            let version = caller.client_version.as_ref();
+            json!({"name": name, "version": version})
+        });
+        let known = [
+            ("intent", self.intent.clone()),
+            (
+                "tool_variant",
+                self.operation.map(|operation| operation.variant().into()),
+            ),
+            ("client", client),
+        ];
+        let known = known
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let metadata: Map<String, Value> = known.chain(self.details.clone()).collect();
+        Value::Object(metadata).to_string()
     }
-}
-
-/// Metadata of a record: the intent as declared, the variant, the client, and what else there is
-/// to say.
-#[derive(Serialize)]
-struct RecordMetadata<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    intent: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_variant: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<ClientMetadata<'a>>,
-    #[serde(flatten)]
-    details: &'a Map<String, Value>,
-}
-
-/// Client that a record's metadata tells of.
-#[derive(Serialize)]
-struct ClientMetadata<'a> {
-    name: &'a str,
-    version: Option<&'a str>,
 }
 
 // === impl DraftOutcome ===
@@ -175,13 +161,8 @@ impl DraftOutcome {
             ..redaction.clone()
         };
         let [response, response_size, response_cut] = redaction.payload(self.response.as_ref());
-        let (code, message) = self.error.as_ref().map_or((None, None), |(code, message)| {
-            (Some(code.as_str()), Some(redaction.text(message)))
-        });
-        let warnings = match self.warnings.as_slice() {
-            [] => None,
-            warnings => Some(redaction.json(&json!(warnings).to_string())),
-        };
+        let error = self.error.as_ref();
+        let warnings = (!self.warnings.is_empty()).then(|| json!(self.warnings).to_string());
         let microseconds =
             |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         OutcomeColumns {
@@ -190,9 +171,9 @@ impl DraftOutcome {
             response,
             response_size,
             response_cut,
-            error_code: code.into(),
-            error_message: message.into(),
-            warnings: warnings.into(),
+            error_code: error.map(|(code, _)| code.as_str()).into(),
+            error_message: error.map(|(_, message)| redaction.text(message)).into(),
+            warnings: warnings.map(|warnings| redaction.json(&warnings)).into(),
         }
     }
 }

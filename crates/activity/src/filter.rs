@@ -99,36 +99,46 @@ impl Filter {
             "agent" => self.agent = owned(),
             "from" => self.from = Some(read_time(name, value, now)?),
             "to" => self.to = Some(read_time(name, value, now)?),
-            "text" => self.text = Some(read_text(name, value)?),
-            _ => return Err(unknown(name)),
+            "text" if search_terms::of_query(value).is_empty() => {
+                let expected = "one word or more, of letters or digits";
+                return Err(refused(name, value, expected));
+            }
+            "text" => self.text = owned(),
+            _ => {
+                let (shown, names) = (shown(name), listed(&Self::NAMES));
+                return Err(FilterError {
+                    name: name.to_owned(),
+                    message: format!("Unknown filter '{shown}': must be {names}"),
+                    allowed: Self::NAMES.to_vec(),
+                });
+            }
         }
         Ok(())
     }
 
     /// The filter as the stores apply it.
     pub fn conditions(&self) -> Conditions {
-        let text = |value: &Option<String>| value.as_deref().map(Cell::from);
-        let word = |word: Option<&str>| word.map(Cell::from);
         let equal = [
-            ("request_id", self.request_id.map(Cell::from)),
-            ("session_id", text(&self.session_id)),
-            ("tool_name", text(&self.tool)),
-            ("server_name", text(&self.server)),
-            ("agent", text(&self.agent)),
-            ("status", word(self.status.map(Status::as_str))),
-            ("type", word(self.kind.map(RecordKind::as_str))),
-            ("intent_type", word(self.intent_type.map(Operation::as_str))),
+            ("request_id", Cell::from(self.request_id)),
+            ("session_id", self.session_id.as_deref().into()),
+            ("tool_name", self.tool.as_deref().into()),
+            ("server_name", self.server.as_deref().into()),
+            ("agent", self.agent.as_deref().into()),
+            ("status", self.status.map(Status::as_str).into()),
+            ("type", self.kind.map(RecordKind::as_str).into()),
+            (
+                "intent_type",
+                self.intent_type.map(Operation::as_str).into(),
+            ),
             (
                 "sensitivity",
-                word(self.sensitivity.map(Sensitivity::as_str)),
+                self.sensitivity.map(Sensitivity::as_str).into(),
             ),
         ];
+        let is_set = |(_, cell): &(_, Cell)| *cell != Cell::Null;
         let words = self.text.as_deref().map(search_terms::of_query);
         Conditions {
-            equal: equal
-                .into_iter()
-                .filter_map(|(name, cell)| cell.map(|cell| (name, cell)))
-                .collect(),
+            equal: equal.into_iter().filter(is_set).collect(),
             first_id: self.from.map(first_id_at),
             end_id: self.to.map(first_id_at),
             words: words.unwrap_or_default(),
@@ -223,34 +233,11 @@ fn read_time(name: &str, value: &str, now: Timestamp) -> Result<Timestamp, Filte
     })
 }
 
-fn read_text(name: &str, value: &str) -> Result<String, FilterError> {
-    if search_terms::of_query(value).is_empty() {
-        return Err(refused(
-            name,
-            value,
-            "one word or more, of letters or digits",
-        ));
-    }
-    Ok(value.to_owned())
-}
-
 fn refused(name: &str, value: &str, expected: &str) -> FilterError {
     FilterError {
         name: name.to_owned(),
         message: format!("Invalid {name} '{}': must be {expected}", shown(value)),
         allowed: Vec::new(),
-    }
-}
-
-fn unknown(name: &str) -> FilterError {
-    FilterError {
-        name: name.to_owned(),
-        message: format!(
-            "Unknown filter '{}': must be {}",
-            shown(name),
-            listed(&Filter::NAMES)
-        ),
-        allowed: Filter::NAMES.to_vec(),
     }
 }
 

@@ -174,9 +174,9 @@ impl Log {
             details: event.details,
             ..Draft::new(event.kind, Arc::default(), self.redaction())
         };
-        self.queue().push(WriterCommand::Close {
+        self.queue().push(WriterCommand::Record {
             draft: Arc::new(draft),
-            outcome: DraftOutcome::immediate(event.status, event.error),
+            outcome: Some(DraftOutcome::immediate(event.status, event.error)),
             ack,
             room: Some(room),
         });
@@ -189,7 +189,7 @@ impl Log {
 
     /// Counter that changes after each commit.
     pub fn recorded(&self) -> watch::Receiver<u64> {
-        self.queue().commits()
+        self.queue().commits.subscribe()
     }
 
     /// How many calls ended how.
@@ -217,7 +217,7 @@ impl Log {
             },
             problem: self.queue().problem().map(|problem| problem.to_string()),
             queued: self.queue().len(),
-            unrecorded_refusals: self.queue().unrecorded(),
+            unrecorded_refusals: self.queue().unrecorded.load(Ordering::Relaxed),
         }
     }
 

@@ -244,8 +244,12 @@ impl OpenRecord {
     fn open(&mut self, ack: Option<Ack>) {
         self.is_on_record = true;
         self.log.count_under_way(1);
-        let draft = Arc::clone(&self.draft);
-        self.log.queue().push(WriterCommand::Open { draft, ack });
+        self.log.queue().push(WriterCommand::Record {
+            draft: Arc::clone(&self.draft),
+            outcome: None,
+            ack,
+            room: None,
+        });
     }
 
     fn not_on_record(&mut self) {
@@ -265,16 +269,17 @@ impl OpenRecord {
             self.not_on_record();
         }
         self.log.count(status);
-        self.log.queue().push(WriterCommand::Close {
+        let outcome = DraftOutcome {
+            status,
+            duration: Some(self.began.elapsed()),
+            response,
+            error: error.map(|(code, message)| (code.to_owned(), message.to_owned())),
+            warnings: std::mem::take(&mut self.warnings),
+            own: std::mem::take(&mut self.own),
+        };
+        self.log.queue().push(WriterCommand::Record {
             draft: Arc::clone(&self.draft),
-            outcome: DraftOutcome {
-                status,
-                duration: Some(self.began.elapsed()),
-                response,
-                error: error.map(|(code, message)| (code.to_owned(), message.to_owned())),
-                warnings: std::mem::take(&mut self.warnings),
-                own: std::mem::take(&mut self.own),
-            },
+            outcome: Some(outcome),
             ack,
             room: self.room.take(),
         });

@@ -33,14 +33,16 @@ pub(crate) type Room = OwnedSemaphorePermit;
 type JournalWork = dyn FnOnce(&mut dyn Journal) + Send;
 
 /// Command to the writer.
-#[expect(clippy::large_enum_variant, reason = "nearly every command is `Close`")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every command is `Record`"
+)]
 pub(crate) enum WriterCommand {
-    /// Record a call that is about to be sent.
-    Open { draft: Arc<Draft>, ack: Option<Ack> },
-    /// Record what came of it, or all of it if nothing was recorded before.
-    Close {
+    /// Record a call that is about to be sent, or with its outcome what came of it; then all of it
+    /// if nothing was recorded before.
+    Record {
         draft: Arc<Draft>,
-        outcome: DraftOutcome,
+        outcome: Option<DraftOutcome>,
         ack: Option<Ack>,
         room: Option<Room>,
     },
@@ -58,11 +60,11 @@ pub(crate) struct WriteQueue {
     is_failing: AtomicBool,
     problem: Mutex<Option<StoreError>>,
     /// How many refused calls could not be recorded, because there was no room left.
-    unrecorded: AtomicU64,
+    pub(crate) unrecorded: AtomicU64,
     /// How many records the writer has taken and not yet written.
-    backlog: AtomicUsize,
+    pub(crate) backlog: AtomicUsize,
     /// Counts commits, for those who follow the log.
-    commits: watch::Sender<u64>,
+    pub(crate) commits: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -111,7 +113,7 @@ impl WriteQueue {
     /// Hands a command to the writer. What somebody waits for is done at once.
     pub(crate) fn push(&self, command: WriterCommand) {
         let is_urgent = match &command {
-            WriterCommand::Open { ack, .. } | WriterCommand::Close { ack, .. } => ack.is_some(),
+            WriterCommand::Record { ack, .. } => ack.is_some(),
             WriterCommand::Do(_) | WriterCommand::Stop => true,
         };
         let mut waiting = self.lock();
@@ -131,11 +133,6 @@ impl WriteQueue {
     /// How many records wait to be written.
     pub(crate) fn len(&self) -> usize {
         self.lock().commands.len() + self.backlog.load(Ordering::Relaxed)
-    }
-
-    /// Notes how many records the writer has taken and not yet written.
-    pub(crate) fn set_backlog(&self, count: usize) {
-        self.backlog.store(count, Ordering::Relaxed);
     }
 
     /// Waits until there is something to do, but not beyond `until`.
@@ -177,23 +174,6 @@ impl WriteQueue {
 
     pub(crate) fn count_unrecorded(&self) {
         self.unrecorded.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn unrecorded(&self) -> u64 {
-        self.unrecorded.load(Ordering::Relaxed)
-    }
-
-    /// The number of what could not be recorded, which from now on is somebody else's to tell.
-    pub(crate) fn take_unrecorded(&self) -> u64 {
-        self.unrecorded.swap(0, Ordering::Relaxed)
-    }
-
-    pub(crate) fn committed(&self) {
-        self.commits.send_modify(|commits| *commits += 1);
-    }
-
-    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
-        self.commits.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, QueuedWork> {

@@ -160,6 +160,7 @@ impl Record {
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let link = self.link();
+        let (arguments, response) = (self.arguments.as_ref(), self.response.as_ref());
         ShownRecord {
             id: self.id,
             request_id: self.request_id,
@@ -177,15 +178,12 @@ impl Serialize for Record {
             data_sensitivity: self.sensitivity,
             agent: self.agent.as_deref(),
             status: self.status,
-            arguments: self.arguments.as_ref().map(Payload::to_json),
-            arguments_size: self.arguments.as_ref().map(|payload| payload.size),
-            arguments_truncated: self
-                .arguments
-                .as_ref()
-                .is_some_and(|payload| payload.is_cut),
-            response: self.response.as_ref().map(Payload::to_json),
-            response_size: self.response.as_ref().map(|payload| payload.size),
-            response_truncated: self.response.as_ref().is_some_and(|payload| payload.is_cut),
+            arguments: arguments.map(Payload::to_json),
+            arguments_size: arguments.map(|payload| payload.size),
+            arguments_truncated: arguments.is_some_and(|payload| payload.is_cut),
+            response: response.map(Payload::to_json),
+            response_size: response.map(|payload| payload.size),
+            response_truncated: response.is_some_and(|payload| payload.is_cut),
             error: self.error.as_ref(),
             warnings: &self.warnings,
             metadata: &self.metadata,

@@ -208,17 +208,14 @@ impl Row {
 
     /// Cells of its chain and links.
     pub fn chain_columns(&self) -> ChainColumns {
-        let seq = |link: Option<ChainLink>| Cell::from(link.map(|link| link.seq));
-        let prev_hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.prev_hash));
-        let hash = |link: Option<ChainLink>| Cell::from(link.map(|link| link.hash));
         ChainColumns {
             chain: self.chain.into(),
-            opened_seq: seq(self.opened),
-            opened_prev_hash: prev_hash(self.opened),
-            opened_hash: hash(self.opened),
-            seq: seq(self.closed),
-            prev_hash: prev_hash(self.closed),
-            hash: hash(self.closed),
+            opened_seq: self.opened.map(|link| link.seq).into(),
+            opened_prev_hash: self.opened.map(|link| link.prev_hash).into(),
+            opened_hash: self.opened.map(|link| link.hash).into(),
+            seq: self.closed.map(|link| link.seq).into(),
+            prev_hash: self.closed.map(|link| link.prev_hash).into(),
+            hash: self.closed.map(|link| link.hash).into(),
         }
     }
 

@@ -23,7 +23,12 @@ const MOST_ASKED: usize = 10;
 
 /// Terms of a search, each standing for all that start with it.
 pub fn of_query(text: &str) -> Vec<String> {
-    runs(text).map(small).take(MOST_ASKED).collect()
+    let small = |run: &str| {
+        let mut word = String::new();
+        push_small(&mut word, run);
+        word
+    };
+    runs(text).take(MOST_ASKED).map(small).collect()
 }
 
 /// Terms of a record, each once and in order, with spaces between them.
@@ -114,13 +119,7 @@ fn is_joint(character: char) -> bool {
     matches!(character, '_' | '-')
 }
 
-/// Word in small letters.
-fn small(run: &str) -> String {
-    let mut word = String::new();
-    push_small(&mut word, run);
-    word
-}
-
+/// Adds a word in small letters.
 fn push_small(text: &mut String, run: &str) {
     if run.is_ascii() {
         let word = &run[..run.len().min(LONGEST_WORD)];

@@ -35,12 +35,11 @@ impl LogTail {
         store: Store,
         position: Option<LogPosition>,
     ) -> Result<Self, StoreError> {
-        let position = match position {
-            Some(position) => position,
-            None => {
-                let chains = store.chains().await?.into_iter();
-                LogPosition(chains.map(|(chain, head)| (chain, head.seq)).collect())
-            }
+        let position = if let Some(position) = position {
+            position
+        } else {
+            let chains = store.chains().await?.into_iter();
+            LogPosition(chains.map(|(chain, head)| (chain, head.seq)).collect())
         };
         Ok(Self { store, position })
     }

@@ -1,6 +1,6 @@
 //! Verification: proof that nothing was altered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +21,7 @@ const STEP: usize = 100;
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
 /// Verdict on all chains.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 #[schema(as = Verdict)]
 pub struct LogVerdict {
     /// Whether everything is as it was written.
@@ -101,37 +101,33 @@ pub(crate) async fn verify(
     })?;
     let chains = store.chains().await?;
     let total = chains.iter().map(|(_, head)| counted(head.seq)).sum();
-    let mut verdict = LogVerdict {
-        ok: true,
-        records: 0,
-        links: 0,
-        chains: Vec::new(),
-        problem: None,
-        problems: Vec::new(),
-    };
+    let mut verdict = LogVerdict::default();
     if let Some(row) = store.stray().await? {
         verdict.problems.push(stray(&row));
     }
     let known = saved.iter().filter(|file| file.head.seq > 0);
-    let mut all: Vec<Uuid> = chains.iter().map(|(chain, _)| *chain).collect();
-    all.extend(known.map(|file| file.chain));
-    all.sort_unstable();
-    all.dedup();
+    let all = chains.iter().map(|(chain, _)| *chain);
+    let all: BTreeSet<Uuid> = all.chain(known.map(|file| file.chain)).collect();
     for chain in all {
         let file = saved.iter().find(|file| file.chain == chain);
         let checked = verdict.links;
         let mut walk = ChainWalk::start(store, chain).await?;
-        let problem = walk
-            .run(store, &mut |links| progress(checked + links, total))
-            .await?;
-        let problem = match problem {
-            Some(problem) => Some(problem),
-            None => walk.against_file(store, file, has_all_files).await?,
-        };
+        let mut progress = |links| progress(checked + links, total);
+        let mut problem = walk.run(store, &mut progress).await?;
+        if problem.is_none() {
+            problem = walk.against_file(store, file, has_all_files).await?;
+        }
         verdict.records += walk.records;
         verdict.links += walk.links;
         verdict.problems.extend(problem);
-        verdict.chains.push(walk.verdict());
+        let end = walk.end();
+        verdict.chains.push(ChainVerdict {
+            chain,
+            records: walk.records,
+            pruned_through: walk.pruned.seq,
+            last_seq: end.seq,
+            head: end.hash,
+        });
     }
     verdict.ok = verdict.problems.is_empty();
     verdict.problem = verdict.problems.first().cloned();
@@ -249,14 +245,13 @@ impl ChainWalk {
         file: Option<&ChainFileContent>,
         has_all_files: bool,
     ) -> Result<Option<ChainProblem>, StoreError> {
-        let end = self.at.unwrap_or(self.pruned);
+        let end = self.end();
         let Some(file) = file else {
             if !has_all_files {
                 return Ok(None);
             }
             let first = store.links(self.chain, i64::MIN, 1).await?;
-            let first = first.first();
-            return Ok(first.map(|link| ChainProblem {
+            return Ok(first.first().map(|link| ChainProblem {
                 message: format!(
                     "The chain {} has no file in the folder `chains`: the file was removed, or the whole chain was inserted",
                     self.chain
@@ -307,15 +302,9 @@ impl ChainWalk {
         }
     }
 
-    fn verdict(&self) -> ChainVerdict {
-        let end = self.at.unwrap_or(self.pruned);
-        ChainVerdict {
-            chain: self.chain,
-            records: self.records,
-            pruned_through: self.pruned.seq,
-            last_seq: end.seq,
-            head: end.hash,
-        }
+    /// Last link that was checked, or removed if none is left.
+    fn end(&self) -> ChainHead {
+        self.at.unwrap_or(self.pruned)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Writer: the one thread that writes, many records in one commit.
 
-mod pending;
-
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use mcpproxy_policy::Caller;
+use serde_json::{Map, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -13,11 +14,9 @@ use crate::chain::ChainHead;
 use crate::chain_files::{ChainFiles, ClaimedChain, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
-use crate::record::ChainLink;
-use crate::row::RequestColumns;
+use crate::record::{ChainLink, RecordKind, Status};
+use crate::row::{OutcomeColumns, RequestColumns, Row};
 use crate::store::{Journal, StoreError};
-
-use pending::{PendingRecord, acknowledge, refused_unrecorded};
 
 /// How long to wait before trying again what could not be written.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -49,6 +48,17 @@ struct OpenCall {
     request: Arc<RequestColumns>,
     /// Its link, once it is written.
     link: Option<ChainLink>,
+}
+
+/// Record that is to be written.
+struct PendingRecord {
+    id: Uuid,
+    request: Arc<RequestColumns>,
+    /// Outcome; nothing for a call that is about to be sent.
+    outcome: Option<OutcomeColumns>,
+    ack: Option<Ack>,
+    /// Given back when the record is written.
+    _room: Option<Room>,
 }
 
 impl Writer {
@@ -100,7 +110,7 @@ impl Writer {
                 is_stopping |= matches!(command, WriterCommand::Stop);
                 self.accept(command);
             }
-            self.queue.set_backlog(self.backlog.len());
+            self.queue.backlog.store(self.backlog.len(), Relaxed);
             if is_stopping {
                 return self.finish();
             }
@@ -110,42 +120,27 @@ impl Writer {
                 // Whoever waits is told at once; what is to be recorded waits on.
                 self.refuse_waiting();
             }
-            self.queue.set_backlog(self.backlog.len());
+            self.queue.backlog.store(self.backlog.len(), Relaxed);
         }
     }
 
     fn accept(&mut self, command: WriterCommand) {
         match command {
-            WriterCommand::Open { draft, ack } => {
-                let request = Arc::new(draft.columns());
-                let call = OpenCall {
-                    request: Arc::clone(&request),
-                    link: None,
-                };
-                self.open.insert(draft.id, call);
-                self.backlog.push_back(PendingRecord {
-                    id: draft.id,
-                    request,
-                    outcome: None,
-                    ack,
-                    _room: None,
-                });
-            }
-            WriterCommand::Close {
+            WriterCommand::Record {
                 draft,
                 outcome,
                 ack,
                 room,
-            } => self.close(&draft, &outcome, ack, room),
+            } => self.add(&draft, outcome.as_ref(), ack, room),
             WriterCommand::Do(work) => work(&mut *self.journal),
             WriterCommand::Stop => {}
         }
     }
 
-    fn close(
+    fn add(
         &mut self,
         draft: &Draft,
-        outcome: &DraftOutcome,
+        outcome: Option<&DraftOutcome>,
         ack: Option<Ack>,
         room: Option<Room>,
     ) {
@@ -153,10 +148,20 @@ impl Writer {
             Some(call) => Arc::clone(&call.request),
             None => Arc::new(draft.columns()),
         };
+        if outcome.is_none() {
+            let request = Arc::clone(&request);
+            self.open.insert(
+                draft.id,
+                OpenCall {
+                    request,
+                    link: None,
+                },
+            );
+        }
         self.backlog.push_back(PendingRecord {
             id: draft.id,
             request,
-            outcome: Some(outcome.columns(&draft.redaction)),
+            outcome: outcome.map(|outcome| outcome.columns(&draft.redaction)),
             ack,
             _room: room,
         });
@@ -205,7 +210,7 @@ impl Writer {
             }
             acknowledge(record.ack, Ok(()));
         }
-        self.queue.committed();
+        self.queue.commits.send_modify(|commits| *commits += 1);
         self.record_unrecorded();
         Ok(())
     }
@@ -213,40 +218,28 @@ impl Writer {
     /// The chain and its end, as the store has them. A chain that is not what its file says is
     /// left alone, so that `verify` can still tell, and another one begun.
     fn attach(&mut self) -> Result<(Uuid, ChainHead), StoreError> {
-        let claim = match self.claim.take() {
-            Some(claim) => claim,
-            None => self
-                .files
-                .begin(self.role)
-                .map_err(|error| chains_unusable(&error))?,
+        let file = if let Some(claim) = &self.claim {
+            claim.content
+        } else {
+            let claim = self.files.begin(self.role);
+            let claim = claim.map_err(|error| chains_unusable(&error))?;
+            self.claim.insert(claim).content
         };
-        let file = claim.content();
         if let Some(head) = self.head {
-            self.claim = Some(claim);
             return Ok((file.chain, head));
         }
-        let checked = (|| {
-            let head = self.journal.head(file.chain)?;
-            let there = self.journal.hash_at(file.chain, file.head.seq)?;
-            Ok((head, there))
-        })();
-        let (head, there) = match checked {
-            Ok(checked) => checked,
-            Err(problem) => {
-                self.claim = Some(claim);
-                return Err(problem);
-            }
-        };
+        let head = self.journal.head(file.chain)?;
+        let there = self.journal.hash_at(file.chain, file.head.seq)?;
         let is_there = file.head.seq == 0 || there == Some(file.head.hash);
         let is_longer = file.is_closed && head.seq > file.head.seq;
         if file.is_readable && is_there && !is_longer {
             self.head = Some(head);
-            self.claim = Some(claim);
             self.save_head(head);
             return Ok((file.chain, head));
         }
         tracing::error!(chain = %file.chain, "a chain of the activity log is not what its file says; `mcpproxy activity verify` tells more");
-        claim.set_aside().map_err(|error| chains_unusable(&error))?;
+        let aside = self.claim.take().map_or(Ok(()), ClaimedChain::set_aside);
+        aside.map_err(|error| chains_unusable(&error))?;
         self.attach()
     }
 
@@ -291,10 +284,10 @@ impl Writer {
 
     /// Once it can be told: how many refused calls left no record of their own.
     fn record_unrecorded(&mut self) {
-        let count = self.queue.take_unrecorded();
+        let count = self.queue.unrecorded.swap(0, Relaxed);
         if count > 0 {
             let (draft, outcome) = refused_unrecorded(count, self.redaction.clone());
-            self.close(&draft, &outcome, None, None);
+            self.add(&draft, Some(&outcome), None, None);
         }
     }
 
@@ -319,6 +312,55 @@ impl Writer {
             tracing::error!(%error, "the end of the activity log's chain cannot be noted");
         }
     }
+}
+
+impl PendingRecord {
+    /// Row as it has to be, with its place at the end of the chain; `before` is its link from
+    /// before the call was sent.
+    fn row(&self, chain: Uuid, head: &mut ChainHead, before: Option<ChainLink>) -> Row {
+        let request = &self.request;
+        let (outcome, opened, closed) = match &self.outcome {
+            None => {
+                let link = head.open(chain, request);
+                (OutcomeColumns::in_doubt(), Some(link), None)
+            }
+            Some(outcome) => {
+                let link = head.close(chain, request, outcome, before.as_ref());
+                (outcome.clone(), before, Some(link))
+            }
+        };
+        Row {
+            request: Arc::clone(request),
+            outcome,
+            chain,
+            opened,
+            closed,
+        }
+    }
+}
+
+/// Tells whoever waits.
+fn acknowledge(ack: Option<Ack>, result: Result<(), StoreError>) {
+    if let Some(ack) = ack {
+        // Whoever asked may have gone; the record is there either way.
+        let _ = ack.send(result);
+    }
+}
+
+/// Record of refused calls that there was no room to record one by one.
+fn refused_unrecorded(count: u64, redaction: RecordRedaction) -> (Draft, DraftOutcome) {
+    let mut details = Map::new();
+    details.insert("event".to_owned(), json!("refused_unrecorded"));
+    details.insert("count".to_owned(), json!(count));
+    let draft = Draft {
+        details,
+        ..Draft::new(RecordKind::System, Arc::new(Caller::default()), redaction)
+    };
+    let message = format!(
+        "{count} calls were refused while the log could not be written; none of them was made"
+    );
+    let error = ("STORE_UNAVAILABLE".to_owned(), message);
+    (draft, DraftOutcome::immediate(Status::Error, Some(error)))
 }
 
 /// Tells everybody, should the thread ever end by a fault of ours: from then on nothing that
