@@ -67,14 +67,12 @@ struct AssignedValue<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
-    /// `name=value`
+    /// `name=value`, `--name value`
     Equals,
     /// `name = value`
     SpacedEquals,
     /// `name: value`
     Colon,
-    /// `--name value`
-    Option,
     /// `<name>value`
     Element,
 }
@@ -99,8 +97,12 @@ impl<'a> AssignedValue<'a> {
             [b'>', ..] if place.byte_before(name.start) == Some(b'<') && sign == name.end => {
                 (Separator::Element, 1)
             }
-            _ if sign > after && place.text[name.clone()].starts_with("--") => {
-                (Separator::Option, 0)
+            // An option that is followed by another one has no value.
+            _ if sign > after
+                && place.text[name.clone()].starts_with("--")
+                && !place.has(b'-', place.run_of_spaces(sign)) =>
+            {
+                (Separator::Equals, 0)
             }
             _ => return None,
         };
@@ -137,11 +139,8 @@ impl<'a> AssignedValue<'a> {
                 headers::cookie(self.place, self.value)
             }
             Separator::Colon => self.after_colon(),
-            Separator::Option if self.place.has(b'-', self.value) => None,
             Separator::SpacedEquals if self.is_expression() => None,
-            Separator::Equals | Separator::SpacedEquals | Separator::Option => {
-                bare(self.place, self.value)
-            }
+            Separator::Equals | Separator::SpacedEquals => bare(self.place, self.value),
         }
     }
 
@@ -160,7 +159,8 @@ impl<'a> AssignedValue<'a> {
         let word = &place.bytes()[self.value..look];
         let looks_drawn =
             word.len() >= 6 && has_digit(word) && word.iter().any(u8::is_ascii_alphabetic);
-        if !looks_drawn && !(self.begins_line() && self.ends_line()) {
+        let fills_line = || self.begins_line() && self.ends_line();
+        if !looks_drawn && !fills_line() {
             return None;
         }
         bare(place, self.value)
@@ -172,10 +172,8 @@ impl<'a> AssignedValue<'a> {
             ..self.place
         };
         let indent = name.count_before(LONGEST_NAME, |byte| matches!(byte, b' ' | b'\t' | b'-'));
-        match name.byte_before(name.start - indent) {
-            None => name.floor == 0,
-            Some(before) => before == b'\n',
-        }
+        let before = name.byte_before(name.start - indent);
+        before.map_or(name.floor == 0, |before| before == b'\n')
     }
 
     fn ends_line(&self) -> bool {

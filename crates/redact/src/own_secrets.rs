@@ -21,8 +21,8 @@ const MOST_VALUES: usize = 64;
 pub struct OwnSecrets {
     anywhere: Vec<Finder<'static>>,
     alone: Vec<Box<str>>,
-    /// There were too many to look for.
-    everything: bool,
+    /// Whether there were too many to look for.
+    pub(super) is_everything: bool,
 }
 
 impl OwnSecrets {
@@ -31,7 +31,7 @@ impl OwnSecrets {
         Self {
             anywhere: Vec::new(),
             alone: Vec::new(),
-            everything: false,
+            is_everything: false,
         }
     }
 
@@ -40,12 +40,8 @@ impl OwnSecrets {
     pub fn and(mut self, others: Self) -> Self {
         self.anywhere.extend(others.anywhere);
         self.alone.extend(others.alone);
-        self.everything |= others.everything;
+        self.is_everything |= others.is_everything;
         self
-    }
-
-    pub(super) fn is_everything(&self) -> bool {
-        self.everything
     }
 
     /// Whether a text as a whole is one of the values.
@@ -123,7 +119,7 @@ impl Collection {
 impl From<Collection> for OwnSecrets {
     fn from(collection: Collection) -> Self {
         let mut own = Self {
-            everything: collection.everything,
+            is_everything: collection.everything,
             ..Self::none()
         };
         for value in collection.values {

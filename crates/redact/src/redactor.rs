@@ -59,7 +59,7 @@ impl Redactor {
     /// The text of a JSON document, or of the beginning of one, with its secrets replaced by
     /// `***`. Valid JSON stays valid, and what has no secrets stays as it is, byte for byte.
     pub fn json<'a>(&self, text: &'a str, own: &OwnSecrets) -> Cow<'a, str> {
-        if own.is_everything() {
+        if own.is_everything {
             return Cow::Owned(format!("\"{MASKED}\""));
         }
         let layer = Layer {
@@ -81,7 +81,7 @@ impl Redactor {
 
     /// Hides the secrets in the value of a string, or in a plain text.
     pub(crate) fn string<'a>(&self, text: &'a str, layer: Layer<'_>) -> Cow<'a, str> {
-        if layer.own.is_everything() || layer.own.is_exactly(text.trim()) {
+        if layer.own.is_everything || layer.own.is_exactly(text.trim()) {
             return Cow::Borrowed(MASKED);
         }
         self.rounds(text, layer)

@@ -54,13 +54,10 @@ impl Graph {
 
     /// Reads a schema; `None` if it marks no field.
     pub(super) fn read(schema: &Value) -> Option<Self> {
-        let mut reader = SubschemaReader::new(schema);
-        if !reader.read() {
+        let Some(nodes) = SubschemaReader::read(schema) else {
             return Some(Self::everything());
-        }
-        let mut graph = Self {
-            nodes: reader.nodes,
         };
+        let mut graph = Self { nodes };
         let leads = graph.leading_to_secrets();
         if !leads[Self::ROOT] {
             return None;
@@ -199,20 +196,16 @@ impl Node {
 
 impl Pattern {
     fn parse(pattern: &str) -> Self {
-        let start = pattern.strip_prefix('^');
-        let is_start = start.is_some();
-        let rest = start.unwrap_or(pattern);
-        let end = rest.strip_suffix('$');
-        let is_end = end.is_some();
-        let rest = end.unwrap_or(rest);
+        let rest = pattern.strip_prefix('^').unwrap_or(pattern);
+        let literal = rest.strip_suffix('$').unwrap_or(rest);
         let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte);
-        if !rest.bytes().all(is_literal) {
+        if !literal.bytes().all(is_literal) {
             return Self::default();
         }
         Self {
-            literal: rest.to_owned(),
-            is_start,
-            is_end,
+            literal: literal.to_owned(),
+            is_start: pattern.starts_with('^'),
+            is_end: rest.ends_with('$'),
         }
     }
 
@@ -244,7 +237,8 @@ struct SubschemaReader<'a> {
 }
 
 impl<'a> SubschemaReader<'a> {
-    fn new(root: &'a Value) -> Self {
+    /// Reads everything that can be reached; `None` if it is too much.
+    fn read(root: &'a Value) -> Option<Vec<Node>> {
         let mut reader = Self {
             root,
             anchors: None,
@@ -253,21 +247,16 @@ impl<'a> SubschemaReader<'a> {
             nodes: Vec::new(),
         };
         reader.number(root);
-        reader
-    }
-
-    /// Reads everything that can be reached; `false` if it is too much.
-    fn read(&mut self) -> bool {
-        while let Some((number, schema)) = self.open.pop() {
-            if self.nodes.len() > MOST_SUBSCHEMAS {
-                return false;
+        while let Some((number, schema)) = reader.open.pop() {
+            if reader.nodes.len() > MOST_SUBSCHEMAS {
+                return None;
             }
             // A schema may also be `true` or `false`, which marks nothing.
             if let Value::Object(keywords) = schema {
-                self.nodes[number] = self.node(keywords);
+                reader.nodes[number] = reader.node(keywords);
             }
         }
-        true
+        Some(reader.nodes)
     }
 
     fn node(&mut self, keywords: &'a Map<String, Value>) -> Node {
