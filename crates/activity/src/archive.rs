@@ -57,7 +57,7 @@ impl Archive {
         Ok(RecordSummary::of(&self.store.tally(filter).await?))
     }
 
-    /// When the oldest record that is still there was made; nothing of an empty log.
+    /// Moment of the oldest record that is still there; nothing of an empty log.
     pub async fn began(&self) -> Result<Option<Timestamp>, StoreError> {
         let newer = self.store.count(&Filter::default()).await?;
         let oldest = match newer.checked_sub(1) {

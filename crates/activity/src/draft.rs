@@ -42,7 +42,7 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone)]
 pub(crate) struct DraftOutcome {
     pub(crate) status: Status,
-    /// How long it took; nothing for what happened at one moment.
+    /// Duration; nothing for what happened at one moment.
     pub(crate) duration: Option<Duration>,
     pub(crate) response: Option<Payload>,
     pub(crate) error: Option<(String, String)>,
@@ -82,7 +82,7 @@ impl Draft {
         }
     }
 
-    /// How many bytes it takes while it waits.
+    /// Bytes that it takes while it waits.
     pub(crate) fn weight(&self) -> usize {
         self.arguments
             .as_ref()

@@ -25,7 +25,7 @@ pub struct Filter {
     pub request_id: Option<Uuid>,
     /// The session it came in.
     pub session_id: Option<String>,
-    /// How sensitive the data is.
+    /// Sensitivity of the data.
     pub sensitivity: Option<Sensitivity>,
     /// Agent that asked.
     pub agent: Option<String>,

@@ -37,13 +37,13 @@ pub struct LogOptions {
 /// Policy of recording: what is stored of a record, for how long, and what a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingPolicy {
-    /// How many bytes of arguments and of a response are kept.
+    /// Bytes of arguments and of a response that are kept.
     pub max_payload_bytes: usize,
     /// Whether a call that writes waits until it is on disk.
     pub is_strict: bool,
-    /// How long a record is kept.
+    /// Time that a record is kept.
     pub retention: Duration,
-    /// How many records are kept.
+    /// Number of records that are kept.
     pub max_records: Option<u64>,
 }
 
@@ -83,11 +83,11 @@ pub struct Counts {
 pub struct LogHealth {
     /// The engine: `sqlite` or `postgres`.
     pub store: &'static str,
-    /// Why nothing can be written, while that is so.
+    /// Reason that nothing can be written, while that is so.
     pub problem: Option<String>,
-    /// How many records wait to be written.
+    /// Number of records that wait to be written.
     pub queued: usize,
-    /// How many refused calls left no record, because there was no room for more.
+    /// Number of refused calls that left no record, because there was no room for more.
     pub unrecorded_refusals: u64,
 }
 
@@ -192,7 +192,7 @@ impl Log {
         self.queue().commits.subscribe()
     }
 
-    /// How many calls ended how.
+    /// Counts of calls by how they ended.
     pub fn counts(&self) -> Counts {
         let count = |status: Status| self.0.counts[status as usize].load(Ordering::Relaxed);
         Counts {
@@ -203,7 +203,7 @@ impl Log {
         }
     }
 
-    /// How many calls are on record and still wait for their outcome.
+    /// Number of calls that are on record and still wait for their outcome.
     pub fn under_way(&self) -> u64 {
         self.0.under_way.load(Ordering::Relaxed)
     }

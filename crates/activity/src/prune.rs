@@ -16,7 +16,7 @@ use crate::record::{Hash, RecordKind, Status};
 use crate::store::{Journal, StoreError};
 use crate::verify::{CHECKPOINTS, pruned};
 
-/// How many records one step removes; calls are written in between.
+/// Records that one step removes; calls are written in between.
 const STEP: usize = 200;
 
 /// Cut of a chain: how far retention removes its records.
@@ -75,7 +75,7 @@ impl Log {
         Ok(by_age.max(by_count))
     }
 
-    /// How far each chain is cut, those that were cut before included; and whether any goes
+    /// Cuts of all chains, those that were cut before included; and whether any goes
     /// further than before. The last link of a chain always stays: the next one follows it.
     async fn cuts(&self, cutoff: Uuid) -> Result<(Vec<Cut>, bool), StoreError> {
         let store = self.archive();

@@ -10,17 +10,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use crate::draft::{Draft, DraftOutcome};
 use crate::store::{Journal, StoreError};
 
-/// How long a record may wait for others before it is written. Half of what is promised, so that
+/// Time that a record may wait for others before it is written. Half of what is promised, so that
 /// the write itself has the other half.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// When this much waits, it is written at once.
+/// Number of records that are written at once when they wait.
 const FULL_BATCH: usize = 500;
 
 /// Size of one piece of room, in bytes.
 const PIECE: usize = 4 * 1024;
 
-/// How many pieces there are for all that is open or waits: 32 MiB.
+/// Pieces that there are for all that is open or waits: 32 MiB.
 const PIECES: usize = 8 * 1024;
 
 /// Sender that tells whoever waits what came of the write.
@@ -59,9 +59,9 @@ pub(crate) struct WriteQueue {
     room: Arc<Semaphore>,
     is_failing: AtomicBool,
     problem: Mutex<Option<StoreError>>,
-    /// How many refused calls could not be recorded, because there was no room left.
+    /// Number of refused calls that could not be recorded, because there was no room left.
     pub(crate) unrecorded: AtomicU64,
-    /// How many records the writer has taken and not yet written.
+    /// Number of records that the writer has taken and not yet written.
     pub(crate) backlog: AtomicUsize,
     /// Counts commits, for those who follow the log.
     pub(crate) commits: watch::Sender<u64>,
@@ -130,7 +130,7 @@ impl WriteQueue {
         }
     }
 
-    /// How many records wait to be written.
+    /// Number of records that wait to be written.
     pub(crate) fn len(&self) -> usize {
         self.lock().commands.len() + self.backlog.load(Ordering::Relaxed)
     }
@@ -156,7 +156,7 @@ impl WriteQueue {
         }
     }
 
-    /// Why nothing can be written, while that is so.
+    /// Reason that nothing can be written, while that is so.
     pub(crate) fn problem(&self) -> Option<StoreError> {
         if !self.is_failing.load(Ordering::Acquire) {
             return None;

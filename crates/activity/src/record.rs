@@ -53,7 +53,7 @@ mcpproxy_policy::words! {
 pub struct Payload {
     /// The text, secrets hidden, cut where it was too long.
     pub text: String,
-    /// How many bytes there were before anything was hidden or cut.
+    /// Bytes that there were before anything was hidden or cut.
     pub size: u64,
     /// Whether the text was cut.
     pub is_cut: bool,
@@ -99,9 +99,9 @@ pub struct Record {
     pub trace_id: Option<String>,
     /// Kind of what happened.
     pub kind: RecordKind,
-    /// When it began.
+    /// Moment it began.
     pub timestamp: Timestamp,
-    /// How long it took, in microseconds; not known of what is in doubt.
+    /// Duration in microseconds; not known of what is in doubt.
     pub duration_us: Option<i64>,
     /// The server it was about.
     pub server_name: Option<String>,
@@ -111,7 +111,7 @@ pub struct Record {
     pub tool_variant: Option<String>,
     /// The operation of that variant.
     pub intent_type: Option<Operation>,
-    /// How sensitive the data is; unknown where a call does not say.
+    /// Sensitivity of the data; unknown where a call does not say.
     pub sensitivity: Option<Sensitivity>,
     /// Agent that asked, in one word: the client's name.
     pub agent: Option<String>,
@@ -121,7 +121,7 @@ pub struct Record {
     pub arguments: Option<Payload>,
     /// Response that came back.
     pub response: Option<Payload>,
-    /// Why it did not work.
+    /// Error, if it did not work.
     pub error: Option<RecordError>,
     /// Warnings to the caller, as a JSON list.
     pub warnings: Value,
@@ -146,7 +146,7 @@ impl Record {
         self.closed.as_ref().or(self.opened.as_ref())
     }
 
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub fn duration_ms(&self) -> Option<f64> {
         #[expect(
             clippy::cast_precision_loss,

@@ -103,7 +103,7 @@ impl Store {
         Ok(self.records(&[id]).await?.pop())
     }
 
-    /// How many records there are of each sort.
+    /// Tallies of the records of each sort.
     pub async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
         let mut query = if *filter == Filter::default() {
             // Where every row counts, an index would only be a detour.
@@ -116,7 +116,7 @@ impl Store {
         Ok(found.iter().filter_map(|cells| tally(cells)).collect())
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub async fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
         let query = self.narrowed("SELECT count(*)", filter, None).await?;
         let count = self.first(query).await?;

@@ -18,7 +18,7 @@ pub struct Tally {
     pub intent: Option<String>,
     /// Status of what came of it.
     pub status: String,
-    /// How many.
+    /// Number of records.
     pub count: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::record::{ChainLink, Hash, Record, RecordKind};
 use crate::row::{OutcomeColumns, Row};
 use crate::store::{Store, StoreError, StoredLink, counted};
 
-/// How many links are read at a time: few enough to be held, and to be hashed without keeping
+/// Links that are read at a time: few enough to be held, and to be hashed without keeping
 /// others waiting.
 const STEP: usize = 100;
 
@@ -333,7 +333,7 @@ fn stray(row: &Row) -> ChainProblem {
     }
 }
 
-/// How far retention has removed records of a chain, as the log itself recorded it.
+/// Last link of a chain that retention removed, as the log itself recorded it.
 pub(crate) async fn pruned(store: &Store, chain: Uuid) -> Result<ChainHead, StoreError> {
     let system = Filter {
         kind: Some(RecordKind::System),

@@ -18,13 +18,13 @@ use crate::record::{ChainLink, RecordKind, Status};
 use crate::row::{OutcomeColumns, RequestColumns, Row};
 use crate::store::{Journal, StoreError};
 
-/// How long to wait before trying again what could not be written.
+/// Pause before trying again what could not be written.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The most records in one commit.
 const MOST_IN_COMMIT: usize = 1_000;
 
-/// How long the last records may take to be written when the program ends.
+/// Time that the last records may take to be written when the program ends.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// Writes what is in the queue.

@@ -6,10 +6,10 @@ use crate::headers;
 use crate::names::{LONGEST_NAME, is_secret_name};
 use crate::trigger::{TriggerPlace, has_digit};
 
-/// How much of a value is looked at before it is decided whether it is one.
+/// Bytes of a value that are looked at before it is decided whether it is one.
 const LOOK: usize = 256;
 
-/// How many spaces may stand around `=` and `:`.
+/// Spaces that may stand around `=` and `:`.
 const SPACES: usize = 8;
 
 /// Words without one of which no name says secret.
@@ -54,14 +54,14 @@ pub(super) fn parameter(place: TriggerPlace<'_>) -> Option<Range<usize>> {
     bare(place, place.end)
 }
 
-/// What stands around a value.
+/// Value with what stands around it.
 struct AssignedValue<'a> {
     place: TriggerPlace<'a>,
     name: Range<usize>,
     /// Whether the name is in quotes.
     quoted: bool,
     separator: Separator,
-    /// Where the value begins, its quotes included.
+    /// Start of the value, its quotes included.
     value: usize,
 }
 
@@ -189,7 +189,7 @@ impl<'a> AssignedValue<'a> {
         bytes.any(|byte| b"([{".contains(byte))
     }
 
-    /// Where a value in quotes ends. Inside a quoted text the quotes themselves are escaped, so
+    /// End of a value in quotes. Inside a quoted text the quotes themselves are escaped, so
     /// the closing one has as many backslashes as the opening one.
     fn closing_quote(&self, opened: usize) -> usize {
         let bytes = self.place.bytes();
@@ -212,7 +212,7 @@ impl<'a> AssignedValue<'a> {
 // === impl TriggerPlace ===
 
 impl TriggerPlace<'_> {
-    /// Where a few spaces that begin at `from` end.
+    /// End of a few spaces that begin at `from`.
     pub(super) fn run_of_spaces(&self, from: usize) -> usize {
         self.short_run(from, SPACES, |byte| byte == b' ' || byte == b'\t')
     }

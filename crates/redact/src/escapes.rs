@@ -63,12 +63,12 @@ pub(super) fn unit(text: &str) -> Option<u16> {
 }
 
 impl Undone {
-    /// What a range of the undone text is in the text as written.
+    /// Range of the text as written that a range of the undone text comes from.
     pub(super) fn written(&self, range: &Range<usize>) -> Range<usize> {
         self.place(range.start)..self.place(range.end)
     }
 
-    /// Where a place of the undone text is in the text as written.
+    /// Place of the text as written that a place of the undone text comes from.
     fn place(&self, at: usize) -> usize {
         let before = self.escapes.partition_point(|(place, _)| *place < at);
         let Some((place, written)) = before.checked_sub(1).map(|last| &self.escapes[last]) else {

@@ -18,10 +18,10 @@ use schema::Graph;
 /// The most steps that hiding fields in one value may take.
 const MOST_STEPS: usize = 200_000;
 
-/// How deep values are followed. The reader of JSON takes no more than 128 levels.
+/// Depth to which values are followed. The reader of JSON takes no more than 128 levels.
 const DEEPEST_VALUE: usize = 160;
 
-/// Which fields of a tool's arguments or results are marked `writeOnly` or `format: password`.
+/// Fields of a tool's arguments or results that are marked `writeOnly` or `format: password`.
 /// A clone shares them.
 #[derive(Debug, Clone, Default)]
 pub struct SecretFields {
@@ -70,7 +70,7 @@ impl SecretFields {
         (hidden, hiding.found.into())
     }
 
-    /// What stands in the secret fields of a value.
+    /// Secrets that stand in the secret fields of a value.
     pub fn collect(&self, value: &Value) -> OwnSecrets {
         self.hide(value).1
     }

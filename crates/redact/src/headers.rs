@@ -12,7 +12,7 @@ use crate::trigger::{TriggerPlace, has_digit};
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// How far a matcher looks before it decides.
+/// Bytes that a matcher looks at before it decides.
 const LOOK: usize = 512;
 
 /// Schemes whose name is followed by one credential.
@@ -136,7 +136,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
 }
 
-/// What base64 of either alphabet stands for, padded or not; nothing if it is not base64.
+/// Bytes that base64 of either alphabet stands for, padded or not; nothing if it is not base64.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let end = text.iter().rposition(|byte| *byte != b'=');
     let text = &text[..end.map_or(0, |last| last + 1)];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What a secret is replaced with.
+/// Text that a secret is replaced with.
 pub const MASKED: &str = "***";
 
 /// Shorter values are not masked: they would turn up inside ordinary words.

@@ -12,7 +12,7 @@ use crate::mask::{broken_off, spellings};
 /// they stand alone.
 const SHORTEST_ANYWHERE: usize = 4;
 
-/// How many values are looked for. Each costs a pass over what is recorded, and a call with more
+/// Number of values that are looked for. Each costs a pass over what is recorded, and a call with more
 /// secrets than this has nothing to record: then everything counts as secret.
 const MOST_VALUES: usize = 64;
 

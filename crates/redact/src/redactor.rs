@@ -8,17 +8,17 @@ use crate::mask::{MASKED, Mask, hide};
 use crate::own_secrets::OwnSecrets;
 use crate::{escapes, shapes};
 
-/// How many documents inside the strings of documents are opened.
+/// Documents inside the strings of documents that are opened.
 const DEEPEST_EMBEDDING: usize = 3;
 
 /// Hiding one secret can bring another to light, because it now stands apart. This many times at
 /// most is looked again.
 const ROUNDS: usize = 4;
 
-/// What stands where something longer was cut to be shown.
+/// Mark where something longer was cut to be shown.
 const CUT: &str = "…";
 
-/// How many cuts of one text are looked at; nothing that we write has more.
+/// Cuts of one text that are looked at; nothing that we write has more.
 const MOST_CUTS: usize = 32;
 
 /// Hides secrets in texts and JSON documents before they are stored or logged. A clone is cheap.
@@ -31,7 +31,7 @@ pub struct Redactor {
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {
     pub(crate) own: &'a OwnSecrets,
-    /// How many documents are around it.
+    /// Number of documents around it.
     pub(crate) depth: usize,
     /// Whether the text may be broken off. What stands inside a whole text is whole.
     pub(crate) broken_off: bool,

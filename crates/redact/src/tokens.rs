@@ -8,7 +8,7 @@ use crate::trigger::{TriggerPlace, has_digit};
 struct Prefixed {
     /// The prefixes, with spaces between them.
     prefixes: &'static str,
-    /// What they consist of after the prefix.
+    /// Characters that they consist of after the prefix.
     alphabet: Alphabet,
     shortest: usize,
     longest: usize,
@@ -22,7 +22,7 @@ enum Alphabet {
     Plain,
     /// Letters, digits, `-` and `_`.
     Url,
-    /// The same, but it must also look random: the prefix alone could begin ordinary words.
+    /// As `Url`, but it must also look random: the prefix alone could begin ordinary words.
     RandomUrl,
     /// Letters, digits, `-`, `_` and `.`.
     Dotted,
@@ -64,10 +64,10 @@ const PREFIXED: &[Prefixed] = &[
     at_least("AGE-SECRET-KEY-1", Alphabet::Capitals, 40),
 ];
 
-/// How much of a token is looked at to tell whether it looks random.
+/// Bytes of a token that are looked at to tell whether it looks random.
 const LOOK: usize = 128;
 
-/// What follows a prefix where a text breaks off in it has to be this long to be hidden, if the prefix
+/// Shortest rest after a prefix that is hidden where a text breaks off in it, if the prefix
 /// alone could begin ordinary words.
 const BROKEN_OFF_RANDOM: usize = 8;
 

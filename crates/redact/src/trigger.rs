@@ -59,7 +59,7 @@ impl<'a> TriggerPlace<'a> {
         from + rest.take_while(|byte| belongs(**byte)).count()
     }
 
-    /// How many such bytes stand in front of the trigger, looking at no more than `limit`.
+    /// Number of such bytes in front of the trigger, looking at no more than `limit`.
     pub(super) fn count_before(&self, limit: usize, belongs: impl Fn(u8) -> bool) -> usize {
         let before = self.bytes()[self.floor..self.start]
             .iter()

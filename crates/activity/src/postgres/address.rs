@@ -8,7 +8,7 @@ use tokio_postgres::config::SslMode;
 use super::fault::cause;
 use crate::store::StoreError;
 
-/// How long a server may take to accept a connection, unless the URL says otherwise.
+/// Time that a server may take to accept a connection, unless the URL says otherwise.
 const CONNECTING: Duration = Duration::from_secs(5);
 
 /// Reads the URL. No message repeats it: it may hold a password.

@@ -8,10 +8,10 @@ use super::fault::too_slow;
 use super::migrate;
 use crate::store::StoreError;
 
-/// How long making a connection may take, greeting and tables included.
+/// Time that making a connection may take, greeting and tables included.
 pub(super) const GREETING: Duration = Duration::from_secs(10);
 
-/// How long an answer may take; longer than the server allows a statement, so that it is the one to
+/// Time that an answer may take; longer than the server allows a statement, so that it is the one to
 /// give up where it can.
 pub(super) const ANSWER: Duration = Duration::from_secs(45);
 

@@ -9,15 +9,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::migrate;
 use crate::store::StoreError;
 
-/// How long one process waits for another one's transaction. They take milliseconds; only a disk
+/// Time that one process waits for another one's transaction. They take milliseconds; only a disk
 /// in trouble makes one this long.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// After how many pages the write-ahead log is copied into the file: 16 MiB. With the usual 1000,
+/// Pages after which the write-ahead log is copied into the file: 16 MiB. With the usual 1000,
 /// every second full batch would copy.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
-/// How much of the file the writer keeps in memory, in KiB: the pages where the indexes grow.
+/// Part of the file that the writer keeps in memory, in KiB: the pages where the indexes grow.
 const CACHE_KIB: i64 = 16 * 1024;
 
 /// Size that is left of the write-ahead log after a long transaction: 64 MiB.

@@ -77,7 +77,7 @@ pub(super) const OPEN_THROUGH: &str = "
     WHERE chain = $1 AND opened_seq <= $2 AND seq IS NULL
     ORDER BY opened_seq LIMIT $3";
 
-/// How far a value is counted before it is taken to be frequent. Looking this many rows up takes
+/// Count from which on a value is taken to be frequent. Looking this many rows up takes
 /// some milliseconds.
 const FREQUENT: usize = 2_000;
 
@@ -170,14 +170,14 @@ fn places(connection: &Connection, conditions: &Conditions) -> rusqlite::Result<
     Ok((places.len() < FREQUENT).then_some(places))
 }
 
-/// How many rows hold a value, counted no further than it matters, and the oldest id among those
+/// Number of rows that hold a value, counted no further than it matters, and oldest id among those
 /// that were counted: of two frequent values, the one that reaches further back is the rarer one.
 type Rarity = (usize, Vec<u8>);
 
 /// Id that is newer than any.
 const NEWEST: [u8; 16] = [0xff; 16];
 
-/// How rare the value of one of the conditions is.
+/// Rarity of the value of one of the conditions.
 fn rarity(
     connection: &Connection,
     conditions: &Conditions,

@@ -49,7 +49,7 @@ struct Pattern {
 // === impl Graph ===
 
 impl Graph {
-    /// Where the schema itself is.
+    /// Number of the schema itself.
     pub(super) const ROOT: usize = 0;
 
     /// Reads a schema; `None` if it marks no field.
@@ -318,7 +318,7 @@ impl<'a> SubschemaReader<'a> {
         })
     }
 
-    /// What a reference points to, if that is inside this schema.
+    /// Subschema that a reference points to, if it is inside this schema.
     fn target(&mut self, reference: &str) -> Option<&'a Value> {
         let fragment = percent_decode_str(reference.strip_prefix('#')?).decode_utf8_lossy();
         if fragment.is_empty() || fragment.starts_with('/') {

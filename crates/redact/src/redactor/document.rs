@@ -42,7 +42,7 @@ struct Walk<'a, 'b> {
     redactor: &'b Redactor,
     layer: Layer<'b>,
     text: &'a str,
-    /// What is looked at next.
+    /// Position that is looked at next.
     at: usize,
     /// Up to here the text is in the output, changed or not; zero as long as nothing changed.
     copied_to: usize,
@@ -182,10 +182,10 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What a string in a document looks like after its opening quote.
+/// Form of a string in a document after its opening quote.
 #[derive(Default)]
 struct Scan {
-    /// How long it is, without the closing quote.
+    /// Length without the closing quote.
     length: usize,
     has_escapes: bool,
     /// Whether the closing quote is there.
