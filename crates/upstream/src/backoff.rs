@@ -3,10 +3,32 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// Wait after the first failure, before jitter.
 const FIRST: Duration = Duration::from_millis(250);
 /// No wait is longer: a server that comes back is found within half a minute.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// Time after which a connection or a stream was well: its end is not one failure more in a row.
+pub(crate) const WELL_AFTER: Duration = Duration::from_secs(10);
+
+/// Counter of streams that ended one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct StreamBackoff {
+    failures: u32,
+}
+
+impl StreamBackoff {
+    /// Wait before a stream is opened again that was opened at this time.
+    pub(crate) fn next_delay(&mut self, opened: Instant) -> Duration {
+        if opened.elapsed() >= WELL_AFTER {
+            self.failures = 0;
+        }
+        self.failures += 1;
+        delay(self.failures)
+    }
+}
 
 /// Wait after so many failures in a row, jittered so that upstreams that went down
 /// together do not come back in step.

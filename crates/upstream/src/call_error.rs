@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{RpcError, RpcResult};
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 /// Response of a server to a request.
 pub(crate) type UpstreamResponse = Result<RpcResult, CallError>;
@@ -46,8 +47,6 @@ pub enum CallError {
         reason: Arc<str>,
     },
 }
-
-// === impl CallError ===
 
 impl CallError {
     pub(crate) fn unavailable(reason: impl Into<Arc<str>>) -> Self {
@@ -92,6 +91,19 @@ impl CallError {
             Self::Rpc(_) | Self::Malformed { .. } => true,
         }
     }
+}
+
+/// Waits until a deadline; `sent` is whether the call may have taken effect by then.
+pub(crate) async fn until_deadline<T>(
+    deadline: Instant,
+    sent: bool,
+    work: impl Future<Output = T>,
+) -> Result<T, CallError> {
+    let started = Instant::now();
+    timeout_at(deadline, work).await.map_err(|_| {
+        let after = started.elapsed();
+        CallError::Timeout { after, sent }
+    })
 }
 
 fn mask_strings(value: &mut Value, mask: &Mask) {

@@ -14,8 +14,11 @@
 mod backoff;
 mod call_error;
 pub mod client;
+/// Connection that a fuzz target feeds in place of a server.
 #[cfg(feature = "fuzzing")]
-pub mod fuzzing;
+pub mod fuzzing {
+    include!("../../../fuzz/src/connection.rs");
+}
 mod lifecycle;
 mod offerings;
 mod process;
@@ -37,3 +40,10 @@ pub use runtime::{Observer, Runtime};
 pub use spec::{BuiltIn, HttpSpec, ProtocolSetting, Spec, StdioSpec, TransportSpec};
 pub use state::UpstreamState;
 pub use upstream::Upstream;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks. Nothing panics while it holds one of our locks, so what is behind it is whole either way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

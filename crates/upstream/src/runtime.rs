@@ -32,7 +32,7 @@ pub struct Runtime {
     /// Our own program, started as a guard for each server's process (Linux).
     pub guard: Option<PathBuf>,
     /// Our version, as servers are told.
-    pub version: String,
+    pub version: Arc<str>,
     /// Time that a server that is probed for its protocol may be silent.
     pub probe_silence: Duration,
     pub(crate) remembered: Arc<RememberedProtocols>,
@@ -44,7 +44,7 @@ impl Runtime {
     /// Runtime for upstreams that have their own configuration besides.
     pub fn new(
         guard: Option<PathBuf>,
-        version: impl Into<String>,
+        version: impl Into<Arc<str>>,
         observer: Arc<dyn Observer>,
     ) -> Self {
         Self {

@@ -1,6 +1,5 @@
 //! Handle to one upstream.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,8 +29,6 @@ struct UpstreamHandle {
     stop: watch::Sender<Option<Duration>>,
 }
 
-// === impl Upstream: its life ===
-
 impl Upstream {
     /// Starts the upstream's task, which connects at once.
     ///
@@ -39,7 +36,7 @@ impl Upstream {
     pub fn start(spec: Spec, runtime: &Runtime) -> Self {
         let slot_count = spec.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         let shared = Arc::new(SharedUpstream {
-            readiness: Arc::new(Readiness::new(UpstreamState::Starting)),
+            readiness: Arc::new(Readiness::new()),
             tail: Arc::new(StderrTail::new(spec.mask())),
             mask: spec.mask(),
             slots: Semaphore::new(slot_count),
@@ -73,11 +70,7 @@ impl Upstream {
     pub fn name(&self) -> &Arc<str> {
         &self.0.shared.spec.name
     }
-}
 
-// === impl Upstream: lists and slots ===
-
-impl Upstream {
     /// Waits until the tools the observer knows are the ones the server has now.
     ///
     /// Starts a server that is idle, waits for one that starts, and tries one that failed
@@ -102,11 +95,7 @@ impl Upstream {
     pub async fn call_slot(&self, deadline: impl Into<Instant>) -> Result<CallSlot<'_>, CallError> {
         CallSlot::acquire(&self.0.shared, deadline.into()).await
     }
-}
 
-// === impl Upstream: reading and subscriptions ===
-
-impl Upstream {
     /// Has lists renewed that are too old, but for tools, without waiting for it.
     pub fn renew(&self) {
         self.0.shared.readiness.renew();
@@ -123,9 +112,7 @@ impl Upstream {
         deadline: impl Into<Instant>,
     ) -> Result<Json, CallError> {
         let deadline = deadline.into();
-        let SharedUpstream {
-            readiness, mask, ..
-        } = &*self.0.shared;
+        let shared = &self.0.shared;
         // A slot is held, so that an idle server is not stopped over it.
         let _slot = self.call_slot(deadline).await?;
         let attempt = async |connection: &UpstreamConnection| {
@@ -139,22 +126,14 @@ impl Upstream {
                 None => connection.request(params, deadline).await,
             }
         };
-        let live = readiness.wait(Need::ConnectionAfter(0), deadline).await?;
+        let live = shared.readiness.wait(Need::Connection, deadline).await?;
         let mut response = attempt(&live.connection).await;
-        match response {
-            Err(CallError::Disconnected { sent: true, .. })
-                if live.connection.outlives_a_call() =>
-            {
-                response = attempt(&live.connection).await;
-            }
-            Err(CallError::Disconnected { sent: false, .. }) => {
-                let next = Need::ConnectionAfter(live.number);
-                let next = readiness.wait(next, deadline).await?;
-                response = attempt(&next.connection).await;
-            }
-            _ => {}
+        if let Err(failure) = &response
+            && let Some(next) = shared.repeat_on(&live, failure, true, deadline).await?
+        {
+            response = attempt(&next.connection).await;
         }
-        let result = response.map_err(|error| error.masked(mask))?;
+        let result = response.map_err(|error| error.masked(&shared.mask))?;
         if result.is_object() {
             return Ok(result);
         }
@@ -167,30 +146,17 @@ impl Upstream {
         uri: &str,
         deadline: impl Into<Instant>,
     ) -> Result<Subscription, CallError> {
-        let SharedUpstream { readiness, .. } = &*self.0.shared;
+        let readiness = &self.0.shared.readiness;
         let deadline = deadline.into();
         self.0.shared.touch();
-        readiness.wait(Need::ConnectionAfter(0), deadline).await?;
-        let has_subscriptions = {
-            let facts = readiness.read();
-            facts.lists.offerings().capabilities.has_subscriptions
-        };
-        if !has_subscriptions {
+        readiness.wait(Need::Connection, deadline).await?;
+        let capabilities = readiness.read().lists.offerings().capabilities;
+        if !capabilities.has_subscriptions {
             let message = "The server does not tell of changes of its resources";
             return Err(CallError::Rpc(RpcError::new(METHOD_NOT_FOUND, message)));
         }
         let mut subscription = readiness.subscriptions.subscribe(uri)?;
         subscription.granted(deadline).await?;
         Ok(subscription)
-    }
-}
-
-impl fmt::Debug for Upstream {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Upstream")
-            .field("name", self.name())
-            .field("state", &self.state())
-            .finish()
     }
 }

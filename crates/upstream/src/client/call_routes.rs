@@ -1,7 +1,7 @@
 //! Routes from the messages of a server back to the clients whose requests are in flight.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mcpproxy_wire::rpc::{self, INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use mcpproxy_wire::{Json, RequestId};
@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 
 use super::link::ClientLink;
 use super::messages::ClientRequestKind;
+use crate::lock;
 
 /// Most requests of a server that wait for responses of clients; further ones are refused.
 const MOST_OPEN_REQUESTS: usize = 64;
@@ -19,7 +20,7 @@ pub(crate) struct CallRoutes {
     /// Client of each request in flight that was made for a caller, by the id of the request.
     clients: Mutex<HashMap<u64, Option<Arc<ClientLink>>>>,
     /// Requests of the server without response so far, by the JSON text of their ids.
-    open_requests: Mutex<HashMap<Box<str>, AbortHandle>>,
+    pub(crate) open_requests: Mutex<HashMap<Box<str>, AbortHandle>>,
 }
 
 /// Route to the client of one request, until this is dropped.
@@ -33,10 +34,10 @@ pub(crate) struct CallRoute {
 #[derive(Debug)]
 pub(crate) struct RelayedRequest {
     /// Id that the server gave it.
-    id: RequestId,
-    kind: ClientRequestKind,
-    params: Json,
-    client: Arc<ClientLink>,
+    pub(super) id: RequestId,
+    pub(super) kind: ClientRequestKind,
+    pub(super) params: Json,
+    pub(super) client: Arc<ClientLink>,
 }
 
 // === impl CallRoutes ===
@@ -44,7 +45,7 @@ pub(crate) struct RelayedRequest {
 impl CallRoutes {
     /// Enters the client of a request that is made for a caller, under the id of the request.
     pub(crate) fn enter(self: &Arc<Self>, id: u64, client: Option<&Arc<ClientLink>>) -> CallRoute {
-        self.clients().insert(id, client.cloned());
+        lock(&self.clients).insert(id, client.cloned());
         CallRoute {
             routes: Arc::clone(self),
             id,
@@ -53,14 +54,14 @@ impl CallRoutes {
 
     /// Client that made a request.
     pub(crate) fn client_of(&self, id: u64) -> Option<Arc<ClientLink>> {
-        self.clients().get(&id).cloned().flatten()
+        lock(&self.clients).get(&id).cloned().flatten()
     }
 
     /// Client of all requests in flight, for messages that the server does not connect with a
     /// request. Nothing where they are not all of one client: nobody can tell then. Of several
     /// requests the newest is taken.
     pub(crate) fn only_client(&self) -> Option<Arc<ClientLink>> {
-        let clients = self.clients();
+        let clients = lock(&self.clients);
         let (_, newest) = clients.iter().max_by_key(|(id, _)| **id)?;
         let newest = newest.as_ref()?;
         let is_same = |client: &Option<Arc<ClientLink>>| {
@@ -80,7 +81,7 @@ impl CallRoutes {
     where
         F: Future<Output = ()> + Send,
     {
-        let mut open_requests = self.open_requests();
+        let mut open_requests = lock(&self.open_requests);
         if open_requests.len() >= MOST_OPEN_REQUESTS {
             let message = "Too many questions wait for answers";
             return Err(request.refusal(&RpcError::new(INTERNAL_ERROR, message)));
@@ -94,59 +95,29 @@ impl CallRoutes {
         let task = tokio::spawn(async move {
             let id = request.id.clone();
             reply(request.response().await).await;
-            routes.open_requests().remove(id.text());
+            lock(&routes.open_requests).remove(id.text());
         });
         open_requests.insert(id, task.abort_handle());
         Ok(())
     }
 
-    /// Whether a request of the server waits for a response.
-    #[cfg(feature = "fuzzing")]
-    pub(crate) fn has_open_requests(&self) -> bool {
-        !self.open_requests().is_empty()
-    }
-
     /// Gives a request up that the server cancelled. `id` is the JSON text of its id.
     pub(crate) fn withdraw(&self, id: &str) {
-        if let Some(task) = self.open_requests().remove(id) {
+        if let Some(task) = lock(&self.open_requests).remove(id) {
             task.abort();
         }
-    }
-
-    fn clients(&self) -> MutexGuard<'_, HashMap<u64, Option<Arc<ClientLink>>>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open_requests(&self) -> MutexGuard<'_, HashMap<Box<str>, AbortHandle>> {
-        self.open_requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for CallRoute {
     fn drop(&mut self) {
-        self.routes.clients().remove(&self.id);
+        lock(&self.routes.clients).remove(&self.id);
     }
 }
 
 // === impl RelayedRequest ===
 
 impl RelayedRequest {
-    pub(crate) fn new(
-        id: rpc::Id<'_>,
-        kind: ClientRequestKind,
-        params: Json,
-        client: Arc<ClientLink>,
-    ) -> Self {
-        Self {
-            id: id.keep(),
-            kind,
-            params,
-            client,
-        }
-    }
-
     /// Waits for the client; gives the message that responds to the server.
     async fn response(self) -> String {
         match self.client.request(self.kind, self.params.clone()).await {
@@ -188,7 +159,7 @@ mod tests {
         assert_eq!(relay("2"), Ok(()));
         // An id that is free again can be used again.
         drop(messages.next().await);
-        while routes.open_requests().contains_key("1") {
+        while lock(&routes.open_requests).contains_key("1") {
             tokio::task::yield_now().await;
         }
         assert_eq!(relay("1"), Ok(()));

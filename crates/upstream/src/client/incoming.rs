@@ -1,6 +1,5 @@
 //! Messages of a server, whichever way they come.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -34,7 +33,7 @@ pub(crate) enum IncomingAction {
 }
 
 /// Place where the announcements of a server take effect.
-pub(crate) trait Announcements: Send + Sync + fmt::Debug {
+pub(crate) trait Announcements: Send + Sync {
     /// Sets whether changes of the server's tools are announced from now on.
     fn set_tools_announced(&self, is_announced: bool);
 
@@ -49,7 +48,7 @@ pub(crate) trait Announcements: Send + Sync + fmt::Debug {
 }
 
 /// Reader of the messages of one connection, which lets them take effect.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct IncomingMessages {
     pub(crate) announcements: Arc<dyn Announcements>,
     pub(crate) routes: Arc<CallRoutes>,
@@ -128,7 +127,13 @@ impl IncomingMessages {
         match self.client(stream) {
             Some(client) => {
                 let params = params.unwrap_or_else(Json::empty_object);
-                IncomingAction::Relay(RelayedRequest::new(id, kind, params, client))
+                let id = id.keep();
+                IncomingAction::Relay(RelayedRequest {
+                    id,
+                    kind,
+                    params,
+                    client,
+                })
             }
             None => refuse(format!(
                 "Nothing tells which caller is meant by {method}: it belongs to no request, and not all requests are of one client"

@@ -1,6 +1,6 @@
 //! Client behind one request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_wire::json::Fields;
@@ -14,6 +14,7 @@ use super::message_queue::MessageQueue;
 use super::messages::{
     ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
 };
+use crate::lock;
 
 /// Client behind one request: what it declared, and the way back to it while the request is open.
 ///
@@ -146,7 +147,7 @@ impl ClientLink {
     /// Time that servers have waited for the client in all. That time does not count against the
     /// deadline of a server.
     pub(crate) fn waited_for(&self) -> Duration {
-        let waited = self.waited();
+        let waited = lock(&self.waited);
         waited.total + waited.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
@@ -181,20 +182,16 @@ impl ClientLink {
     }
 
     fn open_request(&self) -> OpenClientRequest<'_> {
-        let mut waited = self.waited();
+        let mut waited = lock(&self.waited);
         waited.open_requests += 1;
         waited.since.get_or_insert_with(Instant::now);
         OpenClientRequest(self)
-    }
-
-    fn waited(&self) -> MutexGuard<'_, WaitedForClient> {
-        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for OpenClientRequest<'_> {
     fn drop(&mut self) {
-        let mut waited = self.0.waited();
+        let mut waited = lock(&self.0.waited);
         waited.open_requests = waited.open_requests.saturating_sub(1);
         if waited.open_requests == 0
             && let Some(since) = waited.since.take()
@@ -270,7 +267,7 @@ mod tests {
             response.await
         });
         // Until the request waits.
-        while client.waited().open_requests == 0 {
+        while lock(&client.waited).open_requests == 0 {
             tokio::task::yield_now().await;
         }
         drop(messages);

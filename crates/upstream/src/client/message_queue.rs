@@ -5,11 +5,12 @@
 //! `docs/decisions/0013-order-of-messages.md`.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
 use super::messages::ClientMessage;
+use crate::lock;
 
 /// Most bytes of notifications that wait to be read; those beyond it are dropped. Requests are limited where they
 /// come from.
@@ -35,7 +36,7 @@ struct QueuedMessages {
 impl MessageQueue {
     /// Adds a message; false if there is no room for it, or nobody to read it.
     pub(super) fn push(&self, message: ClientMessage) -> bool {
-        let mut queued = self.lock();
+        let mut queued = lock(&self.queued);
         let bytes = weight(&message);
         if queued.is_closed || (bytes > 0 && queued.bytes >= WAITING_BYTES) {
             return false;
@@ -59,7 +60,7 @@ impl MessageQueue {
 
     /// Message that is there already.
     pub(super) fn pop(&self) -> Option<ClientMessage> {
-        let mut queued = self.lock();
+        let mut queued = lock(&self.queued);
         let message = queued.messages.pop_front()?;
         queued.bytes -= weight(&message);
         Some(message)
@@ -67,17 +68,13 @@ impl MessageQueue {
 
     /// Refuses further messages and drops those that wait.
     pub(super) fn close(&self) {
-        let mut queued = self.lock();
+        let mut queued = lock(&self.queued);
         queued.is_closed = true;
         // Dropped outside of the lock: dropping a request wakes who waits for its response, and that
         // one may look here.
         let unread = std::mem::take(&mut queued.messages);
         drop(queued);
         drop(unread);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, QueuedMessages> {
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,20 +1,20 @@
 //! Slots for the calls that a server gets at the same time.
 
-use std::fmt;
 use std::sync::Arc;
 
 use mcpproxy_policy::{Caller, Operation, Permit};
-use mcpproxy_wire::{CallResult, JsonObject};
+use mcpproxy_wire::{CallResult, JsonObject, RpcResult};
 use tokio::sync::SemaphorePermit;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::readiness::Need;
 use super::shared::SharedUpstream;
 use crate::CallError;
+use crate::call_error::until_deadline;
 use crate::client::ClientLink;
 use crate::protocol::connection::UpstreamConnection;
-use crate::transport::builtin;
+use crate::transport::TransportLink;
 use crate::transport::request::OutgoingParams;
 
 /// Slot among the calls that a server gets at the same time.
@@ -34,31 +34,20 @@ impl<'a> CallSlot<'a> {
         upstream: &'a SharedUpstream,
         deadline: Instant,
     ) -> Result<Self, CallError> {
-        let started = Instant::now();
-        match timeout_at(deadline, upstream.slots.acquire()).await {
-            Ok(Ok(slot)) => {
-                upstream.touch();
-                Ok(Self {
-                    upstream,
-                    _slot: slot,
-                    may_change: false,
-                })
-            }
-            // The semaphore is never closed, so this is the deadline.
-            Ok(Err(_)) | Err(_) => Err(CallError::Timeout {
-                after: started.elapsed(),
-                sent: false,
-            }),
-        }
+        let slot = until_deadline(deadline, false, upstream.slots.acquire()).await?;
+        upstream.touch();
+        Ok(Self {
+            upstream,
+            // The semaphore is never closed.
+            _slot: slot.map_err(|_| CallError::unavailable("the server takes no calls"))?,
+            may_change: false,
+        })
     }
 
     /// Calls the tool the permit names.
     ///
-    /// Nothing is called twice: a call is repeated only where it was not sent, or may be repeated and
-    /// the server is still there.
-    ///
-    /// A dropped future takes the call back as far as that is possible: the server is told
-    /// that nobody waits any more.
+    /// Nothing is called twice, see `SharedUpstream::repeat_on`. A dropped future takes the call back as
+    /// far as that is possible: the server is told that nobody waits any more.
     pub async fn call(
         mut self,
         permit: &Permit,
@@ -69,61 +58,42 @@ impl<'a> CallSlot<'a> {
         deadline: impl Into<Instant>,
     ) -> Result<CallResult, CallError> {
         let (deadline, name) = (deadline.into(), permit.tool());
-        let SharedUpstream {
-            spec, readiness, ..
-        } = self.upstream;
-        if permit.server() != &*spec.name {
+        let upstream = self.upstream;
+        if permit.server() != &*upstream.spec.name {
             return Err(CallError::unavailable(format!(
                 "the permit is for server '{}' and this is '{}'",
                 permit.server(),
-                spec.name
+                upstream.spec.name
             )));
         }
         self.may_change = permit.operation() != Operation::Read;
         let attempt = async |connection: &UpstreamConnection| {
-            if let Some(built_in) = connection.built_in() {
+            if let TransportLink::BuiltIn(built_in) = &*connection.link {
                 let answer = built_in.call(name, arguments, caller, request_id);
-                return builtin::wait_for(answer, deadline).await;
+                let answer = until_deadline(deadline, true, answer).await?;
+                return answer.map(RpcResult::unread).map_err(CallError::Rpc);
             }
             let params = OutgoingParams::CallTool { name, arguments };
             connection.call(params, client, deadline).await
         };
-        let live = readiness.wait(Need::ConnectionAfter(0), deadline).await?;
+        let live = upstream.readiness.wait(Need::Connection, deadline).await?;
         let mut response = attempt(&live.connection).await;
-        match response {
-            // Nothing was sent, so repeating it cannot do anything twice.
-            Err(CallError::Disconnected { sent: false, .. }) => {
-                let next = Need::ConnectionAfter(live.number);
-                let next = readiness.wait(next, deadline).await?;
-                if next.edition != live.edition {
-                    // The call was decided on with annotations that may no longer hold.
-                    return Err(CallError::unavailable(
-                        "the server was connected anew and its tools have changed, nothing was called: decide again",
-                    ));
-                }
-                response = attempt(&next.connection).await;
+        if let Err(failure) = &response
+            && let Some(next) = upstream
+                .repeat_on(&live, failure, permit.may_repeat(), deadline)
+                .await?
+        {
+            if next.edition != live.edition {
+                // The call was decided on with annotations that may no longer hold.
+                return Err(CallError::unavailable(
+                    "the server was connected anew and its tools have changed, nothing was called: decide again",
+                ));
             }
-            // The server is still there, only its response got lost on the way. A program that died
-            // over a call is not asked the same thing again.
-            Err(CallError::Disconnected { sent: true, .. })
-                if permit.may_repeat() && live.connection.outlives_a_call() =>
-            {
-                response = attempt(&live.connection).await;
-            }
-            _ => {}
+            response = attempt(&next.connection).await;
         }
-        let result = response.map_err(|error| error.masked(&self.upstream.mask))?;
+        let result = response.map_err(|error| error.masked(&upstream.mask))?;
         CallResult::of(result)
             .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
-    }
-}
-
-impl fmt::Debug for CallSlot<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("CallSlot")
-            .field("upstream", &self.upstream.spec.name)
-            .finish_non_exhaustive()
     }
 }
 

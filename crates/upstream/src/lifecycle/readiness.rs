@@ -10,6 +10,7 @@ use mcpproxy_wire::ListedKind;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::call_error::until_deadline;
 use crate::client::incoming::Announcements;
 use crate::offerings::OfferedLists;
 use crate::offerings::subscriptions::ResourceSubscriptions;
@@ -20,7 +21,6 @@ use crate::{CallError, UpstreamState};
 const FAILURE_STANDS_FOR: Duration = Duration::from_secs(1);
 
 /// Readiness of one upstream.
-#[derive(Debug)]
 pub(crate) struct Readiness {
     facts: watch::Sender<ReadinessFacts>,
     /// Wakes the upstream's task.
@@ -32,11 +32,10 @@ pub(crate) struct Readiness {
 }
 
 /// Facts behind [`UpstreamState`].
-#[derive(Debug)]
 pub(crate) struct ReadinessFacts {
     pub(crate) state: UpstreamState,
     /// Connection to call through; there exactly while the state is ready.
-    pub(crate) connection: Option<NumberedConnection>,
+    pub(crate) connection: Option<Arc<UpstreamConnection>>,
     /// Number of failures since the upstream was configured, and the time of the last.
     failures: u64,
     failed_at: Instant,
@@ -46,53 +45,41 @@ pub(crate) struct ReadinessFacts {
     pub(crate) lists: OfferedLists,
 }
 
-/// Connection with its number; the next one has a higher number.
-pub(crate) type NumberedConnection = (Arc<UpstreamConnection>, u64);
-
 /// Connection that calls go through.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct LiveConnection {
     pub(crate) connection: Arc<UpstreamConnection>,
-    /// Counts connections; the next one has a higher number.
-    pub(crate) number: u64,
     /// Changes whenever the server's tools do.
     pub(crate) edition: u64,
 }
 
 /// Need of a caller that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Connection with a higher number than this.
-    ConnectionAfter(u64),
+#[derive(Clone, Copy)]
+pub(crate) enum Need<'a> {
+    /// Connection, whichever there is.
+    Connection,
+    /// Connection that follows this one.
+    ConnectionAfter(&'a Arc<UpstreamConnection>),
     /// Listing of a kind that nothing made stale before the caller asked.
     Listing(ListedKind),
 }
 
 /// Wait of one caller.
+#[derive(Default)]
 struct ReadinessWait {
-    need: Need,
     /// Epoch that the listing has to cover.
     required: Option<u64>,
     /// Failures that were known when this caller asked for another attempt.
     failures_seen: Option<u64>,
 }
 
-/// State of a wait.
-enum WaitState {
-    Met(LiveConnection),
-    Refused(CallError),
-    /// Wait on; wake the task first if it has to act.
-    Waiting {
-        wakes_task: bool,
-    },
-}
-
 // === impl Readiness ===
 
 impl Readiness {
-    pub(crate) fn new(state: UpstreamState) -> Self {
-        let (facts, _) = watch::channel(ReadinessFacts {
-            state,
+    /// Readiness of an upstream that starts.
+    pub(crate) fn new() -> Self {
+        let facts = watch::Sender::new(ReadinessFacts {
+            state: UpstreamState::Starting,
             connection: None,
             failures: 0,
             failed_at: Instant::now(),
@@ -118,10 +105,10 @@ impl Readiness {
     }
 
     /// Changes the facts without waking anybody.
-    pub(crate) fn note<T>(&self, note: impl FnOnce(&mut ReadinessFacts) -> T) -> Option<T> {
-        let mut noted = None;
+    pub(crate) fn note<T: Default>(&self, note: impl FnOnce(&mut ReadinessFacts) -> T) -> T {
+        let mut noted = T::default();
         self.facts.send_if_modified(|facts| {
-            noted = Some(note(facts));
+            noted = note(facts);
             false
         });
         noted
@@ -144,7 +131,7 @@ impl Readiness {
             // Most who ask find nothing old, and wake nobody.
             if kind != ListedKind::Tool
                 && !self.read().lists.freshness(kind).is_current()
-                && self.note(|facts| facts.lists.freshness_mut(kind).renew()) == Some(true)
+                && self.note(|facts| facts.lists.freshness_mut(kind).renew())
             {
                 self.wake_lists[kind.index()].notify_one();
             }
@@ -158,7 +145,12 @@ impl Readiness {
 
     /// Whether somebody waits for the task to act; asking answers it.
     pub(crate) fn take_wanted(&self) -> bool {
-        self.note(|facts| std::mem::take(&mut facts.is_wanted)) == Some(true)
+        self.note(|facts| std::mem::take(&mut facts.is_wanted))
+    }
+
+    /// Whether anybody waits.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.facts.receiver_count() > 0
     }
 
     /// Waits until what is needed is there.
@@ -166,51 +158,35 @@ impl Readiness {
     /// Nothing is lost if the future is dropped: it only watches.
     pub(crate) async fn wait(
         &self,
-        need: Need,
+        need: Need<'_>,
         deadline: Instant,
     ) -> Result<LiveConnection, CallError> {
         if let Some(live) = self.read().current(need) {
             return Ok(live);
         }
-        let started = Instant::now();
         let mut watcher = self.facts.subscribe();
-        let mut wait = ReadinessWait {
-            need,
-            required: None,
-            failures_seen: None,
-        };
-        loop {
-            watcher.mark_unchanged();
-            match self.note(|facts| wait.judge(facts)) {
-                Some(WaitState::Met(live)) => return Ok(live),
-                Some(WaitState::Refused(error)) => return Err(error),
-                Some(WaitState::Waiting { wakes_task: true }) => {
-                    self.wake_task.notify_one();
-                    if let Need::Listing(kind) = need {
-                        self.wake_lists[kind.index()].notify_one();
-                    }
+        let mut wait = ReadinessWait::default();
+        let waiting = async {
+            loop {
+                watcher.mark_unchanged();
+                if let Some(outcome) = self.note(|facts| wait.judge(need, facts)) {
+                    return outcome;
                 }
-                _ => {}
+                self.wake_task.notify_one();
+                if let Need::Listing(kind) = need {
+                    self.wake_lists[kind.index()].notify_one();
+                }
+                // The sender lives as long as the readiness does, so this ends with a change.
+                let _ = watcher.changed().await;
             }
-            if tokio::time::timeout_at(deadline, watcher.changed())
-                .await
-                .is_err()
-            {
-                return Err(CallError::Timeout {
-                    after: started.elapsed(),
-                    sent: false,
-                });
-            }
-        }
+        };
+        until_deadline(deadline, false, waiting).await?
     }
 
     /// Waits until the upstream has stopped for good.
     pub(crate) async fn stopped(&self) {
-        let mut watcher = self.facts.subscribe();
-        // The sender lives as long as the readiness does, so this ends with the state.
-        let _ = watcher
-            .wait_for(|facts| facts.state == UpstreamState::Stopped)
-            .await;
+        let is_stopped = |facts: &ReadinessFacts| facts.state == UpstreamState::Stopped;
+        let _ = self.facts.subscribe().wait_for(is_stopped).await;
     }
 }
 
@@ -246,19 +222,18 @@ impl Announcements for Readiness {
 
 impl ReadinessFacts {
     /// Connection that meets a need, if there is one already; the path nearly every call takes.
-    fn current(&self, need: Need) -> Option<LiveConnection> {
+    fn current(&self, need: Need<'_>) -> Option<LiveConnection> {
         let is_met = match need {
-            Need::ConnectionAfter(after) => self.connection.as_ref()?.1 > after,
+            Need::Connection => true,
+            Need::ConnectionAfter(before) => !Arc::ptr_eq(self.connection.as_ref()?, before),
             Need::Listing(kind) => self.lists.freshness(kind).is_current(),
         };
         if is_met { self.live() } else { None }
     }
 
     fn live(&self) -> Option<LiveConnection> {
-        let (connection, number) = self.connection.as_ref()?;
         Some(LiveConnection {
-            connection: Arc::clone(connection),
-            number: *number,
+            connection: Arc::clone(self.connection.as_ref()?),
             edition: self.lists.edition,
         })
     }
@@ -275,54 +250,45 @@ impl ReadinessFacts {
 // === impl ReadinessWait ===
 
 impl ReadinessWait {
-    fn judge(&mut self, facts: &mut ReadinessFacts) -> WaitState {
+    /// Outcome of the wait; nothing as long as it is open.
+    fn judge(
+        &mut self,
+        need: Need<'_>,
+        facts: &mut ReadinessFacts,
+    ) -> Option<Result<LiveConnection, CallError>> {
         match &facts.state {
-            UpstreamState::Ready { .. } => self.judge_ready(facts),
-            UpstreamState::Starting => WaitState::Waiting { wakes_task: false },
+            UpstreamState::Ready { .. } => {
+                let Need::Listing(kind) = need else {
+                    return facts.current(need).map(Ok);
+                };
+                let live = facts.live()?;
+                let freshness = facts.lists.freshness_mut(kind);
+                let required = *self.required.get_or_insert_with(|| freshness.required());
+                let outcome = freshness.outcome(required);
+                if outcome.is_none() {
+                    freshness.renew();
+                }
+                outcome.map(|outcome| outcome.map(|()| live))
+            }
+            UpstreamState::Starting => None,
             UpstreamState::Idle => {
                 facts.is_wanted = true;
-                WaitState::Waiting { wakes_task: true }
+                None
             }
             UpstreamState::Failed { reason, .. } => {
                 let is_old = facts.failed_at.elapsed() >= FAILURE_STANDS_FOR;
                 match self.failures_seen {
                     // Our own attempt is still to come.
-                    Some(seen) if seen == facts.failures => WaitState::Waiting { wakes_task: true },
+                    Some(seen) if seen == facts.failures => None,
                     None if is_old => {
                         self.failures_seen = Some(facts.failures);
                         facts.is_wanted = true;
-                        WaitState::Waiting { wakes_task: true }
+                        None
                     }
-                    _ => WaitState::Refused(CallError::Unavailable {
-                        reason: Arc::clone(reason),
-                    }),
+                    _ => Some(Err(CallError::unavailable(Arc::clone(reason)))),
                 }
             }
-            UpstreamState::Stopped => {
-                WaitState::Refused(CallError::unavailable("the server is stopped"))
-            }
-        }
-    }
-
-    fn judge_ready(&mut self, facts: &mut ReadinessFacts) -> WaitState {
-        let still_waiting = WaitState::Waiting { wakes_task: false };
-        let Need::Listing(kind) = self.need else {
-            return facts
-                .current(self.need)
-                .map_or(still_waiting, WaitState::Met);
-        };
-        let Some(live) = facts.live() else {
-            return still_waiting;
-        };
-        let freshness = facts.lists.freshness_mut(kind);
-        let required = *self.required.get_or_insert_with(|| freshness.required());
-        match freshness.outcome(required) {
-            Some(Ok(())) => WaitState::Met(live),
-            Some(Err(error)) => WaitState::Refused(error),
-            None => {
-                freshness.renew();
-                WaitState::Waiting { wakes_task: true }
-            }
+            UpstreamState::Stopped => Some(Err(CallError::unavailable("the server is stopped"))),
         }
     }
 }

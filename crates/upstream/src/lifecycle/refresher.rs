@@ -5,59 +5,70 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::{Capabilities, ListedKind, Method};
-use tokio::task::AbortHandle;
+use mcpproxy_wire::{Capabilities, ListedKind, Method, Protocol};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::shared::SharedUpstream;
 use crate::CallError;
+use crate::backoff::StreamBackoff;
+use crate::client::incoming::Announcements;
 use crate::offerings::listing::{self, Listing};
-use crate::offerings::subscriber;
+use crate::offerings::subscriber::{self, STREAM_LIFETIME};
 use crate::protocol::connection::UpstreamConnection;
+use crate::transport::request::{OutgoingParams, WantedNotifications};
 
 /// Pause before a listing is tried again that could not be sent.
 const UNSENT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Task that refreshes the offerings of one connection; it ends when this is dropped.
-#[derive(Debug)]
-pub(super) struct OfferingsRefresher(AbortHandle);
-
-impl OfferingsRefresher {
-    /// Begins to refresh what the server declared.
-    pub(super) fn start(
-        shared: Arc<SharedUpstream>,
-        connection: Arc<UpstreamConnection>,
-        capabilities: Capabilities,
-    ) -> Self {
-        let refreshing = async move {
-            let subscriptions = &shared.readiness.subscriptions;
-            subscriptions.reset();
-            let keep_subscriptions = async {
-                if capabilities.has_subscriptions {
-                    let (timeout, mask) = (shared.spec.timeout, &shared.mask);
-                    subscriber::keep(subscriptions, &connection, timeout, mask).await;
-                }
-            };
-            // A list that takes long must not hold up another, nor a subscription.
-            tokio::join!(
-                shared.keep_current(&connection, ListedKind::Tool),
-                shared.keep_current(&connection, ListedKind::Prompt),
-                shared.keep_current(&connection, ListedKind::Resource),
-                shared.keep_current(&connection, ListedKind::Template),
-                keep_subscriptions,
-            );
-        };
-        Self(tokio::spawn(refreshing).abort_handle())
-    }
-}
-
-impl Drop for OfferingsRefresher {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Refreshes what a server declared, as long as its connection holds.
+pub(super) async fn refresh(
+    shared: Arc<SharedUpstream>,
+    connection: Arc<UpstreamConnection>,
+    capabilities: Capabilities,
+) {
+    let subscriptions = &shared.readiness.subscriptions;
+    subscriptions.reset();
+    let keep_subscriptions = async {
+        if capabilities.has_subscriptions {
+            let (timeout, mask) = (shared.spec.timeout, &shared.mask);
+            subscriber::keep(subscriptions, &connection, timeout, mask).await;
+        }
+    };
+    // A list that takes long must not hold up another, nor a subscription.
+    tokio::join!(
+        shared.keep_listening(&connection, capabilities),
+        shared.keep_current(&connection, ListedKind::Tool),
+        shared.keep_current(&connection, ListedKind::Prompt),
+        shared.keep_current(&connection, ListedKind::Resource),
+        shared.keep_current(&connection, ListedKind::Template),
+        keep_subscriptions,
+    );
 }
 
 impl SharedUpstream {
+    /// Keeps the stream open on which a server without sessions announces changes of its lists.
+    ///
+    /// The server's acknowledgement makes its announcements count (see `client::incoming`), the end of
+    /// the stream ends that. What happened in between is found by the listing that follows.
+    async fn keep_listening(&self, connection: &UpstreamConnection, declared: Capabilities) {
+        let notifications = &WantedNotifications::of_lists(&declared);
+        if connection.protocol() == Protocol::Session || notifications.is_empty() {
+            return;
+        }
+        let mut backoff = StreamBackoff::default();
+        loop {
+            let since = Instant::now();
+            let params = OutgoingParams::Listen { notifications };
+            let ended = connection.request(params, since + STREAM_LIFETIME).await;
+            self.readiness.set_tools_announced(false);
+            if let Err(CallError::Rpc(_) | CallError::Unavailable { .. }) = ended {
+                // It declared what it does not have. It is listed like one that announces nothing.
+                return;
+            }
+            sleep(backoff.next_delay(since)).await;
+        }
+    }
+
     /// Lists one kind whenever that is due, as long as the connection holds.
     async fn keep_current(&self, connection: &UpstreamConnection, kind: ListedKind) {
         loop {
@@ -75,9 +86,7 @@ impl SharedUpstream {
 
     /// Lists one kind of a server that is ready.
     async fn list_again(&self, connection: &UpstreamConnection, kind: ListedKind) {
-        let Some(epoch) = self.begin_listing(kind) else {
-            return;
-        };
+        let epoch = self.begin_listing(kind);
         let deadline = Instant::now() + self.spec.timeout;
         let mut outcome = listing::list(connection, kind, deadline).await;
         if let Err(CallError::Disconnected { sent: true, .. }) = outcome {
@@ -121,7 +130,7 @@ impl SharedUpstream {
     }
 
     /// Begins a listing, which will cover the epoch given back.
-    pub(super) fn begin_listing(&self, kind: ListedKind) -> Option<u64> {
+    pub(super) fn begin_listing(&self, kind: ListedKind) -> u64 {
         let readiness = &self.readiness;
         readiness.note(|facts| facts.lists.freshness_mut(kind).begin())
     }
@@ -131,23 +140,20 @@ impl SharedUpstream {
     pub(super) fn report(
         &self,
         kind: ListedKind,
-        mut listing: Listing,
+        listing: Listing,
         declared: Option<Capabilities>,
     ) {
         let name = &self.spec.name;
-        let rejected = &listing.rejected;
-        let is_news = |is_news: Option<bool>| is_news == Some(true);
         let readiness = &self.readiness;
-        if is_news(readiness.note(|facts| facts.lists.set_rejected(kind, rejected))) {
+        if readiness.note(|facts| facts.lists.set_rejected(kind, &listing.rejected)) {
             listing.log_rejected(name, kind);
         }
-        let items = std::mem::take(&mut listing.items);
         let changed = readiness.note(|facts| {
             let is_changed = declared.is_some_and(|declared| facts.lists.declare(declared));
-            let is_changed = facts.lists.put(kind, items) || is_changed;
+            let is_changed = facts.lists.put(kind, listing.items) || is_changed;
             is_changed.then(|| facts.lists.offerings().clone())
         });
-        if let Some(offerings) = changed.flatten() {
+        if let Some(offerings) = changed {
             self.runtime.observer.offered(name, offerings);
         }
     }

@@ -1,15 +1,14 @@
 //! Parts of an upstream that its task and its handles share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mcpproxy_redact::Mask;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::readiness::Readiness;
-use crate::Runtime;
+use super::readiness::{LiveConnection, Need, Readiness};
 use crate::process::stderr::StderrTail;
-use crate::spec::Spec;
+use crate::{CallError, Runtime, Spec, lock};
 
 /// One upstream, seen from its task and from its handles.
 pub(crate) struct SharedUpstream {
@@ -25,23 +24,37 @@ pub(crate) struct SharedUpstream {
     pub(crate) last_used: Mutex<Instant>,
 }
 
-// === impl SharedUpstream ===
-
 impl SharedUpstream {
-    pub(crate) fn last_used(&self) -> Instant {
-        *self
-            .last_used
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Connection to make a request on again that failed; nothing where it must not be made again.
+    ///
+    /// What was not sent goes to the next connection: repeating it cannot do anything twice. What was
+    /// sent is repeated where that is allowed and the server is still there, only its response got lost on
+    /// the way. A program that died over a request is not asked the same thing again.
+    pub(crate) async fn repeat_on(
+        &self,
+        live: &LiveConnection,
+        failure: &CallError,
+        may_repeat: bool,
+        deadline: Instant,
+    ) -> Result<Option<LiveConnection>, CallError> {
+        match failure {
+            CallError::Disconnected { sent: false, .. } => {
+                let next = Need::ConnectionAfter(&live.connection);
+                self.readiness.wait(next, deadline).await.map(Some)
+            }
+            CallError::Disconnected { sent: true, .. }
+                if may_repeat && live.connection.outlives_a_call() =>
+            {
+                Ok(Some(live.clone()))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Remembers that somebody uses the upstream now.
     pub(crate) fn touch(&self) {
         if self.spec.idle_stop.is_some() {
-            *self
-                .last_used
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            *lock(&self.last_used) = Instant::now();
         }
     }
 }

@@ -10,21 +10,20 @@ use std::time::Duration;
 
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::Protocol;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::subscriptions::ResourceSubscriptions;
+use crate::CallError;
+use crate::backoff::StreamBackoff;
 use crate::protocol::connection::UpstreamConnection;
 use crate::transport::request::{OutgoingParams, WantedNotifications};
-use crate::{CallError, backoff};
 
-/// Time that one stream is used; a new one finds out that the old one was dead.
-const STREAM_LIFETIME: Duration = Duration::from_hours(1);
-/// How long a server may take to acknowledge a stream.
+/// Time that one stream is used. A new one now and then finds out that the old one was dead without anybody having
+/// been told.
+pub(crate) const STREAM_LIFETIME: Duration = Duration::from_hours(1);
+/// Time that a server may take to acknowledge a stream.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
-/// A stream that held this long was well.
-const WELL_AFTER: Duration = Duration::from_secs(10);
-
 /// Pause before a subscription that broke off is asked for again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -32,7 +31,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 struct SubscriptionStream {
     uris: HashSet<Arc<str>>,
     since: Instant,
-    task: JoinHandle<Option<CallError>>,
+    task: JoinSet<Option<CallError>>,
 }
 
 /// Keeps the subscriptions of one connection; each request may take so long.
@@ -96,7 +95,7 @@ async fn keep_in_session(
 /// Keeps the streams of one connection.
 async fn keep_streams(subscriptions: &ResourceSubscriptions, connection: &Arc<UpstreamConnection>) {
     let mut open: Option<SubscriptionStream> = None;
-    let mut failures = 0;
+    let mut backoff = StreamBackoff::default();
     loop {
         let wanted = subscriptions.wanted();
         if wanted.is_empty() {
@@ -110,7 +109,7 @@ async fn keep_streams(subscriptions: &ResourceSubscriptions, connection: &Arc<Up
         };
         let ended = tokio::select! {
             () = subscriptions.wake_subscriber.notified() => continue,
-            ended = &mut stream.task => ended.ok().flatten(),
+            Some(ended) = stream.task.join_next() => ended.ok().flatten(),
         };
         subscriptions.lapse();
         if let Some(error @ (CallError::Rpc(_) | CallError::Unavailable { .. })) = ended {
@@ -119,12 +118,9 @@ async fn keep_streams(subscriptions: &ResourceSubscriptions, connection: &Arc<Up
                 subscriptions.refuse(uri, error.clone());
             }
         }
-        if stream.since.elapsed() >= WELL_AFTER {
-            failures = 0;
-        }
+        let pause = backoff.next_delay(stream.since);
         open = None;
-        failures += 1;
-        tokio::time::sleep(backoff::delay(failures)).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -141,7 +137,8 @@ async fn replace(
     };
     let connection = Arc::clone(connection);
     let since = Instant::now();
-    let mut task = tokio::spawn(async move {
+    let mut task = JoinSet::new();
+    task.spawn(async move {
         let notifications = &notifications;
         let params = OutgoingParams::Listen { notifications };
         let ended = connection.request(params, since + STREAM_LIFETIME).await;
@@ -149,10 +146,9 @@ async fn replace(
     });
     let is_acknowledged = tokio::select! {
         changed = timeout(ACKNOWLEDGED_WITHIN, acknowledged.changed()) => changed.is_ok(),
-        ended = &mut task => {
+        Some(ended) = task.join_next() => {
             // Given back as it ended, for who keeps the streams to see.
-            let error = ended.ok().flatten();
-            task = tokio::spawn(async move { error });
+            task.spawn(async move { ended.ok().flatten() });
             false
         }
     };
@@ -163,10 +159,4 @@ async fn replace(
         }
     }
     SubscriptionStream { uris, since, task }
-}
-
-impl Drop for SubscriptionStream {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }

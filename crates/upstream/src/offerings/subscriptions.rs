@@ -4,12 +4,13 @@
 //! server; here is what is wanted and what came of it.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use crate::CallError;
+use crate::call_error::until_deadline;
+use crate::{CallError, lock};
 
 /// Most addresses that are watched at one server.
 const MOST_WATCHED: usize = 1_000;
@@ -37,14 +38,14 @@ pub(crate) struct ResourceSubscriptions {
     pub(crate) acknowledged: watch::Sender<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SubscribedResource {
     subscribers: usize,
     facts: watch::Sender<SubscriptionFacts>,
 }
 
 /// Facts of one address.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct SubscriptionFacts {
     updates: u64,
     grant: Grant,
@@ -52,8 +53,9 @@ struct SubscriptionFacts {
     has_lapsed: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum Grant {
+    #[default]
     /// Still to be asked of the server.
     Wanted,
     /// Promised by the server.
@@ -84,24 +86,13 @@ impl Subscription {
 
     /// Waits until the server has said whether it will tell.
     pub(crate) async fn granted(&mut self, deadline: Instant) -> Result<(), CallError> {
-        let started = Instant::now();
         let is_settled = |facts: &SubscriptionFacts| !matches!(facts.grant, Grant::Wanted);
-        let settled = timeout_at(deadline, self.facts.wait_for(is_settled)).await;
-        let facts = settled.map_err(|_| CallError::Timeout {
-            after: started.elapsed(),
-            sent: true,
-        })?;
-        match facts.as_deref() {
-            Ok(SubscriptionFacts {
-                grant: Grant::Refused(error),
-                ..
-            }) => Err(error.clone()),
-            Ok(SubscriptionFacts {
-                grant: Grant::Ended,
-                ..
-            })
-            | Err(_) => Err(CallError::unavailable("the server is stopped")),
-            Ok(_) => Ok(()),
+        let settled = self.facts.wait_for(is_settled);
+        let facts = until_deadline(deadline, true, settled).await?;
+        match facts.as_ref().map_or(&Grant::Ended, |facts| &facts.grant) {
+            Grant::Refused(error) => Err(error.clone()),
+            Grant::Ended => Err(CallError::unavailable("the server is stopped")),
+            Grant::Wanted | Grant::Active => Ok(()),
         }
     }
 }
@@ -109,7 +100,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         let watched = &self.subscriptions;
-        let mut table = watched.lock();
+        let mut table = lock(&watched.table);
         let Some(entry) = table.get_mut(&self.uri) else {
             return;
         };
@@ -127,23 +118,14 @@ impl Drop for Subscription {
 impl ResourceSubscriptions {
     /// Subscribes to an address.
     pub(crate) fn subscribe(self: &Arc<Self>, uri: &str) -> Result<Subscription, CallError> {
-        let mut table = self.lock();
+        let mut table = lock(&self.table);
         if !table.contains_key(uri) && table.len() >= MOST_WATCHED {
             return Err(CallError::unavailable(format!(
                 "{MOST_WATCHED} of its resources are watched already"
             )));
         }
         let uri: Arc<str> = uri.into();
-        let entry = table
-            .entry(Arc::clone(&uri))
-            .or_insert_with(|| SubscribedResource {
-                subscribers: 0,
-                facts: watch::Sender::new(SubscriptionFacts {
-                    updates: 0,
-                    grant: Grant::Wanted,
-                    has_lapsed: false,
-                }),
-            });
+        let entry = table.entry(Arc::clone(&uri)).or_default();
         entry.subscribers += 1;
         if matches!(entry.facts.borrow().grant, Grant::Refused(_)) {
             // Whoever was refused is about to leave; this one has the server asked again.
@@ -163,12 +145,12 @@ impl ResourceSubscriptions {
 
     /// Whether there is any subscription.
     pub(crate) fn is_in_use(&self) -> bool {
-        !self.lock().is_empty()
+        !lock(&self.table).is_empty()
     }
 
     /// Addresses whose changes the server has to announce.
     pub(crate) fn wanted(&self) -> HashSet<Arc<str>> {
-        let table = self.lock();
+        let table = lock(&self.table);
         let wanted = table.iter().filter(|(_, entry)| {
             let grant = &entry.facts.borrow().grant;
             matches!(grant, Grant::Wanted | Grant::Active)
@@ -178,7 +160,7 @@ impl ResourceSubscriptions {
 
     /// Takes the change of a resource. One that is part of what is watched changes that as well.
     pub(crate) fn update(&self, changed: &str) {
-        for (uri, entry) in self.lock().iter() {
+        for (uri, entry) in lock(&self.table).iter() {
             if is_part(changed, uri) {
                 entry.facts.send_modify(|facts| facts.updates += 1);
             }
@@ -216,7 +198,7 @@ impl ResourceSubscriptions {
 
     /// Takes back what was granted: the server has to be asked again.
     pub(crate) fn lapse(&self) {
-        for entry in self.lock().values() {
+        for entry in lock(&self.table).values() {
             entry.facts.send_if_modified(|facts| {
                 let was_active = matches!(facts.grant, Grant::Active);
                 if was_active {
@@ -231,7 +213,7 @@ impl ResourceSubscriptions {
 
     /// Another connection begins, on which everything is asked for anew.
     pub(crate) fn reset(&self) {
-        for entry in self.lock().values() {
+        for entry in lock(&self.table).values() {
             entry.facts.send_if_modified(|facts| {
                 let was_refused = matches!(facts.grant, Grant::Refused(_));
                 if was_refused {
@@ -245,19 +227,15 @@ impl ResourceSubscriptions {
 
     /// Ends all subscriptions, as the server is gone for good.
     pub(crate) fn end(&self) {
-        for entry in self.lock().values() {
+        for entry in lock(&self.table).values() {
             entry.facts.send_modify(|facts| facts.grant = Grant::Ended);
         }
     }
 
     fn settle(&self, uri: &str, change: impl FnOnce(&mut SubscriptionFacts)) {
-        if let Some(entry) = self.lock().get(uri) {
+        if let Some(entry) = lock(&self.table).get(uri) {
             entry.facts.send_modify(change);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, SubscribedResource>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,10 +4,12 @@
 //! end is kept, so that no program fills our memory.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::lock;
 
 /// Most lines that are stored.
 const LINES: usize = 100;
@@ -35,7 +37,7 @@ impl StderrTail {
 
     /// The lines for people: oldest first, secrets hidden, control characters left out.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = lock(&self.lines);
         lines
             .iter()
             .map(|line| {
@@ -57,7 +59,7 @@ impl StderrTail {
 
     /// Takes a piece of the stream; gives back whether it ends within a line.
     fn take(&self, mut piece: &[u8], mut open_line: bool) -> bool {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&self.lines);
         while !piece.is_empty() {
             let end = memchr::memchr(b'\n', piece);
             let part = &piece[..end.unwrap_or(piece.len())];

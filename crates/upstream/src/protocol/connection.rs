@@ -1,63 +1,54 @@
 //! Connection to one server, whatever it speaks and runs over.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_wire::{Json, ListedKind, ListedPage, Protocol, RpcResult};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::greeting::Greeting;
 use super::session::SessionContext;
 use super::stateless::{
-    InputRound, MOST_ROUNDS, StatelessContext, collect_input, listen, read_discovery, read_round,
+    MOST_ROUNDS, StatelessContext, asks_for_input, collect_input, meta_of, read_discovery,
     time_to_live,
 };
+use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::ClientLink;
-use crate::client::incoming::Announcements;
-use crate::transport::request::{OutgoingParams, OutgoingRequest, WantedNotifications};
-use crate::transport::{LostConnection, TransportLink};
-use crate::{BuiltIn, CallError};
+use crate::transport::request::{OutgoingParams, OutgoingRequest};
+use crate::transport::{Greeting, TransportLink};
 
 /// Connection that requests can be made on, by any number of callers at once.
-#[derive(Debug)]
 pub(crate) struct UpstreamConnection {
-    link: Arc<TransportLink>,
+    pub(crate) link: Arc<TransportLink>,
+    /// Our version, as servers are told.
+    version: Arc<str>,
     protocol: SpokenProtocol,
-    /// Task that hears of changes where there are no sessions, ended when this is dropped.
-    listener: Mutex<JoinSet<()>>,
 }
 
 /// Protocol of a connection, with what its requests need.
-#[derive(Debug)]
 enum SpokenProtocol {
     Session(SessionContext),
-    Stateless(Arc<StatelessContext>),
+    Stateless(StatelessContext),
 }
 
 impl UpstreamConnection {
-    /// Connection over a transport that runs; `version` is ours, as servers are told.
-    pub(crate) fn new(link: TransportLink, protocol: Protocol, version: &str) -> Self {
+    /// Connection over a transport that runs.
+    pub(crate) fn new(link: Arc<TransportLink>, protocol: Protocol, version: Arc<str>) -> Self {
         let protocol = match protocol {
             Protocol::Session => SpokenProtocol::Session(SessionContext::default()),
-            Protocol::Stateless => SpokenProtocol::Stateless(StatelessContext::new(version).into()),
+            Protocol::Stateless => SpokenProtocol::Stateless(StatelessContext::default()),
         };
-        Self::over(Arc::new(link), protocol)
+        Self {
+            link,
+            version,
+            protocol,
+        }
     }
 
     /// Connection with a session over the same transport, for a server that turned out to want one.
     pub(crate) fn in_session(&self) -> Self {
-        let session = SpokenProtocol::Session(SessionContext::default());
-        Self::over(Arc::clone(&self.link), session)
-    }
-
-    fn over(link: Arc<TransportLink>, protocol: SpokenProtocol) -> Self {
-        Self {
-            link,
-            protocol,
-            listener: Mutex::default(),
-        }
+        let (link, version) = (Arc::clone(&self.link), Arc::clone(&self.version));
+        Self::new(link, Protocol::Session, version)
     }
 
     /// Protocol spoken on it.
@@ -69,13 +60,11 @@ impl UpstreamConnection {
     }
 
     /// Asks who the server is, and opens a session where there are any.
-    pub(crate) async fn greet(
-        &self,
-        version: &str,
-        deadline: Instant,
-    ) -> Result<Greeting, CallError> {
+    pub(crate) async fn greet(&self, deadline: Instant) -> Result<Greeting, CallError> {
         match &self.protocol {
-            SpokenProtocol::Session(session) => session.greet(&self.link, version, deadline).await,
+            SpokenProtocol::Session(session) => {
+                session.greet(&self.link, &self.version, deadline).await
+            }
             SpokenProtocol::Stateless(_) => read_discovery(&self.discover(deadline).await?),
         }
     }
@@ -83,20 +72,6 @@ impl UpstreamConnection {
     /// Asks in the protocol without sessions who the server is.
     pub(crate) async fn discover(&self, deadline: Instant) -> Result<Json, CallError> {
         self.request(OutgoingParams::Discover {}, deadline).await
-    }
-
-    /// Hears of these changes until the connection is stopped, where there are no sessions.
-    pub(crate) fn listen(
-        &self,
-        announcements: Arc<dyn Announcements>,
-        notifications: WantedNotifications,
-    ) {
-        let SpokenProtocol::Stateless(context) = &self.protocol else {
-            return;
-        };
-        let (link, context) = (Arc::clone(&self.link), Arc::clone(context));
-        let listening = listen(link, context, announcements, notifications);
-        self.replace_listener(JoinSet::from_iter([listening]));
     }
 
     /// Page of one of the server's lists, after the one that named the cursor, and how long the server
@@ -135,7 +110,9 @@ impl UpstreamConnection {
                 session.lower_log_level(&self.link, client, deadline).await;
                 (None, None)
             }
-            SpokenProtocol::Stateless(context) => (Some(context), Some(context.meta(client))),
+            SpokenProtocol::Stateless(context) => {
+                (Some(context), Some(meta_of(&self.version, client)))
+            }
         };
         let mut collected = None;
         for _ in 0..MOST_ROUNDS {
@@ -156,19 +133,12 @@ impl UpstreamConnection {
                     return Err(CallError::unavailable("the tool is built in"));
                 }
             };
-            if context.is_none() {
+            let takes_input_requests =
+                || client.is_some_and(|client| client.protocol == Protocol::Stateless);
+            if context.is_none() || !asks_for_input(&response)? || takes_input_requests() {
                 return Ok(response);
             }
-            let takes_input_requests =
-                client.is_some_and(|client| client.protocol == Protocol::Stateless);
-            match read_round(response)? {
-                InputRound::InputRequired(result) if !takes_input_requests => {
-                    collected = Some(collect_input(client, result.json()).await?);
-                }
-                InputRound::Complete(result) | InputRound::InputRequired(result) => {
-                    return Ok(result);
-                }
-            }
+            collected = Some(collect_input(client, response.json()).await?);
         }
         Err(CallError::malformed("it asks for input over and over"))
     }
@@ -183,25 +153,17 @@ impl UpstreamConnection {
         let SpokenProtocol::Stateless(context) = &self.protocol else {
             return self.link.request(request).await.map(RpcResult::into_json);
         };
-        let meta = context.meta(None);
+        let meta = meta_of(&self.version, None);
         request.meta = Some(&meta);
         if let TransportLink::Http(_) = *self.link {
             request.headers = context.headers(&params);
         }
-        match read_round(self.link.request(request).await?)? {
-            InputRound::Complete(result) => Ok(result.into_json()),
-            InputRound::InputRequired(_) => Err(CallError::malformed(
-                "it asks for input where nothing can be asked for",
-            )),
+        let result = self.link.request(request).await?;
+        if asks_for_input(&result)? {
+            let reason = "it asks for input where nothing can be asked for";
+            return Err(CallError::malformed(reason));
         }
-    }
-
-    /// Tools of this very program that it leads to, if it does.
-    pub(crate) fn built_in(&self) -> Option<&dyn BuiltIn> {
-        match &*self.link {
-            TransportLink::BuiltIn(built_in) => Some(&**built_in),
-            TransportLink::Stdio(_) | TransportLink::Http(_) => None,
-        }
+        Ok(result.into_json())
     }
 
     /// Whether one call can break off without the connection being over.
@@ -212,25 +174,5 @@ impl UpstreamConnection {
     /// Whether it runs over a program of ours, to which one connection can be made.
     pub(crate) fn is_program(&self) -> bool {
         matches!(*self.link, TransportLink::Stdio(_))
-    }
-
-    /// Waits for an end that nobody here asked for.
-    pub(crate) async fn lost(&self) -> LostConnection {
-        self.link.lost().await
-    }
-
-    /// Ends the connection and what runs behind it.
-    pub(crate) async fn stop(&self, grace: Duration) {
-        self.replace_listener(JoinSet::new());
-        self.link.stop(grace).await;
-    }
-
-    /// Process behind it.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.link.pid()
-    }
-
-    fn replace_listener(&self, next: JoinSet<()>) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = next;
     }
 }

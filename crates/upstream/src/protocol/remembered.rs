@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
 use mcpproxy_wire::Protocol;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::lock;
 use crate::spec::{Spec, TransportSpec};
 
 /// The format of the file. A file of another format is ignored, and written anew.
@@ -57,17 +58,18 @@ impl RememberedProtocols {
 
     /// Protocol that the server spoke last.
     pub(crate) fn recall(&self, key: &ServerKey) -> Option<Protocol> {
-        self.lock().get(key).copied()
+        lock(&self.known).get(key).copied()
     }
 
     /// Forgets a server, which is to be probed again. The file keeps what it says until then.
     pub(crate) fn forget(&self, key: &ServerKey) {
-        self.lock().remove(key);
+        lock(&self.known).remove(key);
     }
 
     /// Remembers what a connection was opened with. Writes in the background where it is news.
     pub(crate) fn learn(self: &Arc<Self>, key: &ServerKey, protocol: Protocol) {
-        if self.lock().insert(key.clone(), protocol) == Some(protocol) || self.file.is_none() {
+        if lock(&self.known).insert(key.clone(), protocol) == Some(protocol) || self.file.is_none()
+        {
             return;
         }
         let remembered = Arc::clone(self);
@@ -82,8 +84,8 @@ impl RememberedProtocols {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = self.lock().clone();
+        let _one_at_a_time = lock(&self.writing);
+        let mut all = lock(&self.known).clone();
         // Another process may have learned more meanwhile.
         for (key, protocol) in read(file).unwrap_or_default() {
             if all.len() < SERVERS_LIMIT {
@@ -104,10 +106,6 @@ impl RememberedProtocols {
             let _ = fs::remove_file(&draft);
         }
         written
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ServerKey, Protocol>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,9 +210,9 @@ mod tests {
         let (first, second) = (key("http://a/", ""), key("http://b/", ""));
         let one = Arc::new(RememberedProtocols::in_file(file.clone()));
         let other = Arc::new(RememberedProtocols::in_file(file.clone()));
-        one.lock().insert(first.clone(), Protocol::Session);
+        lock(&one.known).insert(first.clone(), Protocol::Session);
         one.write().expect("it is written");
-        other.lock().insert(second.clone(), Protocol::Stateless);
+        lock(&other.known).insert(second.clone(), Protocol::Stateless);
         other.write().expect("it is written");
         let later = RememberedProtocols::in_file(file);
         assert_eq!(later.recall(&first), Some(Protocol::Session));
@@ -242,12 +240,9 @@ mod tests {
         for content in foreign {
             fs::write(&file, &content).expect("it is written");
             let remembered = RememberedProtocols::in_file(file.clone());
-            assert!(remembered.lock().is_empty(), "{content}");
+            assert!(lock(&remembered.known).is_empty(), "{content}");
         }
-        assert!(
-            RememberedProtocols::in_file(folder.path().into())
-                .lock()
-                .is_empty()
-        );
+        let of_folder = RememberedProtocols::in_file(folder.path().into());
+        assert!(lock(&of_folder.known).is_empty());
     }
 }

@@ -1,15 +1,14 @@
 //! Protocol with sessions: revisions 2024-11-05 to 2025-11-25.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mcpproxy_wire::{Capabilities, ListChanges, Revision, initialize};
 use tokio::time::Instant;
 
-use super::greeting::Greeting;
-use crate::CallError;
 use crate::client::{ClientLink, LogLevel};
 use crate::transport::request::{OutgoingParams, OutgoingRequest};
-use crate::transport::{TransportLink, read_hello};
+use crate::transport::{Greeting, TransportLink, read_hello};
+use crate::{CallError, lock};
 
 /// Session with a server.
 #[derive(Debug, Default)]
@@ -26,45 +25,29 @@ impl SessionContext {
         version: &str,
         deadline: Instant,
     ) -> Result<Greeting, CallError> {
-        let params = || initialize::params(Revision::LATEST_WITH_SESSION, version);
-        let (hello, revision, announces) = match link {
+        let params = initialize::params(Revision::LATEST_WITH_SESSION, version);
+        let greeting = match link {
             TransportLink::Stdio(stdio) => {
-                let params = params();
                 let params = OutgoingParams::Initialize(&params);
-                let response = stdio
-                    .request(OutgoingRequest::new(params, deadline))
-                    .await?;
-                let (hello, revision) = read_hello(response.json())?;
+                let request = OutgoingRequest::new(params, deadline);
+                let (greeting, _) = read_hello(stdio.request(request).await?.json())?;
                 stdio.notify_initialized(deadline).await?;
-                let announces = hello.capabilities.tools == Some(ListChanges::Announced);
-                (hello, revision, announces)
+                greeting
             }
-            TransportLink::Http(http) => {
-                let greeted = http.greet(&params(), deadline).await?;
-                (greeted.hello, greeted.revision, greeted.announces)
-            }
-            TransportLink::BuiltIn(_) => {
-                return Ok(Greeting {
-                    server_info: None,
-                    revision: None,
-                    announces: false,
-                    capabilities: Capabilities {
-                        tools: Some(ListChanges::Silent),
-                        ..Capabilities::default()
-                    },
-                });
-            }
+            TransportLink::Http(http) => http.greet(&params, deadline).await?,
+            TransportLink::BuiltIn(_) => Greeting {
+                capabilities: Capabilities {
+                    tools: Some(ListChanges::Silent),
+                    ..Capabilities::default()
+                },
+                ..Greeting::default()
+            },
         };
-        if hello.has_logging {
+        if greeting.has_logging {
             // What servers send unasked is not known. It is taken for what most need.
             let _ = self.log_level.set(Mutex::new(LogLevel::Info));
         }
-        Ok(Greeting {
-            server_info: hello.server_info,
-            revision: Some(revision),
-            announces,
-            capabilities: hello.capabilities,
-        })
+        Ok(greeting)
     }
 
     /// Has the server send the log messages that the client wants, if it would not do so unasked.
@@ -85,7 +68,7 @@ impl SessionContext {
             *level = wanted.min(*level);
             is_lower
         };
-        if is_lower(&mut log_level.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if is_lower(&mut lock(log_level)) {
             let params = OutgoingParams::SetLogLevel { level: wanted };
             // A server that refuses sends what it sends.
             let _ = link.request(OutgoingRequest::new(params, deadline)).await;

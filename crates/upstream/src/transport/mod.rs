@@ -1,11 +1,10 @@
 //! Transports that connections run over: programs, HTTP, and tools of this very program.
 
-pub(crate) mod builtin;
 mod deadline;
+mod greeting;
 pub(crate) mod http;
 pub(crate) mod pending;
 pub(crate) mod request;
-mod server_hello;
 pub(crate) mod stdio;
 
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use self::stdio::StdioConnection;
 use crate::call_error::UpstreamResponse;
 use crate::{BuiltIn, CallError};
 
-pub(crate) use self::server_hello::read_hello;
+pub(crate) use self::greeting::{Greeting, read_hello};
 
 /// Transport of one connection, running.
 pub(crate) enum TransportLink {
@@ -27,7 +26,7 @@ pub(crate) enum TransportLink {
 }
 
 /// End of a connection that nobody here asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LostConnection {
     pub(crate) reason: Arc<str>,
     /// The server is well and only wants to be greeted again.
@@ -71,15 +70,5 @@ impl TransportLink {
             Self::Stdio(stdio) => stdio.pid,
             Self::Http(_) | Self::BuiltIn(_) => None,
         }
-    }
-}
-
-impl std::fmt::Debug for TransportLink {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Stdio(_) => "Stdio",
-            Self::Http(_) => "Http",
-            Self::BuiltIn(_) => "BuiltIn",
-        })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
 use super::request::cancellation;
-use crate::CallError;
 use crate::call_error::UpstreamResponse;
+use crate::{CallError, lock};
 
 /// Requests of one connection that wait.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl PendingRequests {
     pub(crate) fn register(self: &Arc<Self>) -> Result<PendingRequest, Arc<str>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, response) = oneshot::channel();
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if let Some(reason) = &waiting.closed {
             return Err(Arc::clone(reason));
         }
@@ -70,26 +70,21 @@ impl PendingRequests {
 
     /// Hands a response to whoever waits; false if nobody does.
     pub(crate) fn respond(&self, id: u64, response: UpstreamResponse) -> bool {
-        let sender = self.lock().senders.remove(&id);
+        let sender = lock(&self.waiting).senders.remove(&id);
         sender.is_some_and(|sender| sender.send(response).is_ok())
     }
 
     /// Ends every wait at once and refuses new ones; the first reason stays.
     pub(crate) fn close(&self, reason: &Arc<str>) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.closed.get_or_insert_with(|| Arc::clone(reason));
         waiting.senders.clear();
     }
 
     /// Reason why the connection is closed.
     pub(crate) fn closed(&self) -> Arc<str> {
-        let reason = self.lock().closed.clone();
+        let reason = lock(&self.waiting).closed.clone();
         reason.unwrap_or_else(|| "the connection was closed".into())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WaitingSenders> {
-        // Nothing panics while the lock is held, so the map is whole either way.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,7 +99,7 @@ impl PendingRequest {
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        self.pending.lock().senders.remove(&self.id);
+        lock(&self.pending.waiting).senders.remove(&self.id);
     }
 }
 
@@ -194,7 +189,7 @@ mod tests {
         let id = pending_request.id;
         drop(pending_request);
         assert!(!pending.respond(id, Ok(RpcResult::unread(Json::empty_object()))));
-        assert!(pending.lock().senders.is_empty());
+        assert!(lock(&pending.waiting).senders.is_empty());
     }
 
     #[test]

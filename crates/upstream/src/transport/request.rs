@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use mcpproxy_wire::rpc::{self, OutgoingMessage};
-use mcpproxy_wire::{JsonObject, Method, meta, method};
+use mcpproxy_wire::{Capabilities, JsonObject, ListChanges, ListedKind, Method, meta, method};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -233,6 +233,17 @@ impl<'a> OutgoingParams<'a> {
 }
 
 impl WantedNotifications {
+    /// Changes of the lists that a server announces to those who listen.
+    pub(crate) fn of_lists(declared: &Capabilities) -> Self {
+        let announces = |kind: ListedKind| kind.declared(declared) == Some(ListChanges::Announced);
+        Self {
+            tools_list_changed: announces(ListedKind::Tool),
+            prompts_list_changed: announces(ListedKind::Prompt),
+            resources_list_changed: announces(ListedKind::Resource),
+            resource_subscriptions: Vec::new(),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

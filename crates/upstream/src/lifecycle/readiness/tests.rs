@@ -13,7 +13,7 @@ fn failed() -> UpstreamState {
     }
 }
 
-fn connection() -> NumberedConnection {
+fn connection() -> Arc<UpstreamConnection> {
     struct Nothing;
     impl crate::BuiltIn for Nothing {
         fn tools(&self) -> Vec<mcpproxy_wire::Json> {
@@ -36,14 +36,13 @@ fn connection() -> NumberedConnection {
             Box::pin(std::future::pending())
         }
     }
-    let link = TransportLink::BuiltIn(Arc::new(Nothing));
-    let connection = UpstreamConnection::new(link, Protocol::Session, "1");
-    (Arc::new(connection), 1)
+    let link = Arc::new(TransportLink::BuiltIn(Arc::new(Nothing)));
+    UpstreamConnection::new(link, Protocol::Session, "1".into()).into()
 }
 
 /// A readiness with a connection whose tools are listed.
 fn ready(is_announced: bool) -> Readiness {
-    let readiness = Readiness::new(UpstreamState::Starting);
+    let readiness = Readiness::new();
     readiness.change(|facts| {
         facts.state = UpstreamState::Ready {
             since: std::time::SystemTime::UNIX_EPOCH,
@@ -72,7 +71,7 @@ fn at_once(readiness: &Readiness) -> Option<Result<(), CallError>> {
 
 #[tokio::test]
 async fn a_recent_failure_answers_at_once_and_an_old_one_is_tried_again() {
-    let readiness = Readiness::new(UpstreamState::Starting);
+    let readiness = Readiness::new();
     readiness.change(|facts| facts.set_failed(failed()));
     assert_eq!(
         at_once(&readiness),

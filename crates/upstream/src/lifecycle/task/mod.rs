@@ -9,29 +9,24 @@ use std::time::{Duration, SystemTime};
 
 use mcpproxy_wire::ListedKind;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::refresher::OfferingsRefresher;
 use super::shared::SharedUpstream;
+use crate::backoff::{self, WELL_AFTER};
 use crate::protocol::connection::UpstreamConnection;
-use crate::protocol::greeting::Greeting;
 use crate::spec::TransportSpec;
-use crate::transport::LostConnection;
-use crate::{UpstreamState, backoff};
+use crate::transport::stdio::{DEFAULT_GRACE, stopping};
+use crate::transport::{Greeting, LostConnection};
+use crate::{UpstreamState, lock};
 
-/// A connection that held this long was well: its loss is followed by a new one at once.
-const WELL_AFTER: Duration = Duration::from_secs(10);
 /// So many lost sessions in a row are followed by a new one at once.
 const EXPIRIES_FORGIVEN: u32 = 2;
-/// How long a server has to end by itself when the last handle is dropped.
-const DROPPED_GRACE: Duration = Duration::from_secs(2);
 
 /// Task of one upstream.
 struct UpstreamTask {
     shared: Arc<SharedUpstream>,
     stop: watch::Receiver<Option<Duration>>,
-    /// Counts connections.
-    connections: u64,
     failures_in_a_row: u32,
     /// Connection that is being opened.
     attempt: Option<Arc<UpstreamConnection>>,
@@ -39,7 +34,7 @@ struct UpstreamTask {
     /// silence before turned out wrong.
     awaits_slow_server: bool,
     /// Keeps the lists current, as long as the server is connected.
-    refresher: Option<OfferingsRefresher>,
+    refresher: JoinSet<()>,
 }
 
 /// Time to connect next.
@@ -56,11 +51,10 @@ pub(crate) async fn run(shared: Arc<SharedUpstream>, stop: watch::Receiver<Optio
     let mut task = UpstreamTask {
         shared,
         stop,
-        connections: 0,
         failures_in_a_row: 0,
         attempt: None,
         awaits_slow_server: false,
-        refresher: None,
+        refresher: JoinSet::new(),
     };
     while task.rest(&next).await {
         next = task.connect().await;
@@ -68,8 +62,6 @@ pub(crate) async fn run(shared: Arc<SharedUpstream>, stop: watch::Receiver<Optio
     task.enter(&UpstreamState::Stopped);
     task.shared.readiness.subscriptions.end();
 }
-
-// === impl UpstreamTask: the life of an upstream ===
 
 impl UpstreamTask {
     /// Waits for the time to connect; false if it never comes.
@@ -105,7 +97,7 @@ impl UpstreamTask {
             Ok(connection) => {
                 self.attempt = None;
                 let next = self.serve(&connection).await;
-                self.refresher = None;
+                self.refresher = JoinSet::new();
                 next
             }
             Err(reason) => {
@@ -118,7 +110,7 @@ impl UpstreamTask {
     /// Ends a connection that did not get as far as being used.
     async fn abandon(&mut self, grace: Duration) {
         if let Some(attempt) = self.attempt.take() {
-            attempt.stop(grace).await;
+            attempt.link.stop(grace).await;
         }
     }
 
@@ -129,29 +121,25 @@ impl UpstreamTask {
         let readiness = Arc::clone(&self.shared.readiness);
         loop {
             tokio::select! {
-                grace = stopping(&mut self.stop) => return self.end(connection, grace).await,
-                lost = connection.lost() => {
+                grace = stopping(&mut self.stop) => {
                     readiness.change(|facts| facts.connection = None);
-                    connection.stop(Duration::ZERO).await;
+                    connection.link.stop(grace).await;
+                    return NextConnect::Never;
+                }
+                lost = connection.link.lost() => {
+                    readiness.change(|facts| facts.connection = None);
+                    connection.link.stop(Duration::ZERO).await;
                     return self.lose(&lost, since);
                 }
                 () = sleep_until_due(idle_check) => match self.rest_when_idle() {
                     Ok(()) => {
-                        connection.stop(DROPPED_GRACE).await;
+                        connection.link.stop(DEFAULT_GRACE).await;
                         return NextConnect::WhenWanted;
                     }
                     Err(later) => idle_check = Some(later),
                 }
             }
         }
-    }
-
-    async fn end(&self, connection: &UpstreamConnection, grace: Duration) -> NextConnect {
-        self.shared
-            .readiness
-            .change(|facts| facts.connection = None);
-        connection.stop(grace).await;
-        NextConnect::Never
     }
 
     fn lose(&mut self, lost: &LostConnection, since: Instant) -> NextConnect {
@@ -177,17 +165,12 @@ impl UpstreamTask {
             attempt: self.failures_in_a_row,
             retry_in,
         };
-        self.shared
-            .readiness
-            .change(|facts| facts.set_failed(state.clone()));
+        let readiness = &self.shared.readiness;
+        readiness.change(|facts| facts.set_failed(state.clone()));
         self.observe(&state);
         NextConnect::After(retry_in)
     }
-}
 
-// === impl UpstreamTask: states ===
-
-impl UpstreamTask {
     fn enter(&self, state: &UpstreamState) {
         self.shared.readiness.change(|facts| {
             facts.state = state.clone();
@@ -198,23 +181,21 @@ impl UpstreamTask {
     }
 
     fn publish(
-        &mut self,
+        &self,
         connection: &Arc<UpstreamConnection>,
         greeting: Greeting,
         epoch: u64,
         time_to_live: Option<Duration>,
     ) {
-        self.connections += 1;
         let state = UpstreamState::Ready {
             since: SystemTime::now(),
             server_info: greeting.server_info,
             revision: greeting.revision,
-            pid: connection.pid(),
+            pid: connection.link.pid(),
         };
-        let live = (Arc::clone(connection), self.connections);
         self.shared.readiness.change(|facts| {
             facts.state = state.clone();
-            facts.connection = Some(live);
+            facts.connection = Some(Arc::clone(connection));
             facts.is_wanted = false;
             let tools = facts.lists.freshness_mut(ListedKind::Tool);
             tools.is_announced |= greeting.announces;
@@ -237,38 +218,32 @@ impl UpstreamTask {
 
     /// Goes idle unless the upstream is in use; the error is when to look again.
     ///
-    /// A caller takes its slot before it looks for the connection, and the connection goes
-    /// only while every slot is free, so no call is cut off.
+    /// A caller takes its slot before it looks for the connection, and the connection goes only while every
+    /// slot is free and nobody waits for a list, so neither a call nor a listing on request is cut off.
     fn rest_when_idle(&self) -> Result<(), Instant> {
         let idle = self.idle_stop().unwrap_or(Duration::MAX);
-        let due = self.shared.last_used() + idle;
+        let due = *lock(&self.shared.last_used) + idle;
         if due > Instant::now() {
             return Err(due);
         }
-        let mut is_free = false;
-        self.shared.readiness.change(|facts| {
-            is_free = self.shared.slots.available_permits() == self.shared.slot_count
-                && !self.shared.readiness.subscriptions.is_in_use();
+        let readiness = &self.shared.readiness;
+        let is_free = readiness.note(|facts| {
+            let is_free = self.shared.slots.available_permits() == self.shared.slot_count
+                && !readiness.subscriptions.is_in_use()
+                && !readiness.is_awaited();
             if is_free {
                 facts.state = UpstreamState::Idle;
                 facts.connection = None;
                 facts.is_wanted = false;
             }
+            is_free
         });
         if !is_free {
+            self.shared.touch();
             return Err(Instant::now() + idle);
         }
         self.observe(&UpstreamState::Idle);
         Ok(())
-    }
-}
-
-/// Waits until the upstream has to stop; gives the grace its server has.
-async fn stopping(stop: &mut watch::Receiver<Option<Duration>>) -> Duration {
-    match stop.wait_for(Option::is_some).await {
-        Ok(grace) => grace.unwrap_or(DROPPED_GRACE),
-        // The last handle is gone.
-        Err(_) => DROPPED_GRACE,
     }
 }
 

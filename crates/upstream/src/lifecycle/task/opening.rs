@@ -9,17 +9,16 @@ use tokio::time::Instant;
 use super::UpstreamTask;
 use crate::CallError;
 use crate::client::incoming::Announcements;
-use crate::lifecycle::refresher::{OfferingsRefresher, explain};
+use crate::lifecycle::refresher::{explain, refresh};
 use crate::lifecycle::shared::SharedUpstream;
 use crate::offerings::listing::{self, Listing};
 use crate::protocol::connection::UpstreamConnection;
-use crate::protocol::greeting::Greeting;
-use crate::protocol::probe::{ProbeLimits, ProbeOutcome, probe};
+use crate::protocol::probe::{ProbeOutcome, probe};
 use crate::protocol::remembered::ServerKey;
 use crate::spec::{ProtocolSetting, TransportSpec};
-use crate::transport::TransportLink;
 use crate::transport::http::HttpConnection;
 use crate::transport::stdio::StdioConnection;
+use crate::transport::{Greeting, TransportLink};
 
 /// Connects to the server, greets it and lists its tools; the error is for people.
 ///
@@ -34,7 +33,7 @@ pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnecti
     };
     open_in(task, protocol)
         .await
-        .map_err(OpeningProblem::into_text)
+        .map_err(|problem| problem.text)
 }
 
 /// Reason why a connection could not be opened.
@@ -77,31 +76,27 @@ async fn open_in(
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let deadline = Instant::now() + task.shared.spec.start_timeout;
     let connection = begin(task, protocol)?;
-    let version = task.shared.runtime.version.clone();
-    let greeting = connection
-        .greet(&version, deadline)
-        .await
-        .map_err(|error| OpeningProblem::of(greeting_of(protocol), &error))?;
+    let greeting = connection.greet(deadline).await.map_err(|error| {
+        let method = match protocol {
+            Protocol::Session => Method::Initialize,
+            Protocol::Stateless => Method::ServerDiscover,
+        };
+        OpeningProblem::of(method, &error)
+    })?;
     welcome(task, connection, greeting, deadline).await
 }
 
 async fn open_probing(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let runtime = task.shared.runtime.clone();
     let start_timeout = task.shared.spec.start_timeout;
     let deadline = Instant::now() + start_timeout;
     let silence = if task.awaits_slow_server {
         start_timeout
     } else {
-        runtime.probe_silence
+        task.shared.runtime.probe_silence
     };
     let connection = begin(task, Protocol::Stateless)?;
-    let limits = ProbeLimits {
-        version: &runtime.version,
-        silence,
-        deadline,
-    };
     // Boxed, as it is rare, so that the futures of callers stay small.
-    let protocol = match Box::pin(probe(&connection, limits)).await {
+    let protocol = match Box::pin(probe(&connection, silence, deadline)).await {
         ProbeOutcome::Stateless(greeting) => {
             return welcome(task, connection, greeting, deadline).await;
         }
@@ -132,8 +127,8 @@ fn begin(
         text,
         is_answer: false,
     })?;
-    let version = &task.shared.runtime.version;
-    let connection = Arc::new(UpstreamConnection::new(link, protocol, version));
+    let version = Arc::clone(&task.shared.runtime.version);
+    let connection = Arc::new(UpstreamConnection::new(link.into(), protocol, version));
     task.attempt = Some(Arc::clone(&connection));
     Ok(connection)
 }
@@ -151,15 +146,12 @@ fn start_transport(shared: &SharedUpstream, protocol: Protocol) -> Result<Transp
             announcements,
             &shared.tail,
         )?),
-        TransportSpec::Http(http) => {
-            let connector = runtime.connector();
-            TransportLink::Http(HttpConnection::new(
-                http,
-                protocol,
-                connector,
-                announcements,
-            )?)
-        }
+        TransportSpec::Http(http) => TransportLink::Http(HttpConnection::new(
+            http,
+            protocol,
+            runtime.connector(),
+            announcements,
+        )?),
         TransportSpec::BuiltIn(built_in) => TransportLink::BuiltIn(Arc::clone(built_in)),
     })
 }
@@ -172,34 +164,21 @@ async fn welcome(
     deadline: Instant,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let shared = Arc::clone(&task.shared);
-    let epoch = shared.begin_listing(ListedKind::Tool).unwrap_or_default();
+    let epoch = shared.begin_listing(ListedKind::Tool);
     let listing = match greeting.capabilities.tools {
         Some(_) => listing::list(&connection, ListedKind::Tool, deadline)
             .await
             .map_err(|error| OpeningProblem::of(Method::ToolsList, &error))?,
         None => Listing::default(),
     };
-    let (lists, capabilities) = (greeting.announced_lists(), greeting.capabilities);
+    let capabilities = greeting.capabilities;
     let time_to_live = listing.time_to_live;
     shared.report(ListedKind::Tool, listing, Some(capabilities));
     task.publish(&connection, greeting, epoch, time_to_live);
-    if !lists.is_empty() {
-        connection.listen(Arc::clone(&shared.readiness) as _, lists);
-    }
-    let connected = Arc::clone(&connection);
-    let refresher = OfferingsRefresher::start(shared, connected, capabilities);
-    task.refresher = Some(refresher);
+    let refreshing = refresh(shared, Arc::clone(&connection), capabilities);
+    task.refresher.spawn(refreshing);
     Ok(connection)
 }
-
-fn greeting_of(protocol: Protocol) -> Method {
-    match protocol {
-        Protocol::Session => Method::Initialize,
-        Protocol::Stateless => Method::ServerDiscover,
-    }
-}
-
-// === impl OpeningProblem ===
 
 impl OpeningProblem {
     fn of(method: Method, error: &CallError) -> Self {
@@ -211,9 +190,5 @@ impl OpeningProblem {
             text: explain(method, error) + remedy,
             is_answer: !matches!(error, CallError::Disconnected { sent: false, .. }),
         }
-    }
-
-    fn into_text(self) -> String {
-        self.text
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcpproxy_wire::json::{Fields, text_of};
 use mcpproxy_wire::{Json, RpcError, RpcResult, rpc};
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
 
 use crate::CallError;
@@ -20,38 +20,20 @@ pub(in crate::protocol) const MOST_ROUNDS: usize = 16;
 /// Pause before a request is repeated for which the server asked for nothing.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Outcome of one round.
-pub(in crate::protocol) enum InputRound {
-    /// Result, untouched.
-    Complete(RpcResult),
-    /// Result that asks for input.
-    InputRequired(RpcResult),
-}
-
-/// Responses of the client, under the names that the server gave its requests.
-struct InputResponses<'a>(Vec<(&'a str, Json)>);
-
-impl Serialize for InputResponses<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, response)| (key, response)))
-    }
-}
-
-/// Tells a result from one that asks for input; there are no others that we know.
-pub(in crate::protocol) fn read_round(result: RpcResult) -> Result<InputRound, CallError> {
+/// Whether a result asks for input. There are no other types of results that we know.
+pub(in crate::protocol) fn asks_for_input(result: &RpcResult) -> Result<bool, CallError> {
     let Some(raw) = result.result_type() else {
-        return Ok(InputRound::Complete(result));
+        return Ok(false);
     };
     // What is there and no string is as unknown as a string that is.
     let kind = text_of(raw).unwrap_or(raw.into());
     match &*kind {
-        "complete" => Ok(InputRound::Complete(result)),
-        "input_required" => Ok(InputRound::InputRequired(result)),
+        "complete" => Ok(false),
+        "input_required" => Ok(true),
         other => {
             let named: String = other.chars().take(40).collect();
-            Err(CallError::malformed(format!(
-                "it answers with a result of an unknown type, '{named}'"
-            )))
+            let reason = format!("it answers with a result of an unknown type, '{named}'");
+            Err(CallError::malformed(reason))
         }
     }
 }
@@ -71,20 +53,19 @@ pub(in crate::protocol) async fn collect_input(
         let client = client.ok_or_else(|| {
             refused("the server asks for input, and nobody can be asked on this way")
         })?;
-        let mut responses = InputResponses(Vec::new());
+        let mut responses = Vec::new();
         for (key, request) in requests.iter() {
-            let response = request_one(client, result, request).await?;
-            responses.0.push((key, response));
+            responses.push((key, request_one(client, result, request).await?));
         }
-        let text = serde_json::to_vec(&responses).ok();
-        let responses = text.and_then(|text| Json::parse(text).ok());
+        let mut text = Vec::new();
+        let written = serde_json::Serializer::new(&mut text).collect_map(responses);
+        let responses = written.ok().and_then(|()| Json::parse(text).ok());
         let no_json = || CallError::malformed("the client's answers are no JSON");
         input.input_responses = Some(responses.ok_or_else(no_json)?);
     }
     if input == ClientInput::default() {
-        return Err(CallError::malformed(
-            "it asks for input and does not say which",
-        ));
+        let reason = "it asks for input and does not say which";
+        return Err(CallError::malformed(reason));
     }
     if requests.is_none() {
         // Nothing was asked for, so only time can make a difference.
@@ -104,14 +85,11 @@ async fn request_one(
     let method = text_of(method).unwrap_or(method.into());
     let Some(kind) = ClientRequestKind::of_method(&method) else {
         let named: String = method.chars().take(40).collect();
-        return Err(CallError::malformed(format!(
-            "it asks for input by an unknown method, '{named}'"
-        )));
+        let reason = format!("it asks for input by an unknown method, '{named}'");
+        return Err(CallError::malformed(reason));
     };
-    let params = match fields.given("params") {
-        Some(raw) => result.part(raw),
-        None => Json::empty_object(),
-    };
+    let params = fields.given("params");
+    let params = params.map_or_else(Json::empty_object, |raw| result.part(raw));
     client
         .request(kind, params)
         .await
@@ -150,11 +128,8 @@ mod tests {
             r#"{"structuredContent":{"resultType":"input_required"},"resultType":"complete"}"#,
             r#"{"content":[{"text":"resultType\":\"input_required"}]}"#,
         ] {
-            let Ok(InputRound::Complete(result)) = read_round(RpcResult::unread(parse(text)))
-            else {
-                panic!("{text} is complete");
-            };
-            assert_eq!(result.json().text(), text);
+            let round = asks_for_input(&RpcResult::unread(parse(text)));
+            assert_eq!(round, Ok(false), "{text}");
         }
         for text in [
             r#"{"resultType":"input_required"}"#,
@@ -162,18 +137,16 @@ mod tests {
             r#"{"structuredContent":{"resultType":"complete"},"resultType":"input_required"}"#,
             r#"{"structuredContent":{"resultType":"complete"},"result\u0054ype":"input_required"}"#,
         ] {
-            let round = read_round(RpcResult::unread(parse(text)));
-            assert!(matches!(round, Ok(InputRound::InputRequired(_))), "{text}");
+            let round = asks_for_input(&RpcResult::unread(parse(text)));
+            assert_eq!(round, Ok(true), "{text}");
         }
         for text in [
             r#"{"resultType":"task"}"#,
             r#"{"resultType":null}"#,
             r#"{"resultType":"completed"}"#,
         ] {
-            assert!(
-                read_round(RpcResult::unread(parse(text))).is_err(),
-                "{text}"
-            );
+            let round = asks_for_input(&RpcResult::unread(parse(text)));
+            assert!(round.is_err(), "{text}");
         }
     }
 

@@ -3,108 +3,93 @@
 //! Every request carries its own context. Its `_meta` says which revision it speaks and who asks,
 //! and over HTTP its headers repeat what it is about.
 
-mod headers;
 mod input_rounds;
-mod listen;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use http::HeaderMap;
-use mcpproxy_wire::capabilities::Capabilities;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use mcpproxy_wire::header::{self, encode_value};
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::offerings::RejectedItem;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
-use mcpproxy_wire::{Json, ListedPage, Protocol, Revision, RpcError, ToolDefinition, meta};
+use mcpproxy_wire::{Capabilities, Json, ListedPage, Revision, ToolDefinition, meta};
 
-pub(super) use self::input_rounds::{InputRound, MOST_ROUNDS, collect_input, read_round};
-pub(super) use self::listen::listen;
-use super::greeting::Greeting;
+pub(super) use self::input_rounds::{MOST_ROUNDS, asks_for_input, collect_input};
 use crate::CallError;
 use crate::client::{ClientLink, ClientRequestKind};
+use crate::transport::Greeting;
 use crate::transport::request::{GatewayInfo, OutgoingParams, RelayedCapabilities, StatelessMeta};
+
+const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
 /// Revision that is spoken.
 const REVISION: Revision = Revision::V2026_07_28;
 
-/// Codes that only servers of this protocol answer with: wrong headers, a missing capability,
-/// an unknown revision.
-const CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
-const UNSUPPORTED_REVISION: i64 = -32022;
-
 /// Context that every request of a connection carries.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StatelessContext {
-    /// Our version, as servers are told.
-    version: Box<str>,
     /// Arguments that are repeated in headers, by tool; only tools that have any.
     param_headers: RwLock<ParamHeaders>,
 }
 
 type ParamHeaders = HashMap<Arc<str>, Arc<[ParamHeader]>>;
 
-/// Protocol of a server, as far as its response to `server/discover` tells.
-#[derive(Debug)]
-pub(super) enum DiscoveredProtocol {
-    /// No sessions; with what the server said of itself, if it did.
-    Stateless(Option<Greeting>),
-    /// Sessions, as far as can be told.
-    Session,
+/// Members of the `_meta` of a request; `version` is ours. What a server may ask, and which log messages it may
+/// send, is what the client behind the request declared.
+pub(super) fn meta_of<'a>(
+    version: &'a str,
+    client: Option<&'a Arc<ClientLink>>,
+) -> StatelessMeta<'a> {
+    let capabilities = client.and_then(|client| match client.capabilities.text() {
+        // Most declare nothing of this.
+        "{}" => None,
+        _ => client.capabilities.fields(),
+    });
+    let capabilities = capabilities.unwrap_or_default();
+    let given = |kind: ClientRequestKind| capabilities.given(kind.as_str());
+    StatelessMeta {
+        protocol_version: REVISION.as_str(),
+        client_info: GatewayInfo {
+            name: "mcpproxy",
+            version,
+        },
+        client_capabilities: RelayedCapabilities {
+            elicitation: given(ClientRequestKind::Elicitation),
+            sampling: given(ClientRequestKind::Sampling),
+            roots: given(ClientRequestKind::Roots),
+        },
+        log_level: client.and_then(|client| client.log_level),
+    }
 }
 
-// === impl StatelessContext ===
-
 impl StatelessContext {
-    pub(super) fn new(version: &str) -> Self {
-        Self {
-            version: version.into(),
-            param_headers: RwLock::default(),
-        }
-    }
-
-    /// Members of the `_meta` of a request. What a server may ask, and which log messages it may
-    /// send, is what the client behind the request declared.
-    pub(super) fn meta<'a>(&'a self, client: Option<&'a Arc<ClientLink>>) -> StatelessMeta<'a> {
-        let capabilities = client.and_then(|client| match client.capabilities.text() {
-            // Most declare nothing of this.
-            "{}" => None,
-            _ => client.capabilities.fields(),
-        });
-        let capabilities = capabilities.unwrap_or_default();
-        let given = |kind: ClientRequestKind| capabilities.given(kind.as_str());
-        StatelessMeta {
-            protocol_version: REVISION.as_str(),
-            client_info: GatewayInfo {
-                name: "mcpproxy",
-                version: &self.version,
-            },
-            client_capabilities: RelayedCapabilities {
-                elicitation: given(ClientRequestKind::Elicitation),
-                sampling: given(ClientRequestKind::Sampling),
-                roots: given(ClientRequestKind::Roots),
-            },
-            log_level: client.and_then(|client| client.log_level),
-        }
-    }
-
-    /// Headers of a request over HTTP: its method, what it names, and arguments.
+    /// Headers of a request over HTTP, which repeat what it is about so that others can route it unread: its method,
+    /// what it names, and arguments.
     pub(super) fn headers(&self, params: &OutgoingParams<'_>) -> HeaderMap {
-        let Some((name, arguments)) = params.name().zip(params.arguments()) else {
-            return headers::of_request(
-                params.method(),
-                params.name(),
-                &[],
-                &serde_json::Value::Null,
-            );
-        };
-        let repeated = {
-            let all = self.param_headers.read();
-            let all = all.unwrap_or_else(PoisonError::into_inner);
-            all.get(name).cloned()
-        };
-        let repeated = repeated.as_deref().unwrap_or(&[]);
-        headers::of_request(params.method(), Some(name), repeated, arguments.value())
+        let mut headers = HeaderMap::with_capacity(4);
+        let method = HeaderValue::from_static(params.method().as_str());
+        headers.insert(METHOD, method);
+        if let Some(value) = params.name().and_then(header_value) {
+            headers.insert(NAME, value);
+        }
+        if let OutgoingParams::CallTool { name, arguments } = params {
+            let repeated = {
+                let all = self.param_headers.read();
+                let all = all.unwrap_or_else(PoisonError::into_inner);
+                all.get(*name).cloned()
+            };
+            for param in repeated.as_deref().unwrap_or(&[]) {
+                let text = param.text_in(arguments.value());
+                let name = HeaderName::try_from(param.header());
+                if let (Ok(name), Some(value)) = (name, text.as_deref().and_then(header_value)) {
+                    headers.insert(name, value);
+                }
+            }
+        }
+        headers
     }
 
     /// Learns which arguments the tools of a page want in headers. A tool whose wish cannot be
@@ -144,7 +129,10 @@ impl StatelessContext {
     }
 }
 
-// === reading responses ===
+/// Value of a header that carries a text.
+fn header_value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::try_from(encode_value(text).as_ref()).ok()
+}
 
 /// Time for which a page of a list may be believed, as the server says. Zero is what libraries send when
 /// nobody thought about it, so it says nothing; taken at its word it would cost every call a listing.
@@ -154,31 +142,14 @@ pub(super) fn time_to_live(page: &Json) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
-/// Protocol of a server, told from its response to `server/discover`.
-pub(super) fn judge_discovery(response: &Result<Json, CallError>) -> DiscoveredProtocol {
-    match response {
-        Ok(result) => match read_discovery(result) {
-            Ok(greeting) => DiscoveredProtocol::Stateless(Some(greeting)),
-            Err(_) => DiscoveredProtocol::Session,
-        },
-        Err(CallError::Rpc(error)) if CODES.contains(&error.code) => {
-            if error.code == UNSUPPORTED_REVISION && names_sessions_only(error) {
-                return DiscoveredProtocol::Session;
-            }
-            DiscoveredProtocol::Stateless(None)
-        }
-        Err(_) => DiscoveredProtocol::Session,
-    }
-}
-
 /// Reads the result of `server/discover`.
 pub(super) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
     let fields = result
         .fields()
         .ok_or_else(|| CallError::malformed("the result of server/discover is not an object"))?;
-    let supported = fields
-        .given("supportedVersions")
-        .and_then(|raw| serde_json::from_str::<Vec<String>>(raw.get()).ok())
+    let supported = fields.given("supportedVersions");
+    let supported: Vec<String> = supported
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .ok_or_else(|| {
             CallError::malformed("the result of server/discover has no supportedVersions")
         })?;
@@ -194,24 +165,9 @@ pub(super) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
             .or_else(|| fields.given("serverInfo"))
             .map(|raw| result.part(raw)),
         revision: Some(REVISION),
-        announces: false,
         capabilities: Capabilities::read(fields.given("capabilities")),
+        ..Greeting::default()
     })
-}
-
-/// Whether the server says that it has sessions, and nothing newer that we know.
-fn names_sessions_only(error: &RpcError) -> bool {
-    let supported = error.data.as_ref().and_then(|data| data.get("supported"));
-    let named = supported.and_then(serde_json::Value::as_array);
-    let revisions: Vec<Revision> = named
-        .into_iter()
-        .flatten()
-        .filter_map(|one| Revision::parse(one.as_str()?))
-        .collect();
-    !revisions.is_empty()
-        && revisions
-            .iter()
-            .all(|one| one.protocol() == Protocol::Session)
 }
 
 fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
@@ -220,6 +176,7 @@ fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
 
 #[cfg(test)]
 mod tests {
+    use mcpproxy_wire::{JsonObject, ListChanges, Protocol};
     use serde_json::json;
     use tokio::time::Instant;
 
@@ -233,9 +190,8 @@ mod tests {
 
     #[test]
     fn meta_has_what_the_client_declared_and_nothing_we_cannot_relay() {
-        let context = StatelessContext::new("1.2");
         let read = |client: Option<&Arc<ClientLink>>| -> serde_json::Value {
-            let meta = context.meta(client);
+            let meta = meta_of("1.2", client);
             let mut request = OutgoingRequest::new(OutgoingParams::Discover {}, Instant::now());
             request.meta = Some(&meta);
             let message = request.message(1).expect("it can be written");
@@ -259,44 +215,36 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_told_apart() {
-        let is_stateless = |response: Result<Json, CallError>| {
-            matches!(judge_discovery(&response), DiscoveredProtocol::Stateless(_))
+    fn arguments_are_repeated_where_the_schema_says_so() {
+        let schema = json!({ "type": "object", "properties": {
+            "region": { "type": "string", "x-mcp-header": "Region" },
+            "count": { "type": "integer", "x-mcp-header": "Count" },
+            "nested": { "type": "object", "properties": {
+                "flag": { "type": "boolean", "x-mcp-header": "Flag" } } },
+            "absent": { "type": "string", "x-mcp-header": "Absent" },
+            "null": { "type": "string", "x-mcp-header": "Null" },
+            "other": { "type": "string", "default": { "x-mcp-header": "no annotation" } },
+        }});
+        let params = param_headers::of_schema(&Json::of(&schema)).expect("they are valid");
+        let arguments = json!({ "region": "Zürich", "count": 42, "nested": { "flag": true },
+            "null": null, "other": "x" });
+        let context = StatelessContext::default();
+        context.remember_param_headers(&"deploy".into(), params);
+        let headers = context.headers(&OutgoingParams::CallTool {
+            name: "deploy",
+            arguments: &JsonObject::parse(&arguments.to_string()).expect("an object"),
+        });
+        let value = |name: &str| {
+            headers
+                .get(name)
+                .map(|value| value.to_str().expect("ASCII"))
         };
-        assert!(is_stateless(Ok(json(
-            r#"{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}"#
-        ))));
-        for text in [
-            "{}",
-            "[]",
-            r#"{"supportedVersions":["2099-01-01"]}"#,
-            "null",
-        ] {
-            assert!(!is_stateless(Ok(json(text))), "{text}");
-        }
-        let error = |code, data: serde_json::Value| {
-            let mut error = RpcError::new(code, "no");
-            error.data = Some(data);
-            Err(CallError::Rpc(error))
-        };
-        for (code, data, expected) in [
-            (-32020, json!(null), true),
-            (-32021, json!(null), true),
-            (-32022, json!(null), true),
-            (-32022, json!({ "supported": ["2026-07-28"] }), true),
-            (-32022, json!({ "supported": ["2099-01-01"] }), true),
-            (-32022, json!({ "supported": ["2025-11-25"] }), false),
-            (-32601, json!(null), false),
-            (-32602, json!(null), false),
-            (-32000, json!(null), false),
-        ] {
-            assert_eq!(
-                is_stateless(error(code, data.clone())),
-                expected,
-                "{code} {data}"
-            );
-        }
-        assert!(!is_stateless(Err(CallError::unavailable("no"))));
+        assert_eq!(value("Mcp-Method"), Some("tools/call"));
+        assert_eq!(value("Mcp-Name"), Some("deploy"));
+        assert_eq!(value("Mcp-Param-Region"), Some("=?base64?WsO8cmljaA==?="));
+        assert_eq!(value("Mcp-Param-Count"), Some("42"));
+        assert_eq!(value("Mcp-Param-Flag"), Some("true"));
+        assert_eq!(headers.len(), 5);
     }
 
     #[test]
@@ -306,7 +254,8 @@ mod tests {
             "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
         ))
         .expect("it can be read");
-        assert!(greeting.announced_lists().tools_list_changed && !greeting.announces);
+        assert_eq!(greeting.capabilities.tools, Some(ListChanges::Announced));
+        assert!(!greeting.announces);
         assert_eq!(greeting.server_info, Some(json(r#"{"name":"s"}"#)));
         assert_eq!(
             time_to_live(&json(r#"{"ttlMs":1500}"#)),

@@ -11,23 +11,11 @@ use tokio::time::Instant;
 
 use super::super::pending::SendState;
 use super::event_reader::EventReader;
-use super::response::StreamEnd;
 use super::{HttpEndpoint, is_absent};
-use crate::backoff;
+use crate::backoff::StreamBackoff;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static(header::LAST_EVENT_ID);
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-
-/// A stream that held this long was well.
-const WELL_AFTER: Duration = Duration::from_secs(10);
-
-/// Reason why a stream of events could not be opened.
-pub(super) enum NoEvents {
-    /// Response with this status.
-    Status(StatusCode),
-    /// There was no answer.
-    Broken,
-}
 
 /// Follows the server's events for as long as the session lasts.
 ///
@@ -42,14 +30,14 @@ pub(super) async fn listen(
     let mut tried = Some(tried);
     let mut last_event = None;
     let mut was_open = false;
-    let mut failures = 0;
+    let mut backoff = StreamBackoff::default();
     loop {
         let opened = endpoint.open_events(last_event.as_deref()).await;
+        let since = Instant::now();
         drop(tried.take());
         let mut pause = Duration::ZERO;
         match opened {
             Ok(mut events) => {
-                let since = Instant::now();
                 was_open = true;
                 endpoint.shared_stream.opened(has_logging);
                 if declares_changes {
@@ -57,37 +45,32 @@ pub(super) async fn listen(
                 }
                 let end = endpoint.follow(&mut events, None, &mut last_event).await;
                 endpoint.shared_stream.closed();
-                if let StreamEnd::Open(Some(retry)) = end {
-                    pause = retry;
+                if end.is_ok() {
+                    pause = events.retry().unwrap_or_default();
                 }
                 if declares_changes {
                     endpoint.incoming.announcements.set_tools_announced(false);
                 }
-                if since.elapsed() >= WELL_AFTER {
-                    failures = 0;
-                }
             }
-            Err(NoEvents::Status(StatusCode::NOT_FOUND))
-                if was_open && endpoint.has_session_id() =>
-            {
+            Err(Some(StatusCode::NOT_FOUND)) if was_open && endpoint.has_session_id() => {
                 endpoint.lose(&"its session has expired".into(), true);
                 return;
             }
             // The server has no such stream. What it declared can then not reach us.
-            Err(NoEvents::Status(status)) if is_absent(status) || !was_open => return,
+            Err(Some(status)) if is_absent(status) || !was_open => return,
             Err(_) => {}
         }
-        failures += 1;
-        tokio::time::sleep(backoff::delay(failures).max(pause)).await;
+        tokio::time::sleep(backoff.next_delay(since).max(pause)).await;
     }
 }
 
 impl HttpEndpoint {
-    /// Opens a stream of events, after the last one that was seen.
+    /// Opens a stream of events, after the last one that was seen. The error is the status that refuses it,
+    /// if there was a response.
     pub(super) async fn open_events(
         &self,
         last_event: Option<&str>,
-    ) -> Result<EventReader, NoEvents> {
+    ) -> Result<EventReader, Option<StatusCode>> {
         let mut headers = self.session_headers().clone();
         headers.remove(http::header::CONTENT_TYPE);
         headers.insert(ACCEPT, EVENTS);
@@ -95,10 +78,10 @@ impl HttpEndpoint {
             headers.insert(LAST_EVENT_ID, id);
         }
         let opened = self.send(Method::GET, headers, None, SendState::default());
-        let (response, lease) = opened.await.map_err(|_| NoEvents::Broken)?;
+        let (response, lease) = opened.await.map_err(|_| None)?;
         if response.status() == StatusCode::OK {
             return Ok(EventReader::new(response.into_body(), lease));
         }
-        Err(NoEvents::Status(response.status()))
+        Err(Some(response.status()))
     }
 }

@@ -16,7 +16,7 @@ mod shared_stream;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -37,11 +37,10 @@ use super::LostConnection;
 use super::deadline::before_deadline;
 use super::pending::{SendState, UnansweredRequest};
 use super::request::OutgoingRequest;
-use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::call_routes::RelayedRequest;
 use crate::client::incoming::{Announcements, IncomingMessages};
-use crate::spec::HttpSpec;
+use crate::{CallError, HttpSpec, lock};
 
 /// Longest that a message may take which nobody waits for.
 const UNAWAITED_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,22 +67,17 @@ struct HttpEndpoint {
     /// Headers of every request, before there is a session.
     headers: HeaderMap,
     protocol: Protocol,
-    session: OnceLock<HttpSession>,
+    /// Headers of every request of the session, once there is one.
+    session: OnceLock<HeaderMap>,
     /// Separate event stream, for a server that responds on one.
     event_stream: OnceLock<ResponseStream>,
     /// Stream of the session that belongs to no request.
     shared_stream: SharedStream,
     incoming: IncomingMessages,
-    lost: watch::Sender<Option<(Arc<str>, bool)>>,
+    lost: watch::Sender<Option<LostConnection>>,
     next_id: AtomicU64,
     /// Permits for messages that nobody waits for.
     unawaited: Arc<Semaphore>,
-}
-
-/// Session, as every request of it names it.
-struct HttpSession {
-    headers: HeaderMap,
-    has_id: bool,
 }
 
 // === impl HttpConnection ===
@@ -168,36 +162,31 @@ impl HttpConnection {
     /// Waits until the session is of no more use.
     pub(crate) async fn lost(&self) -> LostConnection {
         let mut lost = self.endpoint.lost.subscribe();
-        // The sender is ours, so the wait ends with a reason or not at all.
-        let lost = lost.wait_for(Option::is_some).await;
-        let (reason, is_expired) = lost
-            .as_deref()
-            .ok()
-            .cloned()
-            .flatten()
-            .unwrap_or_else(|| ("the connection was closed".into(), false));
-        LostConnection { reason, is_expired }
+        loop {
+            if let Some(lost) = lost.borrow_and_update().clone() {
+                return lost;
+            }
+            // The sender is ours, so the wait ends with a reason or not at all.
+            let _ = lost.changed().await;
+        }
     }
 
     /// Ends the session, and tells the server if it is still there.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.listen(JoinSet::new());
-        let Some(session) = self.endpoint.session.get().filter(|session| session.has_id) else {
-            return;
-        };
-        if self.endpoint.lost.borrow().is_some() {
+        let endpoint = &self.endpoint;
+        if !endpoint.has_session_id() || endpoint.lost.borrow().is_some() {
             return;
         }
-        let headers = session.headers.clone();
-        let state = SendState::default();
-        let ended = self.endpoint.send(Method::DELETE, headers, None, state);
+        let (headers, state) = (endpoint.session_headers().clone(), SendState::default());
+        let ended = endpoint.send(Method::DELETE, headers, None, state);
         // A server may refuse this, and then ends the session when it wants.
         let _ = timeout(grace.min(UNAWAITED_TIMEOUT), ended).await;
     }
 
     /// Has these tasks read the stream of events, in place of those before.
     fn listen(&self, events: JoinSet<()>) {
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) = events;
+        *lock(&self.events) = events;
     }
 }
 
@@ -251,49 +240,42 @@ impl HttpEndpoint {
         };
         let endpoint = Arc::clone(self);
         runtime.spawn(async move {
-            let posted = timeout(
-                UNAWAITED_TIMEOUT,
-                endpoint.post(message, HeaderMap::new(), SendState::default()),
-            )
-            .await;
-            if let Ok(Ok((response, lease))) = posted {
-                give_back_if_empty(&response, lease);
-            }
+            endpoint.post_unawaited(message).await;
             drop(slot);
         });
+    }
+
+    async fn post_unawaited(&self, message: Vec<u8>) {
+        let posted = self.post(message, HeaderMap::new(), SendState::default());
+        if let Ok(Ok((response, lease))) = timeout(UNAWAITED_TIMEOUT, posted).await {
+            give_back_if_empty(&response, lease);
+        }
     }
 
     /// Has a client respond to a request of the server.
     fn relay(self: &Arc<Self>, request: RelayedRequest) {
         let endpoint = Arc::clone(self);
-        let reply = async move |message: String| {
-            let posted =
-                endpoint.post(message.into_bytes(), HeaderMap::new(), SendState::default());
-            if let Ok(Ok((response, lease))) = timeout(UNAWAITED_TIMEOUT, posted).await {
-                give_back_if_empty(&response, lease);
-            }
-        };
+        let reply =
+            async move |message: String| endpoint.post_unawaited(message.into_bytes()).await;
         if let Err(refusal) = self.incoming.routes.relay(request, reply) {
             self.send_unawaited(refusal.into_bytes());
         }
     }
 
     fn session_headers(&self) -> &HeaderMap {
-        self.session
-            .get()
-            .map_or(&self.headers, |session| &session.headers)
+        self.session.get().unwrap_or(&self.headers)
     }
 
     fn has_session_id(&self) -> bool {
-        self.session.get().is_some_and(|session| session.has_id)
+        let session = self.session.get();
+        session.is_some_and(|headers| headers.contains_key(SESSION_ID))
     }
 
     /// Remembers that the session is of no more use; the first reason stays.
     fn lose(&self, reason: &Arc<str>, is_expired: bool) {
-        self.lost.send_if_modified(|lost| {
-            let is_first = lost.is_none();
-            lost.get_or_insert_with(|| (Arc::clone(reason), is_expired));
-            is_first
+        let reason = Arc::clone(reason);
+        self.lost.send_modify(|lost| {
+            lost.get_or_insert(LostConnection { reason, is_expired });
         });
     }
 }
@@ -307,8 +289,5 @@ fn give_back_if_empty(response: &Response<Incoming>, lease: Lease) {
 
 /// Whether the status says that there is no such thing here.
 fn is_absent(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
-    )
+    [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED].contains(&status)
 }

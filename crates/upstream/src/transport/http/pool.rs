@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{Request, Response, Uri};
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tower::ServiceExt;
 
 use super::body::MessageBody;
+use crate::lock;
 
 /// How long the network may take to connect us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -144,9 +145,7 @@ impl Pool {
     }
 
     fn idle_list(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
-        self.idle_lists[thread_number() % IDLE_LISTS]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle_lists[thread_number() % IDLE_LISTS])
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use mcpproxy_wire::Protocol;
-use mcpproxy_wire::sse;
+use mcpproxy_wire::sse::TooLarge;
 
 use super::HttpEndpoint;
 use super::event_reader::EventReader;
@@ -28,16 +28,6 @@ const RESUMPTION_PAUSE: Duration = Duration::from_millis(250);
 /// The least to wait, whatever the server says, so that nobody is kept busy.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a stream of events ended.
-pub(super) enum StreamEnd {
-    /// With the answer that was looked for.
-    Response(UpstreamResponse),
-    /// Without one; and how long the server wants to be left alone, if it said.
-    Open(Option<Duration>),
-    /// With an event that is too large.
-    TooLarge(sse::TooLarge),
-}
-
 impl HttpEndpoint {
     /// Reads the response to the request with the id.
     pub(super) async fn read_response(
@@ -46,29 +36,33 @@ impl HttpEndpoint {
         lease: Lease,
         id: u64,
     ) -> UpstreamResponse {
-        match ContentType::of(response.headers()) {
-            ContentType::Json => {
-                let bytes = read_body(response.into_body(), MESSAGE_LIMIT).await?;
-                lease.give_back();
-                match self.incoming.receive(&bytes, Some(id)) {
-                    IncomingAction::Response(answered, response) if answered == id => response,
-                    IncomingAction::Garbage(reason) => Err(CallError::malformed(format!(
-                        "the answer is no JSON-RPC response: {reason}"
-                    ))),
-                    _ => Err(CallError::malformed("the answer is for another request")),
-                }
-            }
-            ContentType::Events => {
-                let events = EventReader::new(response.into_body(), lease);
-                self.read_events(events, id).await
-            }
-            ContentType::Other(_) if response.status() == StatusCode::ACCEPTED => Err(
-                CallError::malformed("it accepted the request and gave no answer (HTTP 202)"),
-            ),
-            ContentType::Other(name) => Err(CallError::malformed(format!(
-                "it answers with content type '{name}' instead of JSON or events"
-            ))),
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let name = content_type.unwrap_or_default().split(';').next();
+        let name = name.unwrap_or_default().trim();
+        if name.eq_ignore_ascii_case("application/json") {
+            let bytes = read_body(response.into_body(), MESSAGE_LIMIT).await?;
+            lease.give_back();
+            return match self.incoming.receive(&bytes, Some(id)) {
+                IncomingAction::Response(answered, response) if answered == id => response,
+                IncomingAction::Garbage(reason) => Err(CallError::malformed(format!(
+                    "the answer is no JSON-RPC response: {reason}"
+                ))),
+                _ => Err(CallError::malformed("the answer is for another request")),
+            };
         }
+        if name.eq_ignore_ascii_case("text/event-stream") {
+            let events = EventReader::new(response.into_body(), lease);
+            return self.read_events(events, id).await;
+        }
+        Err(CallError::malformed(
+            if response.status() == StatusCode::ACCEPTED {
+                "it accepted the request and gave no answer (HTTP 202)".to_owned()
+            } else {
+                let name: String = name.chars().take(60).collect();
+                format!("it answers with content type '{name}' instead of JSON or events")
+            },
+        ))
     }
 
     /// Reads events until the answer comes, taking a stream that breaks off up again where
@@ -81,17 +75,15 @@ impl HttpEndpoint {
         while in_vain < VAIN_RESUMPTIONS {
             let resumed_after = last_event.clone();
             if let Some(mut events) = stream.take() {
-                match self.follow(&mut events, Some(id), &mut last_event).await {
-                    StreamEnd::Response(response) => {
-                        // The end of the stream follows at once, as a rule.
-                        tokio::spawn(events.give_back_at_end());
-                        return response;
-                    }
-                    StreamEnd::TooLarge(error) => {
-                        return Err(CallError::malformed(error.to_string()));
-                    }
-                    StreamEnd::Open(retry) => pause = retry.unwrap_or(pause).max(SHORTEST_PAUSE),
+                let followed = self.follow(&mut events, Some(id), &mut last_event).await;
+                if let Some(response) =
+                    followed.map_err(|error| CallError::malformed(error.to_string()))?
+                {
+                    // The end of the stream follows at once, as a rule.
+                    tokio::spawn(events.give_back_at_end());
+                    return response;
                 }
+                pause = events.retry().unwrap_or(pause).max(SHORTEST_PAUSE);
             }
             let Some(last_event) = &last_event else { break };
             if self.protocol == Protocol::Stateless {
@@ -109,31 +101,27 @@ impl HttpEndpoint {
         ))
     }
 
-    /// Handles the events of a stream until it ends or the answer comes.
+    /// Handles the events of a stream until it ends or the answer comes, if one is looked for.
     pub(super) async fn follow(
         self: &Arc<Self>,
         events: &mut EventReader,
         id: Option<u64>,
         last_event: &mut Option<String>,
-    ) -> StreamEnd {
+    ) -> Result<Option<UpstreamResponse>, TooLarge> {
         loop {
             let message = events.next_message().await;
-            if let Some(last) = events
-                .last_id()
-                .filter(|last| last_event.as_deref() != Some(last))
+            if let Some(last) = events.last_id()
+                && last_event.as_deref() != Some(last)
             {
                 *last_event = Some(last.to_owned());
             }
-            match message {
-                Ok(Some(message)) => {
-                    if let Some((answered, response)) = self.receive(&message, id)
-                        && Some(answered) == id
-                    {
-                        return StreamEnd::Response(response);
-                    }
-                }
-                Ok(None) => return StreamEnd::Open(events.retry()),
-                Err(error) => return StreamEnd::TooLarge(error),
+            let Some(message) = message? else {
+                return Ok(None);
+            };
+            if let Some((answered, response)) = self.receive(&message, id)
+                && Some(answered) == id
+            {
+                return Ok(Some(response));
             }
         }
     }
@@ -166,31 +154,6 @@ impl HttpEndpoint {
             | IncomingAction::Garbage(_) => {}
         }
         None
-    }
-}
-
-/// Type of a body, as its header says.
-enum ContentType {
-    Json,
-    Events,
-    /// Anything else, cut for messages.
-    Other(String),
-}
-
-impl ContentType {
-    fn of(headers: &HeaderMap) -> Self {
-        let value = headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let name = value.split(';').next().unwrap_or_default().trim();
-        if name.eq_ignore_ascii_case("application/json") {
-            Self::Json
-        } else if name.eq_ignore_ascii_case("text/event-stream") {
-            Self::Events
-        } else {
-            Self::Other(name.chars().take(60).collect())
-        }
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) const QUEUE: usize = 64;
 /// How long the end of a process may take to follow the end of its output, and the other
 /// way round, before the waiting calls are told.
 const AFTERMATH: Duration = Duration::from_millis(250);
-/// How long a server has to end by itself when nobody said how long.
-const DEFAULT_GRACE: Duration = Duration::from_secs(2);
+/// Time that a program has to end by itself when nobody said how long.
+pub(crate) const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 /// Most of a line that is no message that goes to the log, and how many such lines do.
 const LOGGED_CHARACTERS: usize = 200;
 const LOGGED_LINES: u32 = 10;
@@ -41,7 +41,6 @@ const LOGGED_LINES: u32 = 10;
 const READ_OF_GARBAGE: usize = 4096;
 
 /// Connection to a running program.
-#[derive(Debug)]
 pub(crate) struct StdioConnection {
     queue: mpsc::Sender<OutgoingLine>,
     pending: Arc<PendingRequests>,
@@ -92,7 +91,7 @@ impl StdioConnection {
         let pending = Arc::new(PendingRequests::default());
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(None);
-        let (stop, stopping) = watch::channel(None);
+        let (stop, stop_wanted) = watch::channel(None);
         let incoming = IncomingMessages::new(announcements);
         let reader = OutputReader {
             name: Arc::clone(name),
@@ -111,7 +110,7 @@ impl StdioConnection {
             drain,
         };
         let waiting = Arc::clone(&pending);
-        tokio::spawn(supervise(process, tasks, stopping, waiting, end));
+        tokio::spawn(supervise(process, tasks, stop_wanted, waiting, end));
         Ok(Self {
             queue,
             pending,
@@ -191,9 +190,9 @@ async fn write(mut input: ChildStdin, mut outgoing: mpsc::Receiver<OutgoingLine>
     std::future::pending::<()>().await;
 }
 
-/// Waits until the program is to be stopped; gives the grace that it has.
-async fn stopped(stopping: &mut watch::Receiver<Option<Duration>>) -> Duration {
-    let grace = stopping.wait_for(Option::is_some).await;
+/// Waits until a program is to be stopped, also because nobody is left who could say so; gives the grace that it has.
+pub(crate) async fn stopping(stop: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    let grace = stop.wait_for(Option::is_some).await;
     grace.ok().and_then(|grace| *grace).unwrap_or(DEFAULT_GRACE)
 }
 
@@ -201,7 +200,7 @@ async fn stopped(stopping: &mut watch::Receiver<Option<Duration>>) -> Duration {
 async fn supervise(
     mut process: Process,
     mut tasks: StdioTasks,
-    mut stopping: watch::Receiver<Option<Duration>>,
+    mut stop: watch::Receiver<Option<Duration>>,
     pending: Arc<PendingRequests>,
     end: watch::Sender<Option<Arc<str>>>,
 ) {
@@ -219,7 +218,7 @@ async fn supervise(
             Ok(reason) => reason.into(),
             Err(_) => "the server closed its input".into(),
         },
-        grace = stopped(&mut stopping) => {
+        grace = stopping(&mut stop) => {
             // Closing its input asks a server to end.
             tasks.writer.abort();
             process.stop(grace).await;

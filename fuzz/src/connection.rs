@@ -1,5 +1,5 @@
-//! Connection that a fuzz target feeds in place of a server. The product is built without the feature that makes
-//! this public, and nothing of it may depend on it. The rest of the target is in `fuzz/src/server.rs`.
+// Connection that a fuzz target feeds in place of a server. It is compiled as a module of `mcpproxy-upstream`, which
+// includes it under its feature `fuzzing`; the product is built without. `server.rs` has the rest of the target.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::lifecycle::readiness::Readiness;
 use crate::process::lines::OutputLines;
 use crate::transport::pending::{PendingRequest, PendingRequests};
 use crate::transport::stdio::{OutputReader, QUEUE};
-use crate::{CallError, Subscription, UpstreamState};
+use crate::{CallError, Subscription};
 
 /// Connection with one request in flight.
 pub struct FuzzedConnection {
@@ -28,7 +28,7 @@ pub struct FuzzedConnection {
 impl FuzzedConnection {
     /// Connection with a request of this client in flight, under the id 1, and a subscription to `test:a`.
     pub fn new(client: &Arc<ClientLink>) -> Result<Self, Arc<str>> {
-        let readiness = Arc::new(Readiness::new(UpstreamState::Starting));
+        let readiness = Arc::new(Readiness::new());
         let watched = readiness.subscriptions.subscribe("test:a");
         let incoming = IncomingMessages::new(readiness);
         let pending = Arc::new(PendingRequests::default());
@@ -103,7 +103,7 @@ impl FuzzedConnection {
 
     /// Waits until every request to the client has its response.
     pub async fn all_answered(&self) {
-        while self.incoming.routes.has_open_requests() {
+        while !crate::lock(&self.incoming.routes.open_requests).is_empty() {
             tokio::task::yield_now().await;
         }
     }
