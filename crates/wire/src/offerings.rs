@@ -16,6 +16,9 @@ const NAME_LIMIT: usize = 256;
 /// The longest address of a resource. Browsers and proxies take no longer ones either.
 const URI_LIMIT: usize = 8 * 1024;
 
+/// Most items of a page that are reported as left out.
+const REJECTED_LIMIT: usize = 100;
+
 /// Kind of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListedKind {
@@ -43,8 +46,10 @@ pub struct ListedItem {
 pub struct ListedPage {
     /// The items that can be used.
     pub items: Vec<ListedItem>,
-    /// Those left out, each with the reason.
+    /// Those left out, each with the reason; the first hundred of them.
     pub rejected: Vec<RejectedItem>,
+    /// Number of items, those left out included.
+    pub count: usize,
     /// Where the next page starts, if there is one.
     pub next_cursor: Option<String>,
 }
@@ -194,6 +199,7 @@ impl ListedPage {
         let mut page = Self::default();
         let mut keys = HashSet::new();
         for (index, raw) in items.into_iter().enumerate() {
+            page.count += 1;
             let reason = match ListedItem::parse(kind, &raw) {
                 Ok(item) if keys.insert(Arc::clone(&item.key)) => {
                     page.items.push(item);
@@ -202,11 +208,13 @@ impl ListedPage {
                 Ok(_) => format!("another item of the list has the same {}", kind.key()),
                 Err(reason) => reason,
             };
-            page.rejected.push(RejectedItem {
-                index,
-                key: key_of(kind, &raw),
-                reason,
-            });
+            if page.rejected.len() < REJECTED_LIMIT {
+                page.rejected.push(RejectedItem {
+                    index,
+                    key: key_of(kind, &raw),
+                    reason,
+                });
+            }
         }
         page
     }
@@ -254,9 +262,10 @@ impl From<ToolDefinition> for ListedItem {
     }
 }
 
-/// Name of an item that may be malformed.
+/// Beginning of the name of an item that may be malformed.
 fn key_of(kind: ListedKind, raw: &Json) -> Option<String> {
-    serde_json::from_str(raw.fields()?.get(kind.key())?.get()).ok()
+    let key: String = serde_json::from_str(raw.fields()?.get(kind.key())?.get()).ok()?;
+    Some(key.chars().take(NAME_LIMIT).collect())
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use crate::protocol::connection::UpstreamConnection;
 
 /// Most items taken of one list; the rest is left out with a warning.
 const ITEMS_LIMIT: usize = 10_000;
+/// Most items left out that are stored and logged.
+const REJECTED_LIMIT: usize = 100;
 /// Most pages asked for, so that a server cannot keep us turning them.
 const PAGES_LIMIT: usize = 1_000;
 
@@ -21,12 +23,12 @@ const PAGES_LIMIT: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) items: Vec<ListedItem>,
-    /// How long the server says it holds: the shortest time of any page.
+    /// Time that the server says it holds: the shortest of any page.
     pub(crate) time_to_live: Option<Duration>,
     /// Items that cannot be used, with the reason.
     pub(crate) rejected: Vec<RejectedItem>,
     keys: HashSet<Arc<str>>,
-    /// How many items the pages so far had, those left out included.
+    /// Number of items that the pages so far had, those left out included.
     seen: usize,
 }
 
@@ -69,11 +71,11 @@ impl Listing {
     /// Takes a page; gives back where the next one starts, if it is wanted.
     fn add(&mut self, kind: ListedKind, page: ListedPage) -> Option<String> {
         let first = self.seen;
-        self.seen += page.items.len() + page.rejected.len();
-        self.rejected.extend(page.rejected.into_iter().map(|item| {
+        self.seen += page.count;
+        for item in page.rejected {
             let index = item.index + first;
-            RejectedItem { index, ..item }
-        }));
+            self.reject(RejectedItem { index, ..item });
+        }
         for item in page.items {
             let reason = if self.items.len() == ITEMS_LIMIT {
                 format!(
@@ -85,7 +87,7 @@ impl Listing {
             } else {
                 format!("an item of an earlier page has the same {}", kind.key())
             };
-            self.rejected.push(RejectedItem {
+            self.reject(RejectedItem {
                 index: first,
                 key: Some(item.key.to_string()),
                 reason,
@@ -95,6 +97,12 @@ impl Listing {
             }
         }
         page.next_cursor
+    }
+
+    fn reject(&mut self, item: RejectedItem) {
+        if self.rejected.len() < REJECTED_LIMIT {
+            self.rejected.push(item);
+        }
     }
 
     /// Logs what was left out.
@@ -108,6 +116,9 @@ impl Listing {
                 reason = rejected.reason,
                 "left out a malformed item"
             );
+        }
+        if self.rejected.len() == REJECTED_LIMIT {
+            tracing::warn!(server, "further malformed items are left out silently");
         }
     }
 }
@@ -135,6 +146,24 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         let rejected: Vec<usize> = listing.rejected.iter().map(|one| one.index).collect();
         assert_eq!(rejected, [1, 2]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_stored_within_bounds() {
+        for kind in ListedKind::ALL {
+            let long = format!(r#"{{"{}":"{}\n"}}"#, kind.key(), "é".repeat(5_000));
+            let items = vec![long; 2 * REJECTED_LIMIT].join(",");
+            let text = format!(r#"{{"{}":[{items}]}}"#, kind.member());
+            let json = Json::parse(text).expect("valid JSON");
+            let mut listing = Listing::default();
+            for _ in 0..2 {
+                listing.add(kind, ListedPage::parse(kind, &json).expect("a page"));
+            }
+            assert_eq!(listing.seen, 4 * REJECTED_LIMIT);
+            assert_eq!(listing.rejected.len(), REJECTED_LIMIT);
+            let keys = listing.rejected.iter().map(|item| item.key.as_ref());
+            assert!(keys.flatten().all(|key| key.chars().count() <= 256));
+        }
     }
 
     #[test]
