@@ -54,6 +54,8 @@ const OTHERS: Limits = Limits {
 #[derive(Debug)]
 pub(crate) struct ListFreshness {
     limits: &'static Limits,
+    /// Whether the server has such a list. One that did not declare it is asked only when it announces a change.
+    pub(crate) is_declared: bool,
     /// Whether the server announces changes.
     pub(crate) is_announced: bool,
     /// Whether it announced a change since the last listing began. Some do that without having
@@ -95,6 +97,7 @@ impl ListFreshness {
                 ListedKind::Tool => &TOOLS,
                 ListedKind::Prompt | ListedKind::Resource | ListedKind::Template => &OTHERS,
             },
+            is_declared: true,
             is_announced: false,
             has_announced: false,
             is_wanted: false,
@@ -141,7 +144,7 @@ impl ListFreshness {
         let is_refused = self
             .refusal
             .as_ref()
-            .is_some_and(|refusal| refusal.at.elapsed() < self.limits.refused);
+            .is_some_and(|refusal| !self.is_declared || refusal.at.elapsed() < self.limits.refused);
         if !self.is_current() && !self.is_stale() && !is_refused {
             // Stale by age, or by a failure that answers nobody any more.
             self.epoch += 1;
@@ -187,24 +190,16 @@ impl ListFreshness {
 
     /// Takes a listing that began in the epoch and is known to the observer.
     pub(crate) fn set_listed(&mut self, covers: u64, time_to_live: Option<Duration>) {
-        let Limits {
-            silent, promised, ..
-        } = *self.limits;
-        let believed_for =
-            time_to_live.map_or(silent, |time| time.clamp(promised, PROMISED_AT_MOST));
-        self.set_believed(covers, believed_for);
-    }
-
-    /// Takes note that the server has nothing of the kind, as long as it is connected.
-    pub(crate) fn set_absent(&mut self) {
-        self.set_believed(self.epoch, Duration::MAX);
-    }
-
-    fn set_believed(&mut self, covers: u64, believed_for: Duration) {
-        self.tried_at = Instant::now();
+        let believed_for = match time_to_live {
+            _ if !self.is_declared => Duration::MAX,
+            Some(time) => time.clamp(self.limits.promised, PROMISED_AT_MOST),
+            None => self.limits.silent,
+        };
+        let at = Instant::now();
+        self.tried_at = at;
         self.newest = Some(NewestListing {
             covers,
-            at: Instant::now(),
+            at,
             believed_for,
         });
         self.refusal = None;
@@ -330,12 +325,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_server_does_not_have_is_never_old() {
+    async fn what_a_server_did_not_declare_is_listed_when_it_announces_it_and_is_never_old() {
+        let day = Duration::from_hours(24);
         let mut freshness = ListFreshness::of(ListedKind::Prompt);
         assert_eq!(at_once(&mut freshness), None, "nothing is known");
-        freshness.set_absent();
-        tokio::time::advance(Duration::from_hours(24)).await;
-        assert_eq!(at_once(&mut freshness), Some(Ok(())));
-        assert!(!freshness.renew());
+        freshness.is_declared = false;
+        for _ in 0..2 {
+            list(&mut freshness, None);
+            tokio::time::advance(day).await;
+            assert_eq!(at_once(&mut freshness), Some(Ok(())));
+            assert!(!freshness.renew() && freshness.due().is_none());
+            freshness.announce();
+            assert!(freshness.due().is_some());
+        }
+        let (epoch, no) = (freshness.begin(), CallError::unavailable("no"));
+        freshness.set_refused(epoch, no.clone());
+        tokio::time::advance(day).await;
+        assert_eq!(at_once(&mut freshness), Some(Err(no)));
+        assert!(!freshness.renew() && freshness.due().is_none());
     }
 }

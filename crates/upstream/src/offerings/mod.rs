@@ -63,12 +63,14 @@ impl OfferedLists {
             }
             let changes = kind.declared(&capabilities);
             let freshness = self.freshness_mut(kind);
+            freshness.is_declared = changes.is_some();
             freshness.is_announced = changes == Some(ListChanges::Announced);
             freshness.mark_stale();
             if changes.is_some() {
                 freshness.renew();
             } else {
-                freshness.set_absent();
+                let epoch = freshness.begin();
+                freshness.set_listed(epoch, None);
                 is_changed |= self.put(kind, Vec::new());
             }
         }
