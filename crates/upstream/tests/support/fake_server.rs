@@ -31,6 +31,8 @@ struct Server {
     cancelled: Vec<Value>,
     /// Ids and arguments of calls of `slow`, answered last to first by `release`.
     held: Vec<(Value, Value)>,
+    /// Id of a listing of prompts, answered by `release`.
+    held_listing: Option<Value>,
     children: Vec<std::process::Child>,
     /// Subscriptions that are open, and how many there were.
     subscriptions: Vec<Value>,
@@ -53,6 +55,7 @@ impl Server {
             listings: 0,
             cancelled: Vec::new(),
             held: Vec::new(),
+            held_listing: None,
             children: Vec::new(),
             subscriptions: Vec::new(),
             subscribed: 0,
@@ -96,6 +99,14 @@ impl Server {
             Some("initialize") => self.initialize(id),
             Some("tools/list") => self.list(message),
             Some("tools/call") => self.call(id, &message["params"]),
+            Some("prompts/list") if self.mode == "holds-prompts" => {
+                self.held_listing = Some(id.clone());
+            }
+            Some("prompts/list" | "resources/list") => {
+                let error = json!({ "code": -32050, "message": "no list without topsecret-value" });
+                let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                self.write(&answer.to_string());
+            }
             Some("notifications/cancelled") => {
                 self.cancelled.push(message["params"]["requestId"].clone());
             }
@@ -124,6 +135,8 @@ impl Server {
         let capabilities = match self.mode.as_str() {
             "announces" => json!({ "tools": { "listChanged": true } }),
             "has-no-tools" => json!({}),
+            "holds-prompts" => json!({ "tools": {}, "prompts": {} }),
+            "refuses-other-lists" => json!({ "tools": {}, "prompts": {}, "resources": {} }),
             _ => json!({ "tools": {} }),
         };
         self.answer(
@@ -211,6 +224,9 @@ impl Server {
             "cancelled" => self.say(id, &json!(self.cancelled)),
             "slow" => self.held.push((id.clone(), params["arguments"].clone())),
             "release" => {
+                if let Some(listing) = self.held_listing.take() {
+                    self.answer(&listing, &json!({ "prompts": [] }));
+                }
                 while let Some((held, arguments)) = self.held.pop() {
                     self.say(&held, &arguments);
                 }

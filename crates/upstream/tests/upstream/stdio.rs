@@ -2,7 +2,7 @@
 
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{CallError, UpstreamState};
-use mcpproxy_wire::{JsonObject, RpcError};
+use mcpproxy_wire::{JsonObject, ListedKind, RpcError};
 use serde_json::json;
 
 use crate::common::{Fake, LONG, call, moment, permit, soon, stdio};
@@ -274,6 +274,35 @@ async fn a_call_under_way_keeps_its_server_from_being_idle() {
         }
     };
     assert_eq!(answer, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn a_listing_that_somebody_waits_for_keeps_its_server_from_being_idle() {
+    let idle = std::time::Duration::from_millis(10);
+    let fake = Fake::with("holds-prompts", |spec, _| spec.idle_stop = Some(idle));
+    let mut listing = std::pin::pin!(fake.upstream.fresh_list(ListedKind::Prompt, soon()));
+    let listed = loop {
+        // Each round is many times the idle time. The request may not have arrived in the first.
+        tokio::select! {
+            listed = &mut listing => break listed,
+            () = tokio::time::sleep(idle * 20) => {
+                let states = fake.memory.states.borrow().clone();
+                assert!(!states.contains(&UpstreamState::Idle), "{states:?}");
+                assert_eq!(fake.read("release", "{}").await, Ok(json!("released")));
+            }
+        }
+    };
+    assert_eq!(listed, Ok(()));
+}
+
+#[tokio::test]
+async fn a_servers_own_error_to_a_listing_is_passed_on() {
+    let fake = Fake::start("refuses-other-lists");
+    for kind in [ListedKind::Prompt, ListedKind::Resource] {
+        let refused = fake.upstream.fresh_list(kind, soon()).await;
+        let error = RpcError::new(-32050, "no list without ***");
+        assert_eq!(refused, Err(CallError::Rpc(error)), "{kind:?}");
+    }
 }
 
 #[cfg(target_os = "linux")]
