@@ -9,29 +9,26 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::{environment, guard};
 use crate::spec::StdioSpec;
 
-/// How long a process has between the request to end and being ended. The guard gives the
-/// server half a second of it.
+/// Time between the request to end and being ended. The guard gives the server half a second of it.
 const TERMINATION_GRACE: Duration = Duration::from_secs(3);
 
-/// A running process; dropping it ends it.
+/// Running process; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     is_guarded: bool,
 }
 
-/// The three streams of a process.
-pub(crate) struct Streams {
-    pub(crate) input: ChildStdin,
-    pub(crate) output: ChildStdout,
-    pub(crate) errors: ChildStderr,
-}
+/// Input, output and errors of a process.
+pub(crate) type Streams = (ChildStdin, ChildStdout, ChildStderr);
 
 impl Process {
     /// Starts a server; the error is for people and names no path of the host.
@@ -40,29 +37,18 @@ impl Process {
         environment::check(spec, &environment)?;
         let guard = guard.filter(|_| cfg!(target_os = "linux"));
         let mut child = command(spec, guard, environment).spawn().map_err(|error| {
-            format!(
-                "command '{}' could not be started: {}",
-                spec.command,
-                error.kind()
-            )
+            let (command, kind) = (&spec.command, error.kind());
+            format!("command '{command}' could not be started: {kind}")
         })?;
-        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(input), Some(output), Some(errors)) => Ok((
-                Self {
-                    child,
-                    is_guarded: guard.is_some(),
-                },
-                Streams {
-                    input,
-                    output,
-                    errors,
-                },
-            )),
-            _ => Err("the streams of the process are missing".to_owned()),
-        }
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = streams else {
+            return Err("the streams of the process are missing".to_owned());
+        };
+        let is_guarded = guard.is_some();
+        Ok((Self { child, is_guarded }, (input, output, errors)))
     }
 
-    /// The process we started, while it runs.
+    /// Process that we started, while it runs.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -151,18 +137,17 @@ impl Process {
         status.signal().or(reported)
     }
 
-    fn pid(&self) -> Option<rustix::process::Pid> {
-        let id = i32::try_from(self.child.id()?).ok()?;
-        rustix::process::Pid::from_raw(id)
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.child.id()?).ok()?)
     }
 
     fn ask_to_end(&self) {
         let Some(pid) = self.pid() else { return };
         // A guard passes the request on to all it guards. An error means it is gone.
         let _ = if self.is_guarded {
-            rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+            kill_process(pid, Signal::TERM)
         } else {
-            rustix::process::kill_process_group(pid, rustix::process::Signal::TERM)
+            kill_process_group(pid, Signal::TERM)
         };
     }
 
@@ -171,9 +156,9 @@ impl Process {
         #[cfg(target_os = "linux")]
         if self.is_guarded {
             // The guard does not answer, so what it should have ended is ended from here.
-            guard::kill_descendants(pid);
+            guard::signal_descendants(pid, Signal::KILL);
         }
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        let _ = kill_process_group(pid, Signal::KILL);
     }
 }
 

@@ -4,6 +4,7 @@
 //! list of it, and the variables its own entry in the configuration names.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use crate::spec::StdioSpec;
@@ -15,55 +16,19 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 const DEFAULT_PATH: &str = "";
 
 /// Names passed on: what programs need to find their files, their language and the network.
-const PASSED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TERM",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-];
+const PASSED: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM TMPDIR TMP TEMP \
+    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy \
+    SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS";
 
 /// Names Windows programs do not run without.
-const PASSED_ON_WINDOWS: &[&str] = &[
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-];
+const PASSED_ON_WINDOWS: &str = "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA \
+    NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES \
+    PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT USERNAME USERPROFILE WINDIR";
 
 /// Families of names passed on.
 const PASSED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// The whole environment of a child: the allow list of ours, then its own variables.
+/// Whole environment of a child: the allow list of ours, then its own variables.
 pub(crate) fn of_child(spec: &StdioSpec) -> Vec<(OsString, OsString)> {
     let ours = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
     let own = spec
@@ -100,37 +65,29 @@ pub(crate) fn check(spec: &StdioSpec, environment: &[(OsString, OsString)]) -> R
         .rev()
         .find(|(name, _)| name.eq_ignore_ascii_case("PATH"))
         .map_or_else(|| OsString::from(DEFAULT_PATH), |(_, path)| path.clone());
-    match candidates(&spec.command, directory, &path)
-        .iter()
-        .map(|candidate| check_file(candidate))
-        .max()
-    {
-        Some(CommandFile::Executable) => Ok(()),
-        Some(CommandFile::NotExecutable) => {
-            Err(format!("command '{}' is not executable", shown(spec)))
-        }
-        Some(CommandFile::Absent) | None => Err(format!("command '{}' was not found", shown(spec))),
+    // The program's name alone: agents see this, and paths of the host are not for them.
+    let name = spec.command.rsplit(['/', '\\']).next().unwrap_or_default();
+    let files = candidates(&spec.command, directory, &path).into_iter();
+    let files = files.filter_map(|file| file.metadata().ok().filter(Metadata::is_file));
+    match files.map(|file| is_executable(&file)).max() {
+        Some(true) => Ok(()),
+        Some(false) => Err(format!("command '{name}' is not executable")),
+        None => Err(format!("command '{name}' was not found")),
     }
-}
-
-/// The program's name alone: agents see this, and paths of the host are not for them.
-fn shown(spec: &StdioSpec) -> &str {
-    let name = spec.command.rsplit(['/', '\\']).next();
-    name.unwrap_or(&spec.command)
 }
 
 fn is_passed(name: &str) -> bool {
     if cfg!(windows) {
-        let name = name.to_ascii_uppercase();
-        return PASSED.contains(&name.as_str()) || PASSED_ON_WINDOWS.contains(&name.as_str());
+        let mut passed = PASSED.split(' ').chain(PASSED_ON_WINDOWS.split(' '));
+        return passed.any(|one| one.eq_ignore_ascii_case(name));
     }
-    PASSED.contains(&name)
+    PASSED.split(' ').any(|one| one == name)
         || PASSED_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// The files a command can mean.
+/// Files that a command can mean.
 fn candidates(command: &str, directory: Option<&Path>, path: &OsString) -> Vec<PathBuf> {
     let relative_to = |part: &Path| directory.map_or_else(|| part.to_owned(), |at| at.join(part));
     let files: Vec<PathBuf> = if Path::new(command).components().count() > 1 {
@@ -149,35 +106,14 @@ fn candidates(command: &str, directory: Option<&Path>, path: &OsString) -> Vec<P
     files
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum CommandFile {
-    Absent,
-    NotExecutable,
-    Executable,
-}
-
-fn check_file(file: &Path) -> CommandFile {
-    let Ok(metadata) = file.metadata() else {
-        return CommandFile::Absent;
-    };
-    if !metadata.is_file() {
-        return CommandFile::Absent;
-    }
-    if is_executable(&metadata) {
-        CommandFile::Executable
-    } else {
-        CommandFile::NotExecutable
-    }
-}
-
 #[cfg(unix)]
-fn is_executable(metadata: &std::fs::Metadata) -> bool {
+fn is_executable(metadata: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
     metadata.permissions().mode() & 0o111 != 0
 }
 
 #[cfg(not(unix))]
-fn is_executable(_metadata: &std::fs::Metadata) -> bool {
+fn is_executable(_metadata: &Metadata) -> bool {
     true
 }
 

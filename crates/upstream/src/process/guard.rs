@@ -21,7 +21,7 @@ pub(crate) const NOT_STARTED: i32 = 127;
 pub(crate) const SIGNAL_BASE: i32 = 128;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::kill_descendants;
+pub(crate) use linux::signal_descendants;
 
 /// Runs the guard with the arguments that follow [`ARGUMENT`]; returns the server's code.
 #[cfg(target_os = "linux")]
@@ -39,7 +39,7 @@ pub fn run(_arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 mod linux {
     use std::collections::HashMap;
     use std::ffi::OsString;
-    use std::fs::{self, File, OpenOptions};
+    use std::fs::{self, OpenOptions};
     use std::io::{self, Read, Write};
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
@@ -57,13 +57,13 @@ mod linux {
 
     use super::{NOT_STARTED, SIGNAL_BASE};
 
-    /// How long descendants have to end by themselves in an orderly stop.
+    /// Time that descendants have to end by themselves in an orderly stop.
     const GRACE: Duration = Duration::from_millis(500);
-    /// After this long what is left cannot be ended by anyone, so the guard goes as well.
+    /// Time after which what is left cannot be ended by anyone, so the guard goes as well.
     const HOPELESS: Duration = Duration::from_secs(10);
-    /// How often processes are looked for while they end.
+    /// Period in which processes are looked for while they end.
     const LOOK: Duration = Duration::from_millis(10);
-    /// How often the parent is looked at where the system has no descriptors of processes.
+    /// Period in which the parent is looked at where the system has no descriptors of processes.
     const PARENT_LOOK: Duration = Duration::from_millis(200);
 
     /// Reason why the guard ends.
@@ -149,10 +149,8 @@ mod linux {
 
     /// Lets go of input and output, so that their ends pass between gateway and server.
     fn release_streams() -> io::Result<()> {
-        let nothing = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/null")?;
+        let mut options = OpenOptions::new();
+        let nothing = options.read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::stdio::dup2_stdout(&nothing)?;
         Ok(())
@@ -187,7 +185,7 @@ mod linux {
             loop {
                 // Reaping before waiting: a signal that came earlier is in the pipe, and one
                 // that comes now ends the wait.
-                if let Some(status) = reap(server) {
+                if let (Some(status), _) = reap_all(server) {
                     return End::Server(status);
                 }
                 if getppid() != Some(self.parent) {
@@ -215,11 +213,8 @@ mod linux {
             if let Some(parent_end) = &self.parent_end {
                 descriptors.push(PollFd::from_borrowed_fd(parent_end.as_fd(), PollFlags::IN));
             }
-            let timeout = if self.parent_end.is_some() {
-                None
-            } else {
-                Timespec::try_from(PARENT_LOOK).ok()
-            };
+            let look = Timespec::try_from(PARENT_LOOK).ok();
+            let timeout = look.filter(|_| self.parent_end.is_none());
             // An interrupted wait is looked at like one that ended.
             let _ = poll(&mut descriptors, timeout.as_ref());
             let has_happened = |at: usize| {
@@ -259,12 +254,8 @@ mod linux {
         }
     }
 
-    /// Ends what is below a guard that does not do so itself.
-    pub(crate) fn kill_descendants(guard: Pid) {
-        signal_descendants(guard, Signal::KILL);
-    }
-
-    fn signal_descendants(ancestor: Pid, signal: Signal) {
+    /// Sends a signal to every process below this one.
+    pub(crate) fn signal_descendants(ancestor: Pid, signal: Signal) {
         for pid in descendants(ancestor) {
             // An error means that it is gone, or that nobody here may end it.
             let _ = kill_process(pid, signal);
@@ -300,11 +291,7 @@ mod linux {
             .filter_map(|entry| {
                 let entry = entry.ok()?;
                 let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-                let mut stat = String::new();
-                File::open(entry.path().join("stat"))
-                    .ok()?
-                    .read_to_string(&mut stat)
-                    .ok()?;
+                let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
                 // The name in parentheses may contain anything, so what counts comes after
                 // the last one: state, then parent.
                 let (_, after_name) = stat.rsplit_once(')')?;
@@ -312,11 +299,6 @@ mod linux {
                 Some((pid, parent))
             })
             .collect()
-    }
-
-    /// Collects every ended child; gives the server's status if it is among them.
-    fn reap(server: Pid) -> Option<WaitStatus> {
-        reap_all(server).0
     }
 
     /// Collects every ended child; gives the server's status if it is among them, and whether no child
@@ -362,7 +344,7 @@ mod linux {
             let grandchildren = descendants(shell);
             assert_eq!(grandchildren.len(), 1);
             assert!(below.contains(&grandchildren[0]));
-            kill_descendants(shell);
+            signal_descendants(shell, Signal::KILL);
             assert!(child.wait().is_ok());
         }
 

@@ -86,7 +86,7 @@ impl StdioConnection {
         announcements: Arc<dyn Announcements>,
         tail: &Arc<StderrTail>,
     ) -> Result<Self, String> {
-        let (process, streams) = Process::start(spec, guard)?;
+        let (process, (input, output, errors)) = Process::start(spec, guard)?;
         let pid = process.id();
         let pending = Arc::new(PendingRequests::default());
         let (queue, outgoing) = mpsc::channel(QUEUE);
@@ -100,9 +100,9 @@ impl StdioConnection {
             pending: Arc::clone(&pending),
         };
         let tail = Arc::clone(tail);
-        let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
-        let writer = tokio::spawn(write(streams.input, outgoing));
-        let lines = OutputLines::new(streams.output, MESSAGE_LIMIT);
+        let drain = tokio::spawn(async move { tail.drain(errors).await });
+        let writer = tokio::spawn(write(input, outgoing));
+        let lines = OutputLines::new(output, MESSAGE_LIMIT);
         let reader = tokio::spawn(reader.read(lines, queue.downgrade()));
         let tasks = StdioTasks {
             reader,
