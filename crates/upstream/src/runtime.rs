@@ -1,6 +1,5 @@
 //! Parts that all upstreams share.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -67,14 +66,5 @@ impl Runtime {
     /// Maker of HTTP connections, made itself when the first server needs it.
     pub(crate) fn connector(&self) -> Connector {
         self.connector.get_or_init(http::connector).clone()
-    }
-}
-
-impl fmt::Debug for Runtime {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Runtime")
-            .field("version", &self.version)
-            .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
 //! Specification of an upstream: where it runs and how long anything may take.
 
-use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -12,22 +11,22 @@ use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, JsonObject, RpcError};
 use uuid::Uuid;
 
-/// Upstream as the operator configured it, references resolved.
-#[derive(Debug, Clone)]
+/// Upstream as the operator configured it, references resolved. Nothing here can be shown as a whole: it has secrets.
+#[derive(Clone)]
 pub struct Spec {
     /// Name in the configuration.
     pub name: Arc<str>,
-    /// How it is reached.
+    /// Way to reach it.
     pub transport: TransportSpec,
     /// Protocol to speak with it.
     pub protocol: ProtocolSetting,
-    /// How long it may take to start: `npx` and `uvx` download it first.
+    /// Time that it may take to start: `npx` and `uvx` download it first.
     pub start_timeout: Duration,
-    /// The longest the upstream may take to list its tools again.
+    /// Time that it may take to list its tools again.
     pub timeout: Duration,
-    /// The most calls it gets at the same time; zero counts as one.
+    /// Most calls that it gets at the same time; zero counts as one.
     pub max_concurrent: usize,
-    /// A program without calls for this long is stopped and started again on use.
+    /// Time without calls after which a program is stopped and started again on use.
     pub idle_stop: Option<Duration>,
 }
 
@@ -43,21 +42,21 @@ pub enum ProtocolSetting {
     Modern,
 }
 
-/// How an upstream is reached.
+/// Way to reach an upstream.
 #[derive(Clone)]
 pub enum TransportSpec {
-    /// A program of this machine, spoken to over its standard input and output.
+    /// Program of this machine, spoken to over its standard input and output.
     Stdio(StdioSpec),
-    /// A server spoken to over Streamable HTTP.
+    /// Server spoken to over Streamable HTTP.
     Http(HttpSpec),
     /// Tools of this very program.
     BuiltIn(Arc<dyn BuiltIn>),
 }
 
-/// A program of this machine.
+/// Program of this machine.
 #[derive(Clone)]
 pub struct StdioSpec {
-    /// The program: a path, or a name looked up in `PATH`.
+    /// Program: a path, or a name looked up in `PATH`.
     pub command: String,
     /// Arguments of the program.
     pub args: Vec<String>,
@@ -67,10 +66,10 @@ pub struct StdioSpec {
     pub working_dir: Option<PathBuf>,
 }
 
-/// A server spoken to over Streamable HTTP.
+/// Server spoken to over Streamable HTTP.
 #[derive(Clone)]
 pub struct HttpSpec {
-    /// The address of its MCP endpoint.
+    /// Address of its MCP endpoint.
     pub url: String,
     /// Headers every request carries; the values are secrets.
     pub headers: Vec<(String, String)>,
@@ -78,7 +77,7 @@ pub struct HttpSpec {
 
 /// Tools of this very program, offered like those of any upstream.
 pub trait BuiltIn: Send + Sync {
-    /// The definitions, each as `tools/list` would give it.
+    /// Definitions, each as `tools/list` would give it.
     fn tools(&self) -> Vec<Json>;
 
     /// Calls one tool; gives its `CallToolResult`. `request_id` links all that is done for the request.
@@ -90,8 +89,6 @@ pub trait BuiltIn: Send + Sync {
         request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;
 }
-
-// === impl Spec ===
 
 impl Spec {
     /// Mask for the values of headers and variables in text the upstream itself produced.
@@ -109,68 +106,9 @@ impl Spec {
     }
 }
 
-// === impl Debug: names are shown, values never are ===
-
-impl fmt::Debug for TransportSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio(stdio) => stdio.fmt(formatter),
-            Self::Http(http) => http.fmt(formatter),
-            Self::BuiltIn(_) => formatter.write_str("BuiltIn"),
-        }
-    }
-}
-
-impl fmt::Debug for StdioSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arguments are counted only: tokens are often given there, too.
-        formatter
-            .debug_struct("Stdio")
-            .field("command", &self.command)
-            .field("args", &self.args.len())
-            .field("env", &names(&self.env))
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for HttpSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The query of an address can hold a key.
-        let address = self.url.split(['?', '#']).next().unwrap_or_default();
-        formatter
-            .debug_struct("Http")
-            .field("url", &address)
-            .field("headers", &names(&self.headers))
-            .finish()
-    }
-}
-
-fn names(pairs: &[(String, String)]) -> Vec<&str> {
-    pairs.iter().map(|(name, _)| name.as_str()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn debug_output_shows_names_and_no_values() {
-        let http = HttpSpec {
-            url: "https://host/mcp?key=hidden-in-query".into(),
-            headers: vec![("Authorization".into(), "Bearer hidden-token".into())],
-        };
-        let stdio = StdioSpec {
-            command: "server".into(),
-            args: vec!["--token=hidden-argument".into()],
-            env: vec![("TOKEN".into(), "hidden-variable".into())],
-            working_dir: None,
-        };
-        for transport in [TransportSpec::Http(http), TransportSpec::Stdio(stdio)] {
-            let text = format!("{transport:?}");
-            assert!(!text.contains("hidden"), "{text}");
-            assert!(text.contains("Authorization") || text.contains("TOKEN"));
-        }
-    }
 
     #[test]
     fn the_mask_hides_a_token_without_its_scheme() {
