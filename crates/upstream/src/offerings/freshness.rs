@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use mcpproxy_wire::ListedKind;
+use mcpproxy_wire::{ListChanges, ListedKind};
 use tokio::time::Instant;
 
 use crate::CallError;
@@ -49,13 +49,18 @@ const OTHERS: Limits = Limits {
     refused: Duration::from_secs(5),
     retry: Duration::from_mins(1),
 };
+/// Limits for lists that the server did not declare: they are asked for only when it announces a change.
+const UNDECLARED: Limits = Limits {
+    silent: Duration::MAX,
+    promised: Duration::MAX,
+    refused: Duration::MAX,
+    ..OTHERS
+};
 
 /// Freshness of one list of a server.
 #[derive(Debug)]
 pub(crate) struct ListFreshness {
     limits: &'static Limits,
-    /// Whether the server has such a list. One that did not declare it is asked only when it announces a change.
-    pub(crate) is_declared: bool,
     /// Whether the server announces changes.
     pub(crate) is_announced: bool,
     /// Whether it announced a change since the last listing began. Some do that without having
@@ -97,7 +102,6 @@ impl ListFreshness {
                 ListedKind::Tool => &TOOLS,
                 ListedKind::Prompt | ListedKind::Resource | ListedKind::Template => &OTHERS,
             },
-            is_declared: true,
             is_announced: false,
             has_announced: false,
             is_wanted: false,
@@ -106,6 +110,13 @@ impl ListFreshness {
             refusal: None,
             tried_at: Instant::now(),
         }
+    }
+
+    /// Begins a connection on which the server declares this of the list, but for tools.
+    pub(crate) fn declare(&mut self, changes: Option<ListChanges>) {
+        self.limits = changes.map_or(&UNDECLARED, |_| &OTHERS);
+        self.is_announced = changes == Some(ListChanges::Announced);
+        self.mark_stale();
     }
 
     /// Whether the list may be believed; the one decision that it is not too old.
@@ -144,7 +155,7 @@ impl ListFreshness {
         let is_refused = self
             .refusal
             .as_ref()
-            .is_some_and(|refusal| !self.is_declared || refusal.at.elapsed() < self.limits.refused);
+            .is_some_and(|refusal| refusal.at.elapsed() < self.limits.refused);
         if !self.is_current() && !self.is_stale() && !is_refused {
             // Stale by age, or by a failure that answers nobody any more.
             self.epoch += 1;
@@ -190,11 +201,11 @@ impl ListFreshness {
 
     /// Takes a listing that began in the epoch and is known to the observer.
     pub(crate) fn set_listed(&mut self, covers: u64, time_to_live: Option<Duration>) {
-        let believed_for = match time_to_live {
-            _ if !self.is_declared => Duration::MAX,
-            Some(time) => time.clamp(self.limits.promised, PROMISED_AT_MOST),
-            None => self.limits.silent,
-        };
+        let Limits {
+            silent, promised, ..
+        } = *self.limits;
+        let believed_for =
+            time_to_live.map_or(silent, |time| time.min(PROMISED_AT_MOST).max(promised));
         let at = Instant::now();
         self.tried_at = at;
         self.newest = Some(NewestListing {
@@ -329,7 +340,7 @@ mod tests {
         let day = Duration::from_hours(24);
         let mut freshness = ListFreshness::of(ListedKind::Prompt);
         assert_eq!(at_once(&mut freshness), None, "nothing is known");
-        freshness.is_declared = false;
+        freshness.declare(None);
         for _ in 0..2 {
             list(&mut freshness, None);
             tokio::time::advance(day).await;

@@ -10,7 +10,7 @@ pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
 
 use mcpproxy_wire::offerings::RejectedItem;
-use mcpproxy_wire::{Capabilities, ListChanges, ListedItem, ListedKind, Offerings};
+use mcpproxy_wire::{Capabilities, ListedItem, ListedKind, Offerings};
 
 use self::freshness::ListFreshness;
 
@@ -63,9 +63,7 @@ impl OfferedLists {
             }
             let changes = kind.declared(&capabilities);
             let freshness = self.freshness_mut(kind);
-            freshness.is_declared = changes.is_some();
-            freshness.is_announced = changes == Some(ListChanges::Announced);
-            freshness.mark_stale();
+            freshness.declare(changes);
             if changes.is_some() {
                 freshness.renew();
             } else {

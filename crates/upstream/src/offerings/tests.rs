@@ -1,4 +1,4 @@
-use mcpproxy_wire::Json;
+use mcpproxy_wire::{Json, ListChanges};
 
 use super::*;
 
