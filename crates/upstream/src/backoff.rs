@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// Wait after the first failure, before jitter.
 const FIRST: Duration = Duration::from_millis(250);
-/// No wait is longer: a server that comes back is found within half a minute.
+/// Longest wait: a server that comes back is found within half a minute.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Time after which a connection or a stream was well: its end is not one failure more in a row.
@@ -36,7 +36,7 @@ pub(crate) fn delay(failures: u32) -> Duration {
     jittered(failures, RandomState::new().hash_one(failures))
 }
 
-/// Between half of the doubled wait and all of it, chosen by the random number.
+/// Wait between half of the doubled one and all of it, chosen by the random number.
 fn jittered(failures: u32, random: u64) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);

@@ -17,9 +17,9 @@ pub enum UpstreamState {
         since: SystemTime,
         /// Name and version as it gave them.
         server_info: Option<Json>,
-        /// The revision spoken with it; nothing for tools built into the program.
+        /// Revision spoken with it; nothing for tools built into the program.
         revision: Option<Revision>,
-        /// The process we started for it: its guard, where there is one.
+        /// Process that we started for it: its guard, where there is one.
         pid: Option<u32>,
     },
     /// Stopped because nobody used it; starts on use.
@@ -28,19 +28,17 @@ pub enum UpstreamState {
     Failed {
         /// Reason, without secrets.
         reason: Arc<str>,
-        /// How often in a row.
+        /// Number of failures in a row.
         attempt: u32,
-        /// How long until the next attempt, counted from when the state was entered.
+        /// Time until the next attempt, counted from when the state was entered.
         retry_in: Duration,
     },
     /// Stopped for good.
     Stopped,
 }
 
-// === impl UpstreamState ===
-
 impl UpstreamState {
-    /// One word for it: `starting`, `ready`, `idle`, `failed`, `stopped`.
+    /// Word for it: `starting`, `ready`, `idle`, `failed`, `stopped`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Starting => "starting",

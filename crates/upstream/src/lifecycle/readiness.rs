@@ -17,7 +17,7 @@ use crate::offerings::subscriptions::ResourceSubscriptions;
 use crate::protocol::connection::UpstreamConnection;
 use crate::{CallError, UpstreamState};
 
-/// A failure younger than this answers callers at once instead of being tried again.
+/// Time for which a failure answers callers at once instead of being tried again.
 const FAILURE_STANDS_FOR: Duration = Duration::from_secs(1);
 
 /// Readiness of one upstream.

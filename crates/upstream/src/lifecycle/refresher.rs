@@ -51,7 +51,7 @@ impl SharedUpstream {
     /// The server's acknowledgement makes its announcements count (see `client::incoming`), the end of
     /// the stream ends that. What happened in between is found by the listing that follows.
     async fn keep_listening(&self, connection: &UpstreamConnection, declared: Capabilities) {
-        let notifications = &WantedNotifications::of_lists(&declared);
+        let notifications = &WantedNotifications::of_lists(declared);
         if connection.protocol() == Protocol::Session || notifications.is_empty() {
             return;
         }

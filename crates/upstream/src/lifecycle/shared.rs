@@ -10,7 +10,7 @@ use super::readiness::{LiveConnection, Need, Readiness};
 use crate::process::stderr::StderrTail;
 use crate::{CallError, Runtime, Spec, lock};
 
-/// One upstream, seen from its task and from its handles.
+/// Upstream, seen from its task and from its handles.
 pub(crate) struct SharedUpstream {
     pub(crate) spec: Spec,
     pub(crate) runtime: Runtime,

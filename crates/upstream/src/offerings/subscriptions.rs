@@ -198,31 +198,26 @@ impl ResourceSubscriptions {
 
     /// Takes back what was granted: the server has to be asked again.
     pub(crate) fn lapse(&self) {
+        self.want_again(|grant| matches!(grant, Grant::Active));
+    }
+
+    /// Begins another connection, on which everything is asked for anew, also what was refused.
+    pub(crate) fn reset(&self) {
+        self.want_again(|grant| matches!(grant, Grant::Active | Grant::Refused(_)));
+    }
+
+    fn want_again(&self, is_over: impl Fn(&Grant) -> bool) {
         for entry in lock(&self.table).values() {
             entry.facts.send_if_modified(|facts| {
-                let was_active = matches!(facts.grant, Grant::Active);
-                if was_active {
+                let is_over = is_over(&facts.grant);
+                if is_over {
+                    facts.has_lapsed |= matches!(facts.grant, Grant::Active);
                     facts.grant = Grant::Wanted;
-                    facts.has_lapsed = true;
                 }
-                was_active
+                is_over
             });
         }
         self.wake_subscriber.notify_one();
-    }
-
-    /// Another connection begins, on which everything is asked for anew.
-    pub(crate) fn reset(&self) {
-        for entry in lock(&self.table).values() {
-            entry.facts.send_if_modified(|facts| {
-                let was_refused = matches!(facts.grant, Grant::Refused(_));
-                if was_refused {
-                    facts.grant = Grant::Wanted;
-                }
-                was_refused
-            });
-        }
-        self.lapse();
     }
 
     /// Ends all subscriptions, as the server is gone for good.

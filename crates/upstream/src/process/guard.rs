@@ -12,7 +12,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The first argument that makes the program a guard.
+/// First argument, which makes the program a guard.
 pub const ARGUMENT: &str = "__guard";
 
 /// Exit code of the guard when the server cannot be started, as shells have it.
@@ -68,11 +68,11 @@ mod linux {
 
     /// Reason why the guard ends.
     enum End {
-        /// The server ended by itself.
+        /// End of the server by itself.
         Server(WaitStatus),
-        /// The gateway requested the end.
+        /// Request of the gateway.
         Requested,
-        /// The gateway is gone.
+        /// End of the gateway.
         Orphaned,
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct OutputLines<R> {
     stream: R,
     limit: usize,
     buffer: BytesMut,
-    /// How much of the buffer has no line break.
+    /// Number of bytes of the buffer without a line break.
     scanned: usize,
     skipped: Option<SkippedLine>,
 }
@@ -27,9 +27,7 @@ pub(crate) enum OutputLine {
     TooLong(SkippedLine),
 }
 
-/// A line that was skipped.
-///
-/// The connection goes on, so that one oversized answer does not fail the calls beside it.
+/// Line that was skipped. The connection goes on, so that one oversized answer does not fail the calls beside it.
 #[derive(Debug)]
 pub(crate) struct SkippedLine {
     head: Vec<u8>,
@@ -49,7 +47,7 @@ impl<R: AsyncRead + Unpin> OutputLines<R> {
         }
     }
 
-    /// The next line; nothing at the end of the stream or when it breaks.
+    /// Next line; nothing at the end of the stream or when it breaks.
     pub(crate) async fn next(&mut self) -> Option<OutputLine> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
@@ -109,7 +107,7 @@ impl SkippedLine {
         self.tail.drain(..excess);
     }
 
-    /// The id of the request it answers, where it stands first or last, as SDKs write it.
+    /// Id of the request it answers, where it stands first or last, as SDKs write it.
     pub(crate) fn id(&self) -> Option<u64> {
         let head: String = compact(&self.head);
         let after = [r#"{"jsonrpc":"2.0","id":"#, r#"{"id":"#]

@@ -35,7 +35,7 @@ impl StderrTail {
         }
     }
 
-    /// The lines for people: oldest first, secrets hidden, control characters left out.
+    /// Lines for people: oldest first, secrets hidden, control characters left out.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = lock(&self.lines);
         lines

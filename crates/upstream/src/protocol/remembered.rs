@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
+use bytes::Bytes;
 use mcpproxy_wire::Protocol;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,11 +17,11 @@ use uuid::Uuid;
 use crate::lock;
 use crate::spec::{Spec, TransportSpec};
 
-/// The format of the file. A file of another format is ignored, and written anew.
+/// Format of the file. A file of another format is ignored, and written anew.
 const FORMAT: u64 = 1;
-/// A file longer than this is none of ours.
+/// Size beyond which a file is none of ours.
 const FILE_LIMIT: u64 = 1024 * 1024;
-/// More servers than this are not kept in the file; those of now come first.
+/// Most servers that are kept in the file; those of now come first.
 const SERVERS_LIMIT: usize = 4096;
 
 /// Protocols of all servers, as far as they are known.
@@ -142,10 +143,8 @@ impl ServerKey {
             }
             TransportSpec::BuiltIn(_) => return None,
         }
-        let digits = hash.finalize().into_iter().flat_map(|byte| {
-            [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
-        });
-        Some(Self(digits.collect()))
+        let digest = Bytes::copy_from_slice(&hash.finalize());
+        Some(Self(format!("{digest:x}")))
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum TransportLink {
 #[derive(Debug, Clone)]
 pub(crate) struct LostConnection {
     pub(crate) reason: Arc<str>,
-    /// The server is well and only wants to be greeted again.
+    /// Whether the server is well and only wants to be greeted again.
     pub(crate) is_expired: bool,
 }
 

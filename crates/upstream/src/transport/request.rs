@@ -234,8 +234,8 @@ impl<'a> OutgoingParams<'a> {
 
 impl WantedNotifications {
     /// Changes of the lists that a server announces to those who listen.
-    pub(crate) fn of_lists(declared: &Capabilities) -> Self {
-        let announces = |kind: ListedKind| kind.declared(declared) == Some(ListChanges::Announced);
+    pub(crate) fn of_lists(declared: Capabilities) -> Self {
+        let announces = |kind: ListedKind| kind.declared(&declared) == Some(ListChanges::Announced);
         Self {
             tools_list_changed: announces(ListedKind::Tool),
             prompts_list_changed: announces(ListedKind::Prompt),

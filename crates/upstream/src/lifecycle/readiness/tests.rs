@@ -40,7 +40,7 @@ fn connection() -> Arc<UpstreamConnection> {
     UpstreamConnection::new(link, Protocol::Session, "1".into()).into()
 }
 
-/// A readiness with a connection whose tools are listed.
+/// Readiness with a connection whose tools are listed.
 fn ready(is_announced: bool) -> Readiness {
     let readiness = Readiness::new();
     readiness.change(|facts| {

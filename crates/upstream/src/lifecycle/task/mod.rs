@@ -20,7 +20,7 @@ use crate::transport::stdio::{DEFAULT_GRACE, stopping};
 use crate::transport::{Greeting, LostConnection};
 use crate::{UpstreamState, lock};
 
-/// So many lost sessions in a row are followed by a new one at once.
+/// Lost sessions in a row that are followed by a new one at once.
 const EXPIRIES_FORGIVEN: u32 = 2;
 
 /// Task of one upstream.

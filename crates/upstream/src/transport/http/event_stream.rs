@@ -24,7 +24,7 @@ use crate::call_error::UpstreamResponse;
 
 /// Time that a stream has to say where messages go.
 const ENDPOINT_WITHIN: Duration = Duration::from_secs(10);
-/// The most that is read of what a message is confirmed with.
+/// Most bytes that are read of what a message is confirmed with.
 const CONFIRMATION_LIMIT: usize = 64 * 1024;
 
 /// Server that responds on one stream.
@@ -73,8 +73,6 @@ async fn follow(
     pending.close(&reason);
     endpoint.lose(&reason, false);
 }
-
-// === impl ResponseStream ===
 
 impl ResponseStream {
     /// Path that messages are posted to.

@@ -19,15 +19,15 @@ use tower::ServiceExt;
 use super::body::MessageBody;
 use crate::lock;
 
-/// How long the network may take to connect us.
+/// Time that the network may take to connect us.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Unused connections are given up before servers do so: many close after five seconds, and
+/// Time after which an unused connection is given up, before servers do so: many close after five seconds, and
 /// a request that meets the closing is lost with its outcome unknown.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
 /// Silence after which a connection is probed, so that an event stream without a peer is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// More threads than this share lists of idle connections.
+/// Lists of idle connections; more threads share them.
 const IDLE_LISTS: usize = 32;
 
 /// Maker of connections: shared by all servers, because trusted roots are many.
@@ -174,7 +174,7 @@ impl IdleConnection {
     }
 }
 
-/// The number of this thread, counted in the order in which threads first ask.
+/// Number of this thread, counted in the order in which threads first ask.
 fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -183,7 +183,7 @@ fn thread_number() -> usize {
     NUMBER.with(|number| *number)
 }
 
-/// The innermost cause, which says most and repeats neither address nor headers.
+/// Innermost cause, which says most and repeats neither address nor headers.
 fn root(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

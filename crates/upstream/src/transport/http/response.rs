@@ -19,13 +19,12 @@ use crate::call_error::UpstreamResponse;
 use crate::client::incoming::IncomingAction;
 use crate::process::lines::MESSAGE_LIMIT;
 
-/// How often in a row a stream that ends before its answer is taken up again in vain. A server
-/// may end it as often as it likes if it goes on each time; the deadline of the request is the
-/// limit of that.
+/// Times in a row that a stream that ends before its answer is taken up again in vain. A server may end
+/// it as often as it likes if it goes on each time; the deadline of the request is the limit of that.
 const VAIN_RESUMPTIONS: usize = 40;
-/// How long to wait before that, if the server does not say.
+/// Pause before that, if the server does not say.
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(250);
-/// The least to wait, whatever the server says, so that nobody is kept busy.
+/// Shortest pause, whatever the server says, so that nobody is kept busy.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl HttpEndpoint {

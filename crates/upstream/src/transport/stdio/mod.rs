@@ -29,8 +29,8 @@ use crate::spec::StdioSpec;
 
 /// Messages that wait to be written. Callers wait when it is full.
 pub(crate) const QUEUE: usize = 64;
-/// How long the end of a process may take to follow the end of its output, and the other
-/// way round, before the waiting calls are told.
+/// Time that the end of a process may take to follow the end of its output, and the other way round, before the
+/// waiting calls are told.
 const AFTERMATH: Duration = Duration::from_millis(250);
 /// Time that a program has to end by itself when nobody said how long.
 pub(crate) const DEFAULT_GRACE: Duration = Duration::from_secs(2);
@@ -73,8 +73,6 @@ pub(crate) struct OutputReader {
     pub(crate) incoming: IncomingMessages,
     pub(crate) pending: Arc<PendingRequests>,
 }
-
-// === impl StdioConnection ===
 
 impl StdioConnection {
     /// Starts the program; the error is for people.
