@@ -89,17 +89,16 @@ impl HttpEndpoint {
         let (message, state) = (request.message(id)?, SendState::default());
         let headers = self.headers.clone();
         let sent = self.send(Method::POST, headers, Some(message), state.clone());
-        let sent = sent.await;
-        let (response, lease) = sent.map_err(|error| self.broken(error, state.is_begun()))?;
+        let (response, lease) = sent
+            .await
+            .map_err(|error| self.broken(error, state.is_begun()))?;
         let status = response.status();
         if !status.is_success() {
             let error = self.refused(response).await;
-            let may_be_older = is_absent(status) || status == StatusCode::BAD_REQUEST;
-            return if may_be_older {
-                Ok(Err(error))
-            } else {
-                Err(error)
-            };
+            if is_absent(status) || status == StatusCode::BAD_REQUEST {
+                return Ok(Err(error));
+            }
+            return Err(error);
         }
         let session_id = response.headers().get(&SESSION_ID).cloned();
         let response = self.read_response(response, lease, id).await?;
@@ -114,7 +113,9 @@ impl HttpEndpoint {
     ) -> Result<Greeting, CallError> {
         let (greeting, revision) = read_hello(response)?;
         let mut headers = self.headers.clone();
-        headers.extend(session_id.map(|id| (SESSION_ID, id)));
+        if let Some(id) = session_id {
+            headers.insert(SESSION_ID, id);
+        }
         let revision = HeaderValue::from_static(revision.as_str());
         headers.insert(PROTOCOL_VERSION, revision);
         // A connection is greeted once; a second session would be another connection.
