@@ -8,7 +8,7 @@ use mcpproxy_upstream::{Upstream, UpstreamState};
 use super::{ConfiguredServer, RunState, STOP_GRACE, ServerMap, Servers};
 use crate::failure::{Code, Failure};
 
-/// How long to wait for the new process to answer before telling how far it is.
+/// Time to wait for the new process to answer before telling how far it is.
 const READY_TIME: Duration = Duration::from_secs(20);
 
 impl Servers {
@@ -20,22 +20,17 @@ impl Servers {
     pub async fn restart(self: &Arc<Self>, name: &str) -> Result<(), Failure> {
         let running = self.reachable(name)?;
         if running.settings.is_built_in() {
-            return Err(Failure::new(
-                Code::InvalidArguments,
-                format!(
-                    "Server '{name}' is part of the gateway and has no process of its own; name a server of the configuration"
-                ),
-            ));
+            let message = format!(
+                "Server '{name}' is part of the gateway and has no process of its own; name a server of the configuration"
+            );
+            return Err(Failure::new(Code::InvalidArguments, message));
         }
         let servers = Arc::clone(self);
         let restarting = async move { servers.replace(&running.upstream).await };
         let restarting = self.background.spawn(restarting);
-        let started = restarting.await.ok().flatten();
-        let Some(started) = started else {
-            return Err(Failure::new(
-                Code::UpstreamUnavailable,
-                format!("Server '{name}' was taken out of the configuration meanwhile"),
-            ));
+        let Ok(Some(started)) = restarting.await else {
+            let message = format!("Server '{name}' was taken out of the configuration meanwhile");
+            return Err(Failure::new(Code::UpstreamUnavailable, message));
         };
         // How it went is read from its state, whatever this wait says.
         let _ = started.fresh(Instant::now() + READY_TIME).await;
@@ -49,7 +44,7 @@ impl Servers {
         ended.stop(STOP_GRACE).await;
         let _one_at_a_time = self.one_at_a_time();
         let server = self.configured.load().get(name)?.clone();
-        if is_ended(&server) {
+        if matches!(&server.run, RunState::Running(one) if one.state() == UpstreamState::Stopped) {
             let fresh = ConfiguredServer {
                 run: self.start(&server.settings),
                 settings: server.settings,
@@ -57,9 +52,9 @@ impl Servers {
             // A gateway that stops takes all servers away, without waiting for anybody.
             self.configured.rcu(|servers| {
                 let mut after = ServerMap::clone(servers);
-                after
-                    .entry(Arc::clone(name))
-                    .and_modify(|one| *one = fresh.clone());
+                if let Some(server) = after.get_mut(name) {
+                    *server = fresh.clone();
+                }
                 after
             });
             self.records.server_restarted(name);
@@ -69,8 +64,4 @@ impl Servers {
             _ => None,
         }
     }
-}
-
-fn is_ended(server: &ConfiguredServer) -> bool {
-    matches!(&server.run, RunState::Running(upstream) if upstream.state() == UpstreamState::Stopped)
 }

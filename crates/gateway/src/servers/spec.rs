@@ -1,4 +1,4 @@
-//! From the settings of a server to what the catalog and its upstream need of them.
+//! Settings of a server as the catalog and its upstream need them.
 
 use std::sync::Arc;
 
@@ -9,20 +9,17 @@ use crate::settings::{Secret, ServerSettings};
 
 /// Operator's settings of a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
+    let tools = server.tools.iter().map(|(name, tool)| {
+        let word = ToolOverride {
+            annotations: tool.annotations.to_map(),
+            enabled: tool.enabled,
+        };
+        (name.clone(), word)
+    });
     Operator {
         enabled: server.enabled,
         quarantined: server.quarantined,
-        tools: server
-            .tools
-            .iter()
-            .map(|(name, tool)| {
-                let word = ToolOverride {
-                    annotations: tool.annotations.to_map(),
-                    enabled: tool.enabled,
-                };
-                (name.clone(), word)
-            })
-            .collect(),
+        tools: tools.collect(),
     }
 }
 
@@ -39,13 +36,12 @@ pub(super) fn spec(server: &ServerSettings, transport: TransportSpec) -> Spec {
     }
 }
 
-/// The way to a server; none to one inside this program.
+/// Transport to a server; none to one inside this program.
 pub(super) fn transport(server: &ServerSettings) -> Option<TransportSpec> {
     let exposed = |pairs: &[(String, Secret)]| {
-        pairs
-            .iter()
-            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
-            .collect()
+        let pairs = pairs.iter();
+        let pairs = pairs.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+        pairs.collect()
     };
     match (&server.command, &server.url) {
         (Some(command), _) => {

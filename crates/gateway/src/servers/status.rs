@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use mcpproxy_upstream::UpstreamState;
-use mcpproxy_wire::Revision;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{RunState, Servers};
+
+/// Number of the last lines of a server that are shown.
+const LAST_LINES: usize = 5;
 
 /// Status of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -36,17 +38,14 @@ impl Servers {
         self.starting().is_empty()
     }
 
-    /// The servers that have not answered yet.
+    /// Names of the servers that have not answered yet.
     pub fn starting(&self) -> Vec<String> {
         let servers = self.configured.load();
-        let mut names: Vec<String> = servers
-            .iter()
-            .filter(|(_, server)| {
-                matches!(&server.run, RunState::Running(upstream)
-                    if matches!(upstream.state(), UpstreamState::Starting))
-            })
-            .map(|(name, _)| name.to_string())
-            .collect();
+        let starting = servers.iter().filter(|(_, server)| {
+            matches!(&server.run, RunState::Running(upstream)
+                if matches!(upstream.state(), UpstreamState::Starting))
+        });
+        let mut names: Vec<String> = starting.map(|(name, _)| name.to_string()).collect();
         names.sort_unstable();
         names
     }
@@ -54,75 +53,62 @@ impl Servers {
     /// Status of every server, by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         let servers = self.configured.load();
-        let snapshot = self.catalog.snapshot();
-        let mut names: Vec<_> = servers.keys().collect();
-        names.sort_unstable();
-        names
-            .into_iter()
-            .filter_map(|name| servers.get(name).map(|server| (name, server)))
-            .map(|(name, server)| {
-                let (state, reason) = describe(&server.run);
-                ServerStatus {
-                    name: name.to_string(),
-                    state: state.into(),
-                    revision: revision(&server.run).map(Into::into),
-                    reason: reason.map(|reason| self.settings.mask().apply(&reason).into_owned()),
-                    stderr: stderr(&server.run),
-                    tools: snapshot
-                        .server(name)
-                        .map_or(0, |server| server.tools().count()),
-                }
-            })
+        let mut servers: Vec<_> = servers.iter().collect();
+        servers.sort_unstable_by_key(|(name, _)| *name);
+        let servers = servers.into_iter();
+        servers
+            .map(|(name, server)| self.status_of(name, &server.run))
             .collect()
+    }
+
+    fn status_of(&self, name: &str, run: &RunState) -> ServerStatus {
+        let snapshot = self.catalog.snapshot();
+        let mut status = ServerStatus {
+            name: name.to_owned(),
+            state: Cow::default(),
+            revision: None,
+            reason: None,
+            stderr: Vec::new(),
+            tools: snapshot
+                .server(name)
+                .map_or(0, |known| known.tools().count()),
+        };
+        let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
+        let state = match run {
+            RunState::Disabled => "disabled",
+            RunState::Quarantined => "quarantined",
+            RunState::NotStarted => "not started",
+            RunState::Broken(problem) => {
+                status.reason = masked(problem);
+                "failed"
+            }
+            RunState::Running(upstream) => match upstream.state() {
+                UpstreamState::Starting => "starting",
+                UpstreamState::Idle => "idle",
+                UpstreamState::Stopped => "stopped",
+                UpstreamState::Ready { revision, .. } => {
+                    status.revision = revision.map(|revision| revision.as_str().into());
+                    "ready"
+                }
+                UpstreamState::Failed { reason, .. } => {
+                    status.reason = masked(&reason);
+                    let lines = upstream.stderr_tail();
+                    status.stderr = lines[lines.len().saturating_sub(LAST_LINES)..].to_vec();
+                    "failed"
+                }
+                _ => "unknown",
+            },
+        };
+        status.state = state.into();
+        status
     }
 }
 
-/// Why a server does not run, without files of the host: agents are not told of those.
+/// Reason why a server does not run, without files of the host: agents are not told of those.
 pub fn without_host_files(problem: &str) -> &str {
     if problem.contains(['/', '\\']) {
         "a person finds the reason with `mcpproxy status`"
     } else {
         problem
-    }
-}
-
-/// The revision that is spoken with a server.
-fn revision(run: &RunState) -> Option<&'static str> {
-    let RunState::Running(upstream) = run else {
-        return None;
-    };
-    match upstream.state() {
-        UpstreamState::Ready { revision, .. } => revision.map(Revision::as_str),
-        _ => None,
-    }
-}
-
-/// The last lines that a server which is not well wrote for people, secrets hidden.
-fn stderr(run: &RunState) -> Vec<String> {
-    const SHOWN: usize = 5;
-    match run {
-        RunState::Running(upstream) if matches!(upstream.state(), UpstreamState::Failed { .. }) => {
-            let lines = upstream.stderr_tail();
-            lines[lines.len().saturating_sub(SHOWN)..].to_vec()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The state of a server in one word, and why it is not ready.
-fn describe(run: &RunState) -> (&'static str, Option<String>) {
-    match run {
-        RunState::Broken(problem) => ("failed", Some(problem.clone())),
-        RunState::Disabled => ("disabled", None),
-        RunState::Quarantined => ("quarantined", None),
-        RunState::NotStarted => ("not started", None),
-        RunState::Running(upstream) => match upstream.state() {
-            UpstreamState::Starting => ("starting", None),
-            UpstreamState::Ready { .. } => ("ready", None),
-            UpstreamState::Idle => ("idle", None),
-            UpstreamState::Failed { reason, .. } => ("failed", Some(reason.to_string())),
-            UpstreamState::Stopped => ("stopped", None),
-            _ => ("unknown", None),
-        },
     }
 }
