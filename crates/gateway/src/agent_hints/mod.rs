@@ -12,7 +12,7 @@ mod proxied;
 mod resources;
 pub(crate) mod vetting;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,8 @@ use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::{AgentHints, RelatedResource};
 use mcpproxy_policy::agent_hints::vet;
 use mcpproxy_policy::{Caller, Permit};
-use mcpproxy_wire::json::to_text;
 use mcpproxy_wire::meta::AGENT_HINTS;
 use mcpproxy_wire::{CallResult, Json, JsonObject};
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use self::observed::{Observed, ObservedCall};
@@ -32,19 +30,19 @@ use self::proxied::CallEnding;
 use crate::failure::{Code, Failure};
 use crate::settings::ProxiedHints;
 
-/// How long a text is good while calls go on, however little they change.
+/// Time that a text is good while calls go on, however little they change.
 const CACHED_FOR: Duration = Duration::from_secs(10);
 
-/// A text is made anew when so much of what it rests on is new: one part in eight.
+/// Part of what a text rests on that is new when it is made anew: one in eight.
 const NEW_PART: u64 = 8;
 
-/// What can be new at most, since counts are halved from time to time.
+/// Most that can be new, since counts are halved from time to time.
 const MOST_NEW: u64 = 512;
 
-/// The most tools whose texts are kept; beyond it they are made anew when they are wanted.
+/// Most tools whose texts are kept; beyond it they are made anew when they are wanted.
 const MOST_TEXTS: usize = 1_024;
 
-/// What was observed, and the texts made from it.
+/// Observations, and the texts made from them.
 #[derive(Default)]
 pub(crate) struct ObservedHints {
     state: Mutex<HintState>,
@@ -53,16 +51,16 @@ pub(crate) struct ObservedHints {
 #[derive(Default)]
 struct HintState {
     observed: Observed,
-    /// The texts for each tool: for calls that ended well, and badly.
+    /// Texts for each tool: for calls that ended well, and badly.
     texts: HashMap<Box<str>, [Option<CachedText>; 2]>,
 }
 
-/// A text, and what it rests on.
+/// Text, and what it rests on.
 struct CachedText {
     text: Arc<HintText>,
     revision: u64,
     made: Timestamp,
-    /// A change of the catalog may withhold what is suggested, so the text ends with it.
+    /// Catalog that it was made from. A change may withhold what is suggested, so the text ends with it.
     catalog: Weak<Snapshot>,
 }
 
@@ -70,14 +68,7 @@ struct CachedText {
 #[derive(Debug)]
 struct HintText(Vec<(String, Json)>);
 
-/// Hints with the resources that one call has to do with.
-struct HintsWithResources<'a> {
-    hints: &'a HintText,
-    /// Take the place of those of the hints, which know of none by themselves.
-    resources: Option<Json>,
-}
-
-/// A call that its server answered, as far as hints are concerned.
+/// Call that its server answered, as far as hints are concerned.
 #[derive(Debug)]
 pub(crate) struct AnsweredCall {
     tool: Arc<CatalogTool>,
@@ -97,8 +88,8 @@ pub(crate) enum PlacedHints {
 }
 
 impl AnsweredCall {
-    /// What is to be learned from an answer. Nothing, if the server could not be reached: that says
-    /// nothing about the tool.
+    /// Call that something is to be learned from. None, if the server could not be reached: that
+    /// says nothing about the tool.
     pub(crate) fn of(
         tool: &Arc<CatalogTool>,
         arguments: &JsonObject,
@@ -156,8 +147,11 @@ impl ObservedHints {
         place: ProxiedHints,
         catalog: &Catalog,
     ) -> Option<PlacedHints> {
+        // Of the same caller are the calls of a session, else those of a client.
+        let same_caller = caller.session_id.as_deref();
+        let same_caller = same_caller.or(caller.client_name.as_deref());
         let call = ObservedCall {
-            caller: same_caller(caller).map(Into::into),
+            caller: same_caller.map(Into::into),
             tool: answered.tool.qualified().into(),
             succeeded: answered.ending == CallEnding::Well,
             took: answered.took,
@@ -173,25 +167,11 @@ impl ObservedHints {
         let resources = resources::named(result, answered.requested_resource.as_deref());
         let hints = text.with(&resources);
         Some(match place {
-            ProxiedHints::Content => {
-                PlacedHints::Content(to_text(&BTreeMap::from([(AGENT_HINTS, hints)])))
-            }
-            _ => PlacedHints::Meta(to_text(&hints)),
+            ProxiedHints::Content => PlacedHints::Content(format!("{{\"{AGENT_HINTS}\":{hints}}}")),
+            _ => PlacedHints::Meta(hints),
         })
     }
-}
 
-/// Which calls are of the same caller: those of a session, else those of a client.
-fn same_caller(caller: &Caller) -> Option<&str> {
-    caller
-        .session_id
-        .as_deref()
-        .or(caller.client_name.as_deref())
-}
-
-// === impl ObservedHints ===
-
-impl ObservedHints {
     /// Learns from a call, and gives the text of the hints for it.
     fn text_after(
         &self,
@@ -267,21 +247,17 @@ impl HintText {
         )
     }
 
-    fn with(&self, resources: &[RelatedResource]) -> HintsWithResources<'_> {
-        HintsWithResources {
-            hints: self,
-            resources: (!resources.is_empty()).then(|| Json::of(&json!(resources))),
+    /// JSON of the hints with the resources that one call has to do with, in place of those of the
+    /// hints, which know of none by themselves.
+    fn with(&self, resources: &[RelatedResource]) -> String {
+        let resources = (!resources.is_empty()).then(|| Json::of(&json!(resources)));
+        let mut text = String::from("{");
+        for (name, value) in &self.0 {
+            let comma = if text.len() > 1 { "," } else { "" };
+            let named = resources.as_ref().filter(|_| name == "relatedResources");
+            text.extend([comma, "\"", name, "\":", named.unwrap_or(value).text()]);
         }
-    }
-}
-
-impl Serialize for HintsWithResources<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let resources = self.resources.as_ref();
-        serializer.collect_map(self.hints.0.iter().map(|(name, value)| {
-            let named = resources.filter(|_| name == "relatedResources");
-            (name, named.unwrap_or(value))
-        }))
+        text + "}"
     }
 }
 

@@ -1,11 +1,10 @@
-//! What was observed before the start, read back from the activity log.
+//! Observations from before the start, read back from the activity log.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
-use uuid::Uuid;
 
 use super::observed::ObservedCall;
 use super::{ObservedHints, says_something_of_the_tool};
@@ -13,10 +12,10 @@ use crate::background::Background;
 use crate::failure::TOOL_ERROR;
 use crate::records::Records;
 
-/// How many of the newest calls are read: more than the counts of any one tool remember.
+/// Number of the newest calls that are read: more than the counts of any one tool remember.
 const MOST_RECORDS: usize = 4_000;
 
-/// How many are read at once; records may be large, and nobody waits for these.
+/// Number that are read at once; records may be large, and nobody waits for these.
 const PAGE: usize = 200;
 
 impl ObservedHints {
@@ -36,8 +35,7 @@ async fn prime(archive: &Archive, hints: &ObservedHints) {
         ..Filter::default()
     };
     let mut calls: Vec<ObservedCall<'_>> = Vec::new();
-    let mut before: Option<Uuid> = None;
-    let mut read = 0;
+    let (mut before, mut read) = (None, 0);
     while read < MOST_RECORDS {
         let page = match archive.page(&filter, before, PAGE).await {
             Ok(page) => page,

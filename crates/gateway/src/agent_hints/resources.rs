@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The most resources that are named: those of a listing belong into the result itself.
+/// Most resources that are named: those of a listing belong into the result itself.
 const MOST_RESOURCES: usize = 10;
 
-/// Results larger than this are not looked through: it would take longer than the hint is worth.
+/// Size above which results are not looked through: it would take longer than the hint is worth.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// The longest address and label that are passed on, in characters.
+/// Length of the longest address and label that are passed on, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
-/// What every block that names a resource has in it.
+/// Text that every block that names a resource has in it.
 const MARK: &[u8] = b"\"resource";
 
 /// Block of the content that names a resource.
@@ -35,7 +35,7 @@ struct NamedResource {
     name: Value,
 }
 
-/// The address that a call was given, if it was given one.
+/// Address that a call was given, if it was given one.
 pub(super) fn requested(arguments: &Value) -> Option<String> {
     let address = arguments.get("uri")?.as_str()?;
     is_address(address).then(|| address.to_owned())
@@ -47,15 +47,13 @@ pub(super) fn named(result: &CallResult, requested: Option<&str>) -> Vec<Related
     if let Some(address) = requested {
         found.push((address.to_owned(), None));
     }
-    let mut seen: Vec<&str> = Vec::new();
-    let mut resources = Vec::new();
+    let mut resources: Vec<RelatedResource> = Vec::new();
     for (address, label) in &found {
-        if seen.contains(&address.as_str()) || resources.len() == MOST_RESOURCES {
-            continue;
+        let is_named = resources.iter().any(|named| named.id == *address);
+        if !is_named && resources.len() < MOST_RESOURCES {
+            let label = label.as_ref().unwrap_or(address);
+            resources.push(RelatedResource::new("resource", address, label, Share::ALL));
         }
-        seen.push(address);
-        let label = label.as_ref().unwrap_or(address);
-        resources.push(RelatedResource::new("resource", address, label, Share::ALL));
     }
     resources
 }

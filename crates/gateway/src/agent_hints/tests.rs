@@ -33,7 +33,7 @@ fn call(tool: &str, second: i64) -> ObservedCall<'_> {
 }
 
 fn decoded(text: &HintText) -> Value {
-    json!(text.with(&[]))
+    serde_json::from_str(&text.with(&[])).unwrap()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn each_suggestion_says_how_to_call_it() {
     assert_eq!(action["tool"], "s:b");
     assert_eq!(action["call_with"], "call_tool_read");
     let resources = ["a", "b"].map(|id| RelatedResource::new("file", id, id, Share::ALL));
-    let with = json!(text.with(&resources));
+    let with: Value = serde_json::from_str(&text.with(&resources)).unwrap();
     assert_eq!(with["relatedResources"], json!(resources));
     assert_eq!(with["confidence"], decoded(&text)["confidence"]);
 }
