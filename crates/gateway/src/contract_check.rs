@@ -17,13 +17,13 @@ use crate::failure::{Code, Failure, effect_of};
 use crate::request::cut;
 use crate::settings::LiveSettings;
 
-/// How many violations a message names; the details have all of them.
+/// Number of violations that a message names; the details have all of them.
 const NAMED: usize = 3;
 
-/// How many violations of definitions a line of the log names.
+/// Number of violations of definitions that a line of the log names.
 const LOGGED: usize = 5;
 
-/// The most of a server's text that goes into a message or a detail, in characters.
+/// Most of a server's text that goes into a message or a detail, in characters.
 const TEXT_LIMIT: usize = 500;
 
 /// Refuses an answer that breaks the contract its tool announces, or warns of it where servers are
@@ -63,21 +63,16 @@ pub(crate) fn log_definition_problems(server: &str, snapshot: &Snapshot) {
     let Some(state) = snapshot.server(server) else {
         return;
     };
-    let tools: Vec<Value> = state
-        .tools()
-        .map(|entry| entry.tool().raw.to_value())
-        .collect();
+    let tools = state.tools().map(|entry| entry.tool().raw.to_value());
+    let tools: Vec<Value> = tools.collect();
     if !tools.iter().any(check::announces) {
         return;
     }
     let server = server.to_owned();
     let look = move || {
         let mut found = check::tools(&tools);
-        let silent: HashSet<String> = found
-            .iter()
-            .filter(|one| one.rule == Rule::Announced)
-            .map(|one| one.tool.clone())
-            .collect();
+        let silent = found.iter().filter(|one| one.rule == Rule::Announced);
+        let silent: HashSet<String> = silent.map(|one| one.tool.clone()).collect();
         // A server may offer tools beside those that keep the contract.
         found.retain(|one| !silent.contains(&one.tool));
         if found.is_empty() {
@@ -97,7 +92,7 @@ pub(crate) fn log_definition_problems(server: &str, snapshot: &Snapshot) {
     }
 }
 
-/// What is checked of a result. The data may be large, and all that counts is whether there is any.
+/// Outline of a result that is checked. The data may be large, and all that counts is whether there is any.
 fn outline(structured: Option<&Json>) -> Value {
     let Some(fields) = structured.and_then(Json::fields) else {
         return Value::Null;
@@ -127,36 +122,31 @@ fn refusal(
         .iter()
         .map(|one| json!({ "rule": one.rule, "message": shortened(&one.message) }))
         .collect();
-    let failure = Failure::new(
-        Code::UpstreamError,
-        format!(
-            "Server '{}' broke the tool contract that '{}' announces: {}. {}",
-            entry.server(),
-            entry.qualified(),
-            named(found, NAMED),
-            effect_of(true, variant)
-        ),
-    )
-    .with("server", &**entry.server())
-    .with("contract_violations", violations);
+    let message = format!(
+        "Server '{}' broke the tool contract that '{}' announces: {}. {}",
+        entry.server(),
+        entry.qualified(),
+        named(found, NAMED),
+        effect_of(true, variant)
+    );
+    let failure = Failure::new(Code::UpstreamError, message)
+        .with("server", &**entry.server())
+        .with("contract_violations", violations);
     match result.is_error().then(|| said(result)).flatten() {
         Some(text) => failure.with("upstream_message", text),
         None => failure,
     }
 }
 
-/// What the server said in words.
+/// Words that the server said.
 fn said(result: &CallResult) -> Option<String> {
     let content = result.json().fields()?.given("content")?.get().to_owned();
     let blocks = mcpproxy_wire::json::decode_for_display(&content);
-    let mut texts = blocks
-        .as_array()?
-        .iter()
-        .filter_map(|block| block["text"].as_str());
-    texts.next().map(shortened)
+    let mut texts = blocks.as_array()?.iter();
+    texts.find_map(|block| block["text"].as_str().map(shortened))
 }
 
-/// The first violations in one line.
+/// First violations in one line.
 fn named(found: &[ContractViolation], limit: usize) -> String {
     let one = |violation: &ContractViolation| match violation.tool.as_str() {
         "" => shortened(&violation.message),

@@ -8,19 +8,19 @@ use std::sync::LazyLock;
 use mcpproxy_policy::{Mode, Operation};
 use serde_json::{Value, json};
 
-/// What the three variants are for, told with every search result.
+/// Use of the three variants, told with every search result.
 pub(crate) const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
 
-/// What a client is told when it connects.
+/// Instructions that a client gets when it connects.
 pub const INSTRUCTIONS: &str = "Find tools with retrieve_tools, then call them by the variant it names in call_with: call_tool_read, call_tool_write or call_tool_destructive.";
 
-/// What a call of the removed `call_tool` is answered with.
+/// Answer to a call of the removed `call_tool`.
 const CALL_TOOL_IS_GONE: &str = "Tool 'call_tool' not found. Use call_tool_read, call_tool_write, or call_tool_destructive with matching intent.operation_type. See retrieve_tools for annotations and recommendations.";
 
 static TWO_KEY: LazyLock<String> = LazyLock::new(|| list(Mode::TwoKey).to_string());
 static INFERRED: LazyLock<String> = LazyLock::new(|| list(Mode::Inferred).to_string());
 
-/// The result of `tools/list`, as text.
+/// Result of `tools/list`, as text.
 pub fn tools_list(mode: Mode) -> &'static str {
     match mode {
         Mode::TwoKey => &TWO_KEY,
@@ -28,7 +28,7 @@ pub fn tools_list(mode: Mode) -> &'static str {
     }
 }
 
-/// The input schema of a tool of the menu, so that a caller can repair what it sent.
+/// Input schema of a tool of the menu, so that a caller can repair what it sent.
 pub(crate) fn input_schema(name: &str, mode: Mode) -> Value {
     let mut list = list(mode);
     let tools = list["tools"].as_array_mut().map(std::mem::take);
@@ -36,7 +36,7 @@ pub(crate) fn input_schema(name: &str, mode: Mode) -> Value {
     tool.map_or(Value::Null, |mut tool| tool["inputSchema"].take())
 }
 
-/// What to say about a tool that is not on the menu.
+/// Message about a tool that is not on the menu.
 pub fn unknown_tool(name: &str) -> String {
     if name == "call_tool" {
         return CALL_TOOL_IS_GONE.to_owned();
@@ -135,31 +135,25 @@ fn call_tool(operation: Operation, mode: Mode) -> Value {
 }
 
 fn description(operation: Operation, mode: Mode) -> String {
-    let (what, use_for, check) = match operation {
-        Operation::Read => (
-            "Execute a read-only tool discovered via retrieve_tools.",
-            "Use for operations that query data without modifying state.",
-            "Will be rejected if server marks tool as destructive.",
-        ),
-        Operation::Write => (
-            "Execute a state-modifying tool discovered via retrieve_tools.",
-            "Use for operations that create or update resources.",
-            "Will be rejected if server marks tool as destructive.",
-        ),
-        Operation::Destructive => (
-            "Execute a destructive tool discovered via retrieve_tools.",
-            "Use for operations that delete or permanently modify resources.",
-            "Most permissive - allowed regardless of server annotations.",
-        ),
+    let (kind, purpose) = match operation {
+        Operation::Read => ("read-only", "query data without modifying state"),
+        Operation::Write => ("state-modifying", "create or update resources"),
+        Operation::Destructive => ("destructive", "delete or permanently modify resources"),
+    };
+    let check = match operation {
+        Operation::Destructive => "Most permissive - allowed regardless of server annotations.",
+        _ => "Will be rejected if server marks tool as destructive.",
     };
     let declares = match mode {
         Mode::TwoKey => format!("Requires intent.operation_type='{operation}'."),
         Mode::Inferred => format!("The operation type '{operation}' is taken from this variant."),
     };
-    format!("{what} {use_for} {declares} {check}")
+    format!(
+        "Execute a {kind} tool discovered via retrieve_tools. Use for operations that {purpose}. {declares} {check}"
+    )
 }
 
-/// What clients that ask before each call decide by. Calls reach other servers, so the
+/// Annotations, which clients that ask before each call decide by. Calls reach other servers, so the
 /// world is open, and nothing is promised about repeating one.
 fn annotations(operation: Operation) -> Value {
     let (title, read_only, destructive) = match operation {

@@ -1,4 +1,4 @@
-//! What a person is told about the running gateway.
+//! Status of the running gateway, for people.
 
 use std::path::PathBuf;
 
@@ -61,9 +61,25 @@ enum StoreName {
 }
 
 impl Gateway {
-    /// The state of the gateway and of every server, for `status`.
+    /// State of the gateway and of every server, for `status`.
     pub async fn status(&self, listen: String) -> GatewayStatus {
-        let activity = self.activity_status().await;
+        let in_doubt = Filter {
+            status: Some(Status::InDoubt),
+            ..Filter::default()
+        };
+        let found = self.records.archive().count(&in_doubt).await;
+        let health = self.records.health();
+        let unreadable = found.as_ref().err().map(ToString::to_string);
+        let activity = LogStatus {
+            store: health.store,
+            problem: health.problem.or(unreadable),
+            queued: health.queued,
+            unrecorded_refusals: health.unrecorded_refusals,
+            // Calls that are under way have no outcome on record either, but they will.
+            in_doubt: found
+                .ok()
+                .map(|count| count.saturating_sub(self.records.log().under_way())),
+        };
         let settings = self.settings.load();
         GatewayStatus {
             version: env!("CARGO_PKG_VERSION"),
@@ -77,27 +93,6 @@ impl Gateway {
             calls: self.records.log().counts(),
             activity,
             listen,
-        }
-    }
-
-    /// How the log is, and how many calls nobody saw the outcome of.
-    async fn activity_status(&self) -> LogStatus {
-        let in_doubt = Filter {
-            status: Some(Status::InDoubt),
-            ..Filter::default()
-        };
-        let found = self.records.archive().count(&in_doubt).await;
-        let health = self.records.health();
-        let unreadable = found.as_ref().err().map(ToString::to_string);
-        LogStatus {
-            store: health.store,
-            problem: health.problem.or(unreadable),
-            queued: health.queued,
-            unrecorded_refusals: health.unrecorded_refusals,
-            // Calls that are under way have no outcome on record either, but they will.
-            in_doubt: found
-                .ok()
-                .map(|count| count.saturating_sub(self.records.log().under_way())),
         }
     }
 }
