@@ -12,8 +12,10 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug, Clone)]
 pub(crate) struct Background {
     tasks: TaskTracker,
-    runtime: Handle,
-    stopping: CancellationToken,
+    /// Runtime that the gateway was started on.
+    pub(crate) runtime: Handle,
+    /// Cancelled when the gateway stops; tasks that run until then end.
+    pub(crate) stopping: CancellationToken,
 }
 
 impl Background {
@@ -43,27 +45,12 @@ impl Background {
         self.spawn(async move { stopping.run_until_cancelled(task).await })
     }
 
-    /// Cancelled when the gateway stops.
-    pub(crate) fn stopping(&self) -> &CancellationToken {
-        &self.stopping
-    }
-
     /// Does work that takes a while off the threads of calls; `None` if it panicked.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         self.runtime.spawn_blocking(work).await.ok()
-    }
-
-    /// Runtime that the gateway was started on.
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
-    }
-
-    /// Ends the tasks that run until a stop.
-    pub(crate) fn cancel(&self) {
-        self.stopping.cancel();
     }
 
     /// Waits until every task has ended.

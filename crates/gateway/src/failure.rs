@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use mcpproxy_activity::{RecordOutcome, Status};
+use mcpproxy_activity::{RecordOutcome, Status, StoreError};
 use mcpproxy_catalog::Violation;
-use mcpproxy_policy::{Denial, IntentError, Mode, Operation};
+use mcpproxy_policy::{Denial, IntentError, Mode, Operation, words};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::{RpcError, meta};
@@ -21,76 +21,56 @@ use crate::menu;
 /// Code on record when the tool itself reports an error.
 pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
-/// Makes the enum of codes from their table: what each is written as, and its group.
-macro_rules! codes {
-    ($($(#[$doc:meta])* $code:ident = $word:literal, $category:ident;)+) => {
-        /// What programs match on.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Code {
-            $($(#[$doc])* $code,)+
-        }
-
-        impl Code {
-            /// The code as it is written.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$code => $word,)+ }
-            }
-
-            /// The group it belongs to.
-            pub fn category(self) -> FailureCategory {
-                match self { $(Self::$code => FailureCategory::$category,)+ }
-            }
-        }
-    };
-}
-
-codes! {
-    /// Nothing was declared.
-    MissingIntent = "MISSING_INTENT", Validation;
-    /// The operation was not declared.
-    MissingOperationType = "MISSING_OPERATION_TYPE", Validation;
-    /// The declared operation does not exist.
-    InvalidOperationType = "INVALID_OPERATION_TYPE", Validation;
-    /// The declared operation is not the variant's.
-    IntentMismatch = "INTENT_MISMATCH", Validation;
-    /// The server's annotation speaks against the variant.
-    ServerMismatch = "SERVER_MISMATCH", Business;
-    /// The rules ask for more care with a tool without annotations.
-    UnannotatedTool = "UNANNOTATED_TOOL", Business;
-    /// The declared sensitivity does not exist.
-    InvalidSensitivity = "INVALID_SENSITIVITY", Validation;
-    /// The reason is too long.
-    ReasonTooLong = "REASON_TOO_LONG", Validation;
-    /// The arguments do not fit.
-    InvalidArguments = "INVALID_ARGUMENTS", Validation;
-    /// The name is not `server:tool`.
-    InvalidToolName = "INVALID_TOOL_NAME", Validation;
-    /// There is no such server.
-    UnknownServer = "UNKNOWN_SERVER", Validation;
-    /// The server has no such tool.
-    UnknownTool = "UNKNOWN_TOOL", Validation;
-    /// An operator switched the tool or its server off.
-    ToolDisabled = "TOOL_DISABLED", Business;
-    /// The server waits for approval.
-    ServerQuarantined = "SERVER_QUARANTINED", Business;
-    /// The server could not be reached.
-    UpstreamUnavailable = "UPSTREAM_UNAVAILABLE", System;
-    /// The server did not answer in time.
-    UpstreamTimeout = "UPSTREAM_TIMEOUT", System;
-    /// The server answered with an error of the protocol.
-    UpstreamError = "UPSTREAM_ERROR", System;
-    /// The caller called too often.
-    RateLimited = "RATE_LIMITED", Business;
-    /// The log cannot be written or read.
-    StoreUnavailable = "STORE_UNAVAILABLE", System;
-    /// There is nothing under this name.
-    NotFound = "NOT_FOUND", Validation;
-    /// The credential is missing or wrong.
-    Unauthorized = "UNAUTHORIZED", Business;
-    /// The caller may not do this.
-    Forbidden = "FORBIDDEN", Business;
-    /// Something broke on our side.
-    Internal = "INTERNAL", System;
+words! {
+    /// Code of a failure, which programs match on.
+    Code {
+        /// Nothing was declared.
+        MissingIntent = "MISSING_INTENT",
+        /// The operation was not declared.
+        MissingOperationType = "MISSING_OPERATION_TYPE",
+        /// The declared operation does not exist.
+        InvalidOperationType = "INVALID_OPERATION_TYPE",
+        /// The declared operation is not the variant's.
+        IntentMismatch = "INTENT_MISMATCH",
+        /// The server's annotation speaks against the variant.
+        ServerMismatch = "SERVER_MISMATCH",
+        /// The rules ask for more care with a tool without annotations.
+        UnannotatedTool = "UNANNOTATED_TOOL",
+        /// The declared sensitivity does not exist.
+        InvalidSensitivity = "INVALID_SENSITIVITY",
+        /// The reason is too long.
+        ReasonTooLong = "REASON_TOO_LONG",
+        /// The arguments do not fit.
+        InvalidArguments = "INVALID_ARGUMENTS",
+        /// The name is not `server:tool`.
+        InvalidToolName = "INVALID_TOOL_NAME",
+        /// There is no such server.
+        UnknownServer = "UNKNOWN_SERVER",
+        /// The server has no such tool.
+        UnknownTool = "UNKNOWN_TOOL",
+        /// An operator switched the tool or its server off.
+        ToolDisabled = "TOOL_DISABLED",
+        /// The server waits for approval.
+        ServerQuarantined = "SERVER_QUARANTINED",
+        /// The server could not be reached.
+        UpstreamUnavailable = "UPSTREAM_UNAVAILABLE",
+        /// The server did not answer in time.
+        UpstreamTimeout = "UPSTREAM_TIMEOUT",
+        /// The server answered with an error of the protocol.
+        UpstreamError = "UPSTREAM_ERROR",
+        /// The caller called too often.
+        RateLimited = "RATE_LIMITED",
+        /// The log cannot be written or read.
+        StoreUnavailable = "STORE_UNAVAILABLE",
+        /// There is nothing under this name.
+        NotFound = "NOT_FOUND",
+        /// The credential is missing or wrong.
+        Unauthorized = "UNAUTHORIZED",
+        /// The caller may not do this.
+        Forbidden = "FORBIDDEN",
+        /// Something broke on our side.
+        Internal = "INTERNAL",
+    }
 }
 
 /// The three groups of errors.
@@ -125,16 +105,16 @@ pub struct ErrorObject<'a> {
     pub request_id: Uuid,
 }
 
-/// An error as a caller sees it.
+/// Failure of a request, as its caller sees it.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What programs match on.
+    /// Code that programs match on.
     pub code: Code,
     /// What happened and what to do.
     pub message: String,
     /// Whether the very same call may be made again.
     pub retryable: bool,
-    /// More for programs.
+    /// Details for programs.
     pub details: Map<String, Value>,
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
     rpc_error: Option<Box<RpcError>>,
@@ -143,6 +123,22 @@ pub struct Failure {
 // === impl Code ===
 
 impl Code {
+    /// Group that the code belongs to.
+    pub fn category(self) -> FailureCategory {
+        match self {
+            Self::ServerMismatch
+            | Self::UnannotatedTool
+            | Self::ToolDisabled
+            | Self::ServerQuarantined
+            | Self::RateLimited
+            | Self::Unauthorized
+            | Self::Forbidden => FailureCategory::Business,
+            Self::StoreUnavailable | Self::Internal => FailureCategory::System,
+            _ if self.is_of_upstream() => FailureCategory::System,
+            _ => FailureCategory::Validation,
+        }
+    }
+
     /// Whether the very same call may work later.
     fn is_retryable(self) -> bool {
         matches!(
@@ -155,7 +151,7 @@ impl Code {
     }
 
     /// Whether the call got as far as its server, or at least on the way there.
-    pub(crate) fn is_of_upstream(self) -> bool {
+    fn is_of_upstream(self) -> bool {
         matches!(
             self,
             Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::UpstreamError
@@ -166,7 +162,7 @@ impl Code {
 // === impl Failure ===
 
 impl Failure {
-    /// A failure without details.
+    /// Failure without details.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -202,18 +198,13 @@ impl Failure {
 
     /// Arguments that do not fit, with everything that is wrong with them.
     pub(crate) fn invalid_arguments(of: &str, violations: &[Violation]) -> Self {
-        let listed: Vec<String> = violations
-            .iter()
-            .map(|violation| match violation.path.as_str() {
-                "" => violation.message.clone(),
-                path => format!("{path}: {}", violation.message),
-            })
-            .collect();
-        Self::new(
-            Code::InvalidArguments,
-            format!("Invalid arguments for '{of}': {}", listed.join("; ")),
-        )
-        .with("violations", json!(violations))
+        let listed = violations.iter().map(|Violation { path, message }| {
+            let separator = if path.is_empty() { "" } else { ": " };
+            format!("{path}{separator}{message}")
+        });
+        let listed = listed.collect::<Vec<_>>().join("; ");
+        let message = format!("Invalid arguments for '{of}': {listed}");
+        Self::new(Code::InvalidArguments, message).with("violations", json!(violations))
     }
 
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
@@ -221,70 +212,61 @@ impl Failure {
         self.rpc_error.as_deref()
     }
 
-    /// What an upstream that did not do its part means for the caller.
+    /// Failure of an upstream that did not do its part, as it is for the caller.
     pub(crate) fn of_upstream(
         server: &str,
         operation: Operation,
         error: CallError,
         mask: &Mask,
     ) -> Self {
-        let may_have_taken_effect = error.may_have_taken_effect();
-        let failure = match error {
-            CallError::Unavailable { reason } => Self::new(
+        let effect = |sent| effect_of(sent, operation);
+        let (code, what) = match &error {
+            CallError::Unavailable { reason } => (
                 Code::UpstreamUnavailable,
-                format!("Server '{server}' is not available: {reason}. The call was not sent."),
+                format!("is not available: {reason}. {}", effect(false)),
             ),
-            CallError::Timeout { after, sent } => Self::new(
+            CallError::Timeout { after, sent } => (
                 Code::UpstreamTimeout,
                 format!(
-                    "Server '{server}' did not answer within {}. {}",
-                    in_words(after),
-                    effect_of(sent, operation)
+                    "did not answer within {}. {}",
+                    in_words(*after),
+                    effect(*sent)
                 ),
-            )
-            .with("sent", sent),
-            CallError::Disconnected { sent, reason } => Self::new(
+            ),
+            CallError::Disconnected { sent, reason } => (
                 Code::UpstreamUnavailable,
-                format!(
-                    "Server '{server}' went away: {reason}. {}",
-                    effect_of(sent, operation)
-                ),
-            )
-            .with("sent", sent),
+                format!("went away: {reason}. {}", effect(*sent)),
+            ),
+            CallError::Rpc(error) => (
+                Code::UpstreamError,
+                format!("answered with an error: {}", error.message),
+            ),
+            CallError::Malformed { reason } => (
+                Code::UpstreamError,
+                format!("gave no usable answer: {reason}. {}", effect(true)),
+            ),
+            other => (Code::UpstreamError, format!("failed: {other}")),
+        };
+        let mut failure = Self::new(code, format!("Server '{server}' {what}"));
+        // What may have been done is not to be done twice by a program that only reads the flag.
+        failure.retryable &= !error.may_have_taken_effect() || operation == Operation::Read;
+        match error {
+            CallError::Timeout { sent, .. } | CallError::Disconnected { sent, .. } => {
+                failure = failure.with("sent", sent);
+            }
             CallError::Rpc(error) => {
-                let message = format!(
-                    "Server '{server}' answered with an error: {}",
-                    error.message
-                );
-                let mut failure =
-                    Self::new(Code::UpstreamError, message).with("upstream_code", error.code);
+                failure = failure.with("upstream_code", error.code);
                 if let Some(data) = &error.data {
                     failure = failure.with("upstream_data", data.clone());
                 }
                 failure.rpc_error = Some(Box::new(error));
-                failure
             }
-            CallError::Malformed { reason } => Self::new(
-                Code::UpstreamError,
-                format!(
-                    "Server '{server}' gave no usable answer: {reason}. {}",
-                    effect_of(true, operation)
-                ),
-            ),
-            other => Self::new(
-                Code::UpstreamError,
-                format!("Server '{server}' failed: {other}"),
-            ),
-        };
-        let failure = failure.with("server", server).masked(mask);
-        // What may have been done is not to be done twice by a program that only reads the flag.
-        if may_have_taken_effect && operation != Operation::Read {
-            return failure.not_retryable();
+            _ => {}
         }
-        failure
+        failure.with("server", server).masked(mask)
     }
 
-    /// The error object, as every face shows it.
+    /// Error object, as every face shows it.
     pub fn to_object(&self, request_id: Uuid) -> ErrorObject<'_> {
         ErrorObject {
             code: self.code.as_str(),
@@ -296,7 +278,7 @@ impl Failure {
         }
     }
 
-    /// The error object as a value.
+    /// Error object as a value.
     pub fn to_json(&self, request_id: Uuid) -> Value {
         json!(self.to_object(request_id))
     }
@@ -315,28 +297,17 @@ impl Failure {
         result.to_string()
     }
 
-    /// Outcome that the failure of a call is on record with.
-    pub(crate) fn record_outcome(&self) -> RecordOutcome<'_> {
-        // A fault of ours is no refusal; the call may have been sent.
-        let is_error = self.code.is_of_upstream() || self.code == Code::Internal;
-        RecordOutcome {
-            status: if is_error {
-                Status::Error
-            } else {
-                Status::Blocked
-            },
-            error: Some((self.code.as_str(), &self.message)),
-            response: None,
-        }
-    }
-
     /// Hides secrets of the configuration.
     pub(crate) fn masked(mut self, mask: &Mask) -> Self {
         self.message = mask.apply(&self.message).into_owned();
-        self.details = mask_map(self.details, mask);
+        let details = self.details.values_mut();
+        details.for_each(|value| mask_value(value, mask));
         if let Some(error) = &mut self.rpc_error {
             error.message = mask.apply(&error.message).into_owned();
-            error.data = error.data.take().map(|data| mask_value(data, mask));
+            error
+                .data
+                .iter_mut()
+                .for_each(|data| mask_value(data, mask));
         }
         self
     }
@@ -355,11 +326,10 @@ impl From<IntentError> for Failure {
         };
         let failure = Self::new(code, error.to_string());
         if code == Code::InvalidArguments {
-            let violation = Violation {
-                path: "/intent".to_owned(),
-                message: error.to_string(),
-            };
-            return failure.with("violations", json!([violation]));
+            return failure.with(
+                "violations",
+                json!([violation("/intent", error.to_string())]),
+            );
         }
         failure
     }
@@ -375,7 +345,53 @@ impl From<Denial> for Failure {
     }
 }
 
-/// Whether a call that got no answer may have done something.
+impl From<StoreError> for Failure {
+    /// Failure of a log that cannot be read, for who asks.
+    fn from(error: StoreError) -> Self {
+        let message = format!("The activity log cannot be read: {error}");
+        let failure = Self::new(Code::StoreUnavailable, message);
+        match error {
+            // Asking again changes nothing until a person does something.
+            StoreError::Unusable(_) => failure.not_retryable(),
+            _ => failure,
+        }
+    }
+}
+
+/// Outcome that a request is on record with: the text of its result, or its failure.
+pub(crate) fn record_outcome<'a>(result: Result<&'a str, &'a Failure>) -> RecordOutcome<'a> {
+    let failure = match result {
+        Ok(response) => {
+            return RecordOutcome {
+                status: Status::Success,
+                error: None,
+                response: Some(response),
+            };
+        }
+        Err(failure) => failure,
+    };
+    // A fault of ours is no refusal; the call may have been sent.
+    let is_error = failure.code.is_of_upstream() || failure.code == Code::Internal;
+    RecordOutcome {
+        status: if is_error {
+            Status::Error
+        } else {
+            Status::Blocked
+        },
+        error: Some((failure.code.as_str(), &failure.message)),
+        response: None,
+    }
+}
+
+/// Violation of a schema: what is wrong, and at which JSON pointer.
+pub(crate) fn violation(path: impl Into<String>, message: impl Into<String>) -> Violation {
+    Violation {
+        path: path.into(),
+        message: message.into(),
+    }
+}
+
+/// Whether a call that got no answer may have done something, in words.
 pub(crate) fn effect_of(sent: bool, operation: Operation) -> &'static str {
     match (sent, operation) {
         (false, _) => "The call was not sent.",
@@ -390,22 +406,11 @@ fn in_words(duration: Duration) -> String {
     humantime::format_duration(whole).to_string()
 }
 
-fn mask_map(map: Map<String, Value>, mask: &Mask) -> Map<String, Value> {
-    map.into_iter()
-        .map(|(name, value)| (name, mask_value(value, mask)))
-        .collect()
-}
-
-fn mask_value(value: Value, mask: &Mask) -> Value {
+fn mask_value(value: &mut Value, mask: &Mask) {
     match value {
-        Value::String(text) => Value::String(mask.apply(&text).into_owned()),
-        Value::Array(items) => Value::Array(
-            items
-                .into_iter()
-                .map(|item| mask_value(item, mask))
-                .collect(),
-        ),
-        Value::Object(map) => Value::Object(mask_map(map, mask)),
-        other => other,
+        Value::String(text) => *text = mask.apply(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_value(item, mask)),
+        Value::Object(map) => map.values_mut().for_each(|item| mask_value(item, mask)),
+        _ => {}
     }
 }

@@ -97,7 +97,7 @@ impl Gateway {
             options.to_start,
             options.built_ins,
         );
-        let prompts_resources = PromptsResources::new(&servers, &settings, &records, &background);
+        let prompts_resources = PromptsResources::new(&servers, &records, &background);
         let gateway = Arc::new(Self {
             search: Search::new(&settings, &servers, &records),
             direct: DirectEndpoints::new(&servers, &background),
@@ -123,7 +123,7 @@ impl Gateway {
 
     /// Stops every server, waits until they are gone, and ends the log.
     pub async fn stop(&self) {
-        self.background.cancel();
+        self.background.stopping.cancel();
         self.servers.stop();
         self.background.finished().await;
         self.records.gateway_stopped();

@@ -2,7 +2,7 @@
 //! servers are, and the few things an administrator may change about either.
 //!
 //! They are tools of the contract like anybody else's. They read the log through
-//! [`records`] and change things through the gateway's parts, never past
+//! [`Records`] and change things through the gateway's parts, never past
 //! them, and hold no more than a weak link to its servers: a tool never keeps a stopped gateway alive.
 
 mod check_servers;
@@ -27,7 +27,7 @@ use mcpproxy_contract::agent_hints::{
 use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version};
 use mcpproxy_gateway::BuiltInParts;
 use mcpproxy_gateway::failure::{Code, Failure, FailureCategory};
-use mcpproxy_gateway::records::{self, Records};
+use mcpproxy_gateway::records::Records;
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
 use mcpproxy_policy::Caller;
@@ -123,9 +123,8 @@ fn may(context: &ToolContext, permission: &str) -> bool {
 }
 
 /// A log that cannot be read, as an error of a tool.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
 fn unreadable(error: StoreError) -> ToolError {
-    failed(records::unreadable(&error))
+    failed(error.into())
 }
 
 /// A failure of the gateway as an error of a tool.

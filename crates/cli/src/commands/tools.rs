@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::ServersToStart;
-use mcpproxy_gateway::request::ToolName;
+use mcpproxy_gateway::request::split_name;
 use serde_json::Value;
 
 use crate::arguments::{Common, ToolsCommand};
@@ -47,9 +47,9 @@ async fn list(
 }
 
 async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, CliError> {
-    let name = ToolName::parse(name)?;
-    let backend = Backend::find(&common.sources(), wanted(Some(&name.server))).await?;
-    let shown = backend.tool(&name.server, &name.tool).await;
+    let (server, tool) = split_name(name)?;
+    let backend = Backend::find(&common.sources(), wanted(Some(server))).await?;
+    let shown = backend.tool(server, tool).await;
     backend.finish().await;
     output.result(&shown?, page);
     Ok(ExitCode::SUCCESS)

@@ -26,7 +26,7 @@ use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, vetting};
 use crate::contract_check;
 use crate::failure::{Code, Failure};
-use crate::request::{CallRequest, ToolName};
+use crate::request::{CallRequest, split_name};
 
 impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
@@ -39,23 +39,23 @@ impl Gateway {
         client: Option<&Arc<ClientLink>>,
     ) -> CallOutcome {
         let rules = self.settings.load().rules();
-        let name = ToolName::parse(&request.name);
-        let known = name.as_ref().ok();
+        let name = split_name(&request.name);
+        let known = name.as_ref().ok().copied();
         let mut record = CallRecord::open(&self.records, &self.servers, &request, known, caller);
         let mut warnings = Vec::new();
         let mut answered = None;
         let steps = async {
             let declared = record.declared_intent(&request, rules.mode)?;
 
-            let name =
+            let (server_name, tool) =
                 name.map_err(|error| self.servers.with_nearest_tools(error, &request.name))?;
-            let server = self.servers.reachable(&name.server)?;
+            let server = self.servers.reachable(server_name)?;
             let deadline = Instant::now() + server.settings.timeout;
             let not_answered =
-                |operation, error| self.servers.failure_of(&name.server, operation, error);
+                |operation, error| self.servers.failure_of(server_name, operation, error);
             let slot = server.call_slot(deadline).await;
             let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
-            let tool = self.servers.tool(&name.server, &name.tool)?;
+            let tool = self.servers.tool(server_name, tool)?;
             record.set_arguments(&tool, &request.arguments);
 
             let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
@@ -91,7 +91,9 @@ impl Gateway {
         let result = AssertUnwindSafe(steps).catch_unwind().await;
         let result = result.unwrap_or_else(|_| Err(incident()));
         let result = result.map_err(|failure| {
-            let failure = name_the_call(failure, record.operation(), &request);
+            let failure = failure
+                .with("tool", request.name.as_str())
+                .with("variant", record.operation().variant());
             self.with_menu_schema(failure, request.variant)
         });
         let mut outcome = record.close(result, warnings).await;
@@ -111,20 +113,17 @@ impl Gateway {
         failure: Failure,
         caller: &Arc<Caller>,
     ) -> CallOutcome {
-        let record = CallRecord::of_refusal(&self.records, Some(variant), caller);
+        let record = CallRecord::begin(&self.records, Some(variant), caller);
         let failure = self.with_menu_schema(failure, Some(variant));
         record.close(Err(failure), Vec::new()).await
     }
 
     /// Adds the schema of the variant, where it is the variant's own arguments that are wrong.
     fn with_menu_schema(&self, failure: Failure, variant: Option<Operation>) -> Failure {
-        match variant {
-            Some(variant) => {
-                let mode = self.settings.load().rules().mode;
-                failure.with_menu_schema(variant.variant(), mode)
-            }
-            None => failure,
-        }
+        let Some(variant) = variant else {
+            return failure;
+        };
+        failure.with_menu_schema(variant.variant(), self.settings.load().rules().mode)
     }
 
     /// Answer of a server as it may be passed on. From one that announces the tool contract the
@@ -166,20 +165,10 @@ fn subject(tool: &CatalogTool) -> Subject<'_> {
     }
 }
 
-/// Something broke on our side. The panic itself is in the log, just before this.
+/// Failure of our side. The panic itself is in the log, just before this.
 fn incident() -> Failure {
     let id = Uuid::now_v7();
     tracing::error!(incident = %id, "a call ended in a panic");
-    Failure::new(
-        Code::Internal,
-        format!("The gateway failed inside; its log has the cause under incident {id}"),
-    )
-    .with("incident", id.to_string())
-}
-
-/// Says in a refusal which call it is about.
-fn name_the_call(failure: Failure, operation: Operation, request: &CallRequest) -> Failure {
-    failure
-        .with("tool", request.name.as_str())
-        .with("variant", operation.variant())
+    let message = format!("The gateway failed inside; its log has the cause under incident {id}");
+    Failure::new(Code::Internal, message).with("incident", id.to_string())
 }

@@ -10,9 +10,7 @@ use crate::settings::ToolRateLimit;
 
 /// Calls of every caller to tools that have a limit, by caller and tool.
 #[derive(Debug, Default)]
-pub(crate) struct RateLimits {
-    limiter: RateLimiter<(String, String)>,
-}
+pub(crate) struct RateLimits(RateLimiter<(String, String)>);
 
 impl RateLimits {
     /// Counts a call; refuses it if it is one too many.
@@ -23,7 +21,7 @@ impl RateLimits {
         limit: ToolRateLimit,
     ) -> Result<(), Failure> {
         let key = (caller_key(caller), tool.to_owned());
-        self.limiter
+        self.0
             .admit(key, limit.max_calls, limit.window, Instant::now())
             .map_err(|wait| rate_limited(tool, wait))
     }
@@ -40,9 +38,6 @@ fn caller_key(caller: &Caller) -> String {
 
 fn rate_limited(tool: &str, wait: Duration) -> Failure {
     let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-    Failure::new(
-        Code::RateLimited,
-        format!("Tool '{tool}' was called too often, try again in {milliseconds} ms"),
-    )
-    .with("retry_after_ms", milliseconds)
+    let message = format!("Tool '{tool}' was called too often, try again in {milliseconds} ms");
+    Failure::new(Code::RateLimited, message).with("retry_after_ms", milliseconds)
 }

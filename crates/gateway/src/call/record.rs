@@ -4,16 +4,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status, StoreError};
+use mcpproxy_activity::{OpenRecord, RecordKind, Status, StoreError};
 use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{Caller, DeclaredIntent, Intent, Mode, Operation, Warning};
 use mcpproxy_wire::{CallResult, JsonObject};
 use uuid::Uuid;
 
 use super::CallOutcome;
-use crate::failure::{Code, Failure, TOOL_ERROR};
+use crate::failure::{Code, Failure, TOOL_ERROR, record_outcome};
 use crate::records::Records;
-use crate::request::{CallRequest, ToolName};
+use crate::request::CallRequest;
 use crate::servers::Servers;
 
 /// Time after which a call is put on record although it only reads.
@@ -32,52 +32,42 @@ impl CallRecord {
         records: &Records,
         servers: &Servers,
         request: &CallRequest,
-        name: Option<&ToolName>,
+        name: Option<(&str, &str)>,
         caller: &Arc<Caller>,
     ) -> Self {
-        let listed = name.and_then(|name| servers.listed_tool(name));
+        let snapshot = servers.catalog().snapshot();
+        let listed = name.and_then(|(server, tool)| snapshot.find(server, tool));
         // A tool that nobody knows may write.
-        let of_tool = || {
-            listed
-                .as_ref()
-                .map_or(Operation::Write, |tool| tool.call_with())
-        };
+        let of_tool = || listed.map_or(Operation::Write, |tool| tool.call_with());
         let operation = request.variant.unwrap_or_else(of_tool);
-        let mut this = Self {
-            record: records.begin(RecordKind::ToolCall, caller, Some(operation)),
-            operation,
-        };
+        let (server, tool) = name.unzip();
+        let this = Self::begin(records, Some(operation), caller);
+        let mut this = this.about(server, tool.unwrap_or(&request.name));
         if let Some(intent) = request.declared.for_record() {
             this.record.set_declared_intent(intent);
         }
-        match (name, &listed) {
-            (None, _) => this.record.set_tool_name(&request.name),
-            (Some(name), Some(tool)) => {
-                this.record.set_tool(&name.server, &name.tool);
-                this.set_arguments(tool, &request.arguments);
-            }
-            (Some(name), None) => {
-                this.record.set_tool(&name.server, &name.tool);
-                // Which arguments are secret is known when the server has listed its tools.
-                this.record.set_arguments_size(request.arguments.text());
-            }
+        match listed {
+            Some(tool) => this.set_arguments(tool, &request.arguments),
+            // Which arguments are secret is known when the server has listed its tools.
+            None if name.is_some() => this.record.set_arguments_size(request.arguments.text()),
+            None => {}
         }
         this
     }
 
-    /// Record of a call that is refused before anything of it could be checked.
-    pub(crate) fn of_refusal(
+    /// Begins the record of a call of which nothing is known yet.
+    pub(crate) fn begin(
         records: &Records,
         variant: Option<Operation>,
         caller: &Arc<Caller>,
     ) -> Self {
         Self {
-            record: records.begin(RecordKind::ToolCall, caller, variant),
+            record: records.log().open(RecordKind::ToolCall, caller, variant),
             operation: variant.unwrap_or(Operation::Read),
         }
     }
 
-    /// Names the tool that a refused call was about: of a server, or as the caller called it.
+    /// Names the tool that a call is about: of a server, or as the caller called it.
     pub(crate) fn about(mut self, server: Option<&str>, tool: &str) -> Self {
         match server {
             Some(server) => self.record.set_tool(server, tool),
@@ -141,11 +131,9 @@ impl CallRecord {
         if secret.is_empty() {
             return;
         }
-        let structured = result.json().fields().and_then(|fields| {
-            let raw = fields.get("structuredContent")?;
-            serde_json::from_str(raw.get()).ok()
-        });
-        if let Some(structured) = structured {
+        let fields = result.json().fields().unwrap_or_default();
+        let structured = fields.get("structuredContent");
+        if let Some(Ok(structured)) = structured.map(|raw| serde_json::from_str(raw.get())) {
             self.record.add_secrets(secret.collect(&structured));
         }
     }
@@ -169,8 +157,12 @@ impl CallRecord {
     ) -> CallOutcome {
         self.record.add_warnings(&warnings);
         let (activity_id, request_id) = (self.record.id(), self.record.request_id());
-        let recorded = self.record.close(record_outcome(&result)).await;
-        let result = match recorded {
+        let mut outcome = record_outcome(result.as_ref().map(|result| result.json().text()));
+        if result.as_ref().is_ok_and(CallResult::is_error) {
+            outcome.status = Status::Error;
+            outcome.error = Some((TOOL_ERROR, "The tool reported an error"));
+        }
+        let result = match self.record.close(outcome).await {
             Err(problem) if result.is_ok() && self.operation != Operation::Read => {
                 Err(outcome_not_recorded(&problem))
             }
@@ -184,23 +176,6 @@ impl CallRecord {
             result,
             hints: None,
         }
-    }
-}
-
-fn record_outcome(result: &Result<CallResult, Failure>) -> RecordOutcome<'_> {
-    match result {
-        Ok(result) => RecordOutcome {
-            status: if result.is_error() {
-                Status::Error
-            } else {
-                Status::Success
-            },
-            error: result
-                .is_error()
-                .then_some((TOOL_ERROR, "The tool reported an error")),
-            response: Some(result.json().text()),
-        },
-        Err(failure) => failure.record_outcome(),
     }
 }
 

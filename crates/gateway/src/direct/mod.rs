@@ -22,9 +22,9 @@ use tokio::sync::watch;
 use crate::Gateway;
 use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
-use crate::failure::{Code, Failure};
-use crate::request::{CallRequest, cut, is_bounded, violation};
-use crate::servers::Servers;
+use crate::failure::{Code, Failure, violation};
+use crate::request::{CallRequest, cut, is_bounded};
+use crate::servers::{Servers, did_you_mean};
 
 /// How long a server may take to list its tools again before it is shown as it is known.
 const RENEWED_WITHIN: Duration = Duration::from_secs(2);
@@ -132,34 +132,25 @@ impl DirectEndpoints {
         let snapshot = self.servers.catalog().snapshot();
         let is_known =
             kind == ListedKind::Tool && snapshot.server(server).is_some_and(ServerState::is_listed);
-        let reachable = match self.servers.reachable(server) {
-            Ok(reachable) => reachable,
-            // Nothing of it may be used, so nothing of it is listed.
-            Err(failure)
-                if is_known
-                    || matches!(failure.code, Code::ToolDisabled | Code::ServerQuarantined) =>
-            {
-                return Ok(());
-            }
-            Err(failure) => return Err(failure),
+        let listed = async {
+            let reachable = self.servers.reachable(server)?;
+            let timeout = reachable.settings.timeout;
+            let deadline = Instant::now() + if is_known { RENEWED_WITHIN } else { timeout };
+            let listed = reachable.upstream.fresh_list(kind, deadline).await;
+            listed.map_err(|error| self.servers.failure_of(server, Operation::Read, error))
         };
-        let within = if is_known {
-            RENEWED_WITHIN
-        } else {
-            reachable.settings.timeout
-        };
-        let deadline = Instant::now() + within;
-        match reachable.upstream.fresh_list(kind, deadline).await {
-            Err(error) if !is_known => Err(self.servers.failure_of(server, Operation::Read, error)),
+        // Nothing of it may be used, so nothing of it is listed.
+        let is_withheld = |code| matches!(code, Code::ToolDisabled | Code::ServerQuarantined);
+        match listed.await {
+            Err(failure) if !is_known && !is_withheld(failure.code) => Err(failure),
             _ => Ok(()),
         }
     }
 
     fn bad_arguments(&self, server: &str, tool: &str, error: &ObjectError) -> Failure {
         let name = format!("{server}:{tool}");
-        let violations = [violation("", &error.to_string())];
-        let failure = Failure::invalid_arguments(&name, &violations);
-        let failure = failure.with("tool", name);
+        let violations = [violation("", error.to_string())];
+        let failure = Failure::invalid_arguments(&name, &violations).with("tool", name);
         match self.servers.tool(server, tool) {
             Ok(entry) => failure.with("input_schema", entry.tool().input_schema.to_value()),
             Err(_) => failure,
@@ -171,12 +162,7 @@ impl DirectEndpoints {
         let shown = cut(name, 200);
         let directory = self.servers.catalog().directory();
         let near = directory.nearest_tools(scope, &shown);
-        let quoted: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
-        let hint = if quoted.is_empty() {
-            "; tools/list names those there are".to_owned()
-        } else {
-            format!(", did you mean {}?", quoted.join(" or "))
-        };
+        let hint = did_you_mean(&near, "; tools/list names those there are");
         Failure::new(code, format!("Tool '{shown}' not found{hint}"))
             .with("tool", shown)
             .with("nearest", near)
@@ -211,23 +197,20 @@ impl Gateway {
         client: Option<&Arc<ClientLink>>,
     ) -> CallOutcome {
         let refuse = async |server: Option<&str>, tool: &str, failure| {
-            let record = CallRecord::of_refusal(&self.records, None, caller);
-            record
-                .about(server, tool)
-                .close(Err(failure), Vec::new())
-                .await
+            let record = CallRecord::begin(&self.records, None, caller);
+            let record = record.about(server, tool);
+            record.close(Err(failure), Vec::new()).await
         };
         let Some((server, tool)) = self.direct.target(scope, name).await else {
             let failure = self.direct.not_found(scope, name, Code::UnknownTool);
             return refuse(None, &cut(name, 300), failure).await;
         };
-        let arguments = match JsonObject::of(arguments) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let failure = self.direct.bad_arguments(&server, &tool, &error);
-                return refuse(Some(&server), &tool, failure).await;
-            }
-        };
+        let arguments = JsonObject::of(arguments);
+        let arguments =
+            match arguments.map_err(|error| self.direct.bad_arguments(&server, &tool, &error)) {
+                Ok(arguments) => arguments,
+                Err(failure) => return refuse(Some(&server), &tool, failure).await,
+            };
         let request = CallRequest {
             variant: None,
             name: format!("{server}:{tool}"),

@@ -1,32 +1,26 @@
-//! Why there is no prompt, resource or completion, as an error of the protocol.
+//! Errors of prompts, resources and completion, as errors of the protocol.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_activity::RecordOutcome;
 use mcpproxy_catalog::directory::qualify;
-use mcpproxy_policy::Operation;
-use mcpproxy_redact::Mask;
-use mcpproxy_upstream::CallError;
-use mcpproxy_wire::Json;
-use mcpproxy_wire::Protocol;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
-use serde_json::{Value, json};
+use mcpproxy_wire::{Json, ListedKind, Protocol};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::failure::{Code, Failure};
 use crate::request::cut;
 
-/// There is no such resource, where there are sessions.
+/// Code for a resource that is not there, where there are sessions.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// Why there is no result.
+/// Error of a prompt, resource or completion that there is no result of.
 #[derive(Debug, Clone)]
 pub struct FetchError {
-    failure: Failure,
-    /// The address of the resource that it is about.
-    uri: Option<String>,
-    request_id: Uuid,
+    pub(super) failure: Failure,
+    /// Address of the resource that it is about.
+    pub(super) uri: Option<String>,
+    pub(super) request_id: Uuid,
 }
 
 impl From<Failure> for FetchError {
@@ -41,7 +35,7 @@ impl From<Failure> for FetchError {
 
 impl FetchError {
     /// No server has such a resource, or several could have it.
-    pub(crate) fn no_resource(uri: &str, servers: &[&Arc<str>]) -> Self {
+    pub(super) fn no_resource(uri: &str, servers: &[&Arc<str>]) -> Self {
         let shown = cut(uri, 300);
         let hint = match servers {
             [] => "; no server that is there offers resources".to_owned(),
@@ -54,54 +48,32 @@ impl FetchError {
         Self::from(Failure::new(Code::NotFound, message)).about(uri)
     }
 
-    /// What a server that did not do its part means for the caller.
-    pub(crate) fn of_upstream(server: &str, error: CallError, mask: &Mask) -> Self {
-        Self::from(Failure::of_upstream(server, Operation::Read, error, mask))
-    }
-
     /// Names the resource that the error is about.
-    pub(crate) fn about(mut self, uri: &str) -> Self {
-        self.uri = Some(uri.to_owned());
-        self
+    pub(super) fn about(self, uri: &str) -> Self {
+        let uri = Some(uri.to_owned());
+        Self { uri, ..self }
     }
 
-    /// Drops the resource, where what is not found is only part of the request.
-    pub(crate) fn of_parameters(mut self) -> Self {
-        self.uri = None;
-        self
-    }
-
-    pub(crate) fn with_request_id(mut self, request_id: Uuid) -> Self {
-        self.request_id = request_id;
-        self
-    }
-
-    /// How it is put on record.
-    pub(crate) fn record_outcome(&self) -> RecordOutcome<'_> {
-        self.failure.record_outcome()
-    }
-
-    /// The error of the protocol. What a server said is passed on; that there is no such resource is
+    /// Error of the protocol. What a server said is passed on; that there is no such resource is
     /// said as the caller's protocol says it.
     pub fn to_rpc(&self, protocol: Protocol) -> RpcError {
-        match self.failure.rpc_error() {
-            Some(own) => self.passed_on(own, protocol),
-            None => self.made(protocol),
-        }
-    }
-
-    fn passed_on(&self, own: &RpcError, protocol: Protocol) -> RpcError {
-        let mut error = own.clone();
+        let own = self.failure.rpc_error();
+        let mut error = own.cloned().unwrap_or_else(|| self.made());
         let Some(uri) = &self.uri else {
             return error;
         };
-        let names_it = own
-            .data
-            .as_ref()
-            .is_some_and(|data| data.get("uri").is_some());
-        let is_absence = own.code == RESOURCE_NOT_FOUND || own.code == INVALID_PARAMS && names_it;
+        let names_it = |own: &RpcError| {
+            own.data
+                .as_ref()
+                .is_some_and(|data| data.get("uri").is_some())
+        };
+        let is_absence = own.map_or(self.failure.code == Code::NotFound, |own| {
+            own.code == RESOURCE_NOT_FOUND || own.code == INVALID_PARAMS && names_it(own)
+        });
         if is_absence {
             error.code = absent(protocol);
+        }
+        if is_absence || own.is_none() {
             let data = error.data.get_or_insert_with(|| json!({}));
             if let Some(members) = data.as_object_mut() {
                 // The address as the caller knows it, which can differ from the server's own.
@@ -111,9 +83,8 @@ impl FetchError {
         error
     }
 
-    fn made(&self, protocol: Protocol) -> RpcError {
+    fn made(&self) -> RpcError {
         let code = match self.failure.code {
-            Code::NotFound if self.uri.is_some() => absent(protocol),
             Code::NotFound
             | Code::InvalidArguments
             | Code::UnknownServer
@@ -121,38 +92,30 @@ impl FetchError {
             | Code::ServerQuarantined => INVALID_PARAMS,
             _ => INTERNAL_ERROR,
         };
-        let mut data = json!({ "error": self.failure.to_json(self.request_id) });
-        if let (Some(uri), Some(members)) = (&self.uri, data.as_object_mut()) {
-            members.insert("uri".to_owned(), json!(uri));
-        }
         RpcError {
             code,
             message: self.failure.message.clone(),
-            data: Some(data),
+            data: Some(json!({ "error": self.failure.to_json(self.request_id) })),
         }
     }
 }
 
-/// What a completion refers to: the member that names it, and the name.
-pub(crate) fn referred(reference: &Json) -> Result<(&'static str, String), Failure> {
-    let wrong = || {
+/// Kind that a completion refers to, the member that names the item, and its name.
+pub(super) fn referred(reference: &Json) -> Result<(ListedKind, &'static str, String), Failure> {
+    let reference = reference.to_value();
+    let found = match reference["type"].as_str() {
+        Some("ref/prompt") => Some((ListedKind::Prompt, "name")),
+        Some("ref/resource") => Some((ListedKind::Template, "uri")),
+        _ => None,
+    };
+    let found = found.and_then(|(kind, member)| {
+        let named = reference[member].as_str()?;
+        Some((kind, member, named.to_owned()))
+    });
+    found.ok_or_else(|| {
         let message = "completion/complete needs params.ref: a ref/prompt with a name, or a ref/resource with a uri";
         Failure::new(Code::InvalidArguments, message)
-    };
-    let fields = reference.fields().ok_or_else(wrong)?;
-    let text = |name: &str| -> Option<Cow<'_, str>> {
-        serde_json::from_str::<Value>(fields.given(name)?.get())
-            .ok()?
-            .as_str()
-            .map(|text| text.to_owned().into())
-    };
-    let member = match text("type").as_deref() {
-        Some("ref/prompt") => "name",
-        Some("ref/resource") => "uri",
-        _ => return Err(wrong()),
-    };
-    let named = text(member).ok_or_else(wrong)?;
-    Ok((member, named.into_owned()))
+    })
 }
 
 const fn absent(protocol: Protocol) -> i64 {
@@ -164,7 +127,15 @@ const fn absent(protocol: Protocol) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use mcpproxy_policy::Operation;
+    use mcpproxy_redact::Mask;
+    use mcpproxy_upstream::CallError;
+
     use super::*;
+
+    fn of_upstream(error: RpcError, mask: &Mask) -> FetchError {
+        Failure::of_upstream("s", Operation::Read, CallError::Rpc(error), mask).into()
+    }
 
     #[test]
     fn that_a_resource_is_not_there_is_said_as_the_protocol_of_the_caller_says_it() {
@@ -172,7 +143,7 @@ mod tests {
         let of_server = |code, data| {
             let mut error = RpcError::new(code, "gone");
             error.data = data;
-            FetchError::of_upstream("s", CallError::Rpc(error), &mask).about("test:x")
+            of_upstream(error, &mask).about("test:x")
         };
         let named = Some(json!({ "uri": "test:own" }));
         for (fetch_error, in_session, by_itself) in [
@@ -200,8 +171,7 @@ mod tests {
         let mask = Mask::new(["topsecret".to_owned()]);
         let mut error = RpcError::new(7, "no topsecret");
         error.data = Some(json!({ "key": "topsecret" }));
-        let error =
-            FetchError::of_upstream("s", CallError::Rpc(error), &mask).to_rpc(Protocol::Session);
+        let error = of_upstream(error, &mask).to_rpc(Protocol::Session);
         assert_eq!((error.code, error.message.as_str()), (7, "no ***"));
         assert_eq!(error.data, Some(json!({ "key": "***" })));
     }
@@ -210,9 +180,11 @@ mod tests {
     fn references_are_read_and_others_refused() {
         let read = |text: &'static str| referred(&Json::parse(text).expect("valid JSON"));
         let prompt = read(r#"{"type":"ref/prompt","name":"a"}"#);
-        assert_eq!(prompt.expect("it is one"), ("name", "a".to_owned()));
+        let expected = (ListedKind::Prompt, "name", "a".to_owned());
+        assert_eq!(prompt.expect("it is one"), expected);
         let resource = read(r#"{"type":"ref/resource","uri":"a:{b}"}"#);
-        assert_eq!(resource.expect("it is one"), ("uri", "a:{b}".to_owned()));
+        let expected = (ListedKind::Template, "uri", "a:{b}".to_owned());
+        assert_eq!(resource.expect("it is one"), expected);
         for text in [
             "7",
             "{}",

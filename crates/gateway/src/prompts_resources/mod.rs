@@ -12,14 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use mcpproxy_activity::{OpenRecord, RecordKind, RecordOutcome, Status};
+use mcpproxy_activity::{OpenRecord, RecordKind};
 use mcpproxy_catalog::Directory;
 use mcpproxy_catalog::directory::names::Target;
 use mcpproxy_catalog::directory::with_text;
-use mcpproxy_policy::Caller;
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_upstream::{ReadRequest, UpstreamState};
+use mcpproxy_upstream::{CallError, ReadRequest, UpstreamState};
 use mcpproxy_wire::{Json, ListedKind};
 
 pub use self::fetch_error::FetchError;
@@ -27,11 +26,10 @@ pub use self::subscriptions::Subscriptions;
 use crate::background::Background;
 use crate::call::{not_recorded, record_if_slow};
 use crate::direct::{DirectEndpoints, Scope};
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, record_outcome};
 use crate::records::Records;
 use crate::request::cut;
 use crate::servers::{ReachableServer, Servers};
-use crate::settings::LiveSettings;
 
 /// Time that a server that is starting is waited for, where only its list can tell whose an address
 /// is.
@@ -43,16 +41,17 @@ const NOTHING_TO_COMPLETE: &str = r#"{"completion":{"values":[],"total":0,"hasMo
 /// Prompts and resources of all servers, their completion and subscriptions to them.
 pub struct PromptsResources {
     servers: Arc<Servers>,
-    settings: Arc<LiveSettings>,
     records: Arc<Records>,
     endpoints: DirectEndpoints,
     background: Background,
 }
 
 /// Prompt or resource as the caller named it.
-#[derive(Clone, Copy)]
-enum Fetch<'a> {
+#[derive(Debug, Clone, Copy)]
+pub enum Fetch<'a> {
+    /// Prompt of this name, with its arguments.
     Prompt(&'a str, Option<&'a Json>),
+    /// Resource at this address.
     Resource(&'a str),
 }
 
@@ -61,42 +60,15 @@ enum Fetch<'a> {
 impl PromptsResources {
     pub(crate) fn new(
         servers: &Arc<Servers>,
-        settings: &Arc<LiveSettings>,
         records: &Arc<Records>,
         background: &Background,
     ) -> Self {
         Self {
             servers: Arc::clone(servers),
-            settings: Arc::clone(settings),
             records: Arc::clone(records),
             endpoints: DirectEndpoints::new(servers, background),
             background: background.clone(),
         }
-    }
-
-    /// Answers `prompts/get`.
-    pub async fn get_prompt(
-        &self,
-        scope: &Scope,
-        name: &str,
-        arguments: Option<&Json>,
-        caller: &Arc<Caller>,
-        client: Option<&Arc<ClientLink>>,
-    ) -> Result<Json, FetchError> {
-        self.fetch(scope, Fetch::Prompt(name, arguments), caller, client)
-            .await
-    }
-
-    /// Answers `resources/read`.
-    pub async fn read_resource(
-        &self,
-        scope: &Scope,
-        uri: &str,
-        caller: &Arc<Caller>,
-        client: Option<&Arc<ClientLink>>,
-    ) -> Result<Json, FetchError> {
-        self.fetch(scope, Fetch::Resource(uri), caller, client)
-            .await
     }
 
     /// Answers `completion/complete`; it is asked at every key that somebody presses, and not recorded.
@@ -105,13 +77,10 @@ impl PromptsResources {
         scope: &Scope,
         (reference, argument, context): (&Json, &Json, Option<&Json>),
     ) -> Result<Json, FetchError> {
-        let (member, named) = fetch_error::referred(reference)?;
-        let kind = match member {
-            "name" => ListedKind::Prompt,
-            _ => ListedKind::Template,
-        };
+        let (kind, member, named) = fetch_error::referred(reference)?;
         let target = self.target(scope, kind, &named).await;
-        let (server, own) = target.map_err(FetchError::of_parameters)?;
+        // What is not found is only part of the request.
+        let (server, own) = target.map_err(|error| FetchError { uri: None, ..error })?;
         let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
         let deadline = Instant::now() + settings.timeout;
         let snapshot = self.servers.catalog().snapshot();
@@ -130,35 +99,32 @@ impl PromptsResources {
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
         let answer = upstream.read(&request, None, deadline).await;
-        answer.map_err(|error| FetchError::of_upstream(&server, error, &self.settings.mask()))
+        answer.map_err(|error| self.not_read(&server, error))
     }
 
-    async fn fetch(
+    /// Answers `prompts/get` and `resources/read`.
+    pub async fn fetch(
         &self,
         scope: &Scope,
         fetch: Fetch<'_>,
         caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
     ) -> Result<Json, FetchError> {
-        let mut record = self
-            .records
-            .begin(RecordKind::ToolCall, caller, Some(Operation::Read));
+        let log = self.records.log();
+        let mut record = log.open(RecordKind::ToolCall, caller, Some(Operation::Read));
         let request_id = record.request_id();
-        let named = fetch.read_request(fetch.named());
+        let named = fetch.read_request(fetch.named().1);
         record.set_tool_name(named.method().as_str());
         record.set_arguments(&named.params());
         let result = self.attempt_fetch(scope, fetch, client, &mut record).await;
-        let result = result.map_err(|fetch_error| fetch_error.with_request_id(request_id));
-        let end = match &result {
-            Ok(json) => RecordOutcome {
-                status: Status::Success,
-                error: None,
-                response: Some(json.text()),
-            },
-            Err(fetch_error) => fetch_error.record_outcome(),
-        };
+        let result = result.map_err(|error| FetchError {
+            request_id,
+            ..error
+        });
+        let outcome = result.as_ref().map(Json::text);
+        let outcome = record_outcome(outcome.map_err(|error| &error.failure));
         // A read that could not be recorded is counted by the log, and stays a read.
-        let _ = record.close(end).await;
+        let _ = record.close(outcome).await;
         result
     }
 
@@ -169,10 +135,8 @@ impl PromptsResources {
         client: Option<&Arc<ClientLink>>,
         record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
-        let (server, own) = match fetch {
-            Fetch::Prompt(name, _) => self.target(scope, ListedKind::Prompt, name).await,
-            Fetch::Resource(uri) => self.target(scope, ListedKind::Resource, uri).await,
-        }?;
+        let (kind, named) = fetch.named();
+        let (server, own) = self.target(scope, kind, named).await?;
         let request = fetch.read_request(&own);
         record.set_tool(&server, request.method().as_str());
         let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
@@ -181,13 +145,16 @@ impl PromptsResources {
         recorded.map_err(|problem| not_recorded(&problem))?;
         let answer = pin!(upstream.read(&request, client, deadline));
         let answer = record_if_slow(record, answer).await;
-        answer.map_err(|error| {
-            let fetch_error = FetchError::of_upstream(&server, error, &self.settings.mask());
-            match fetch {
-                Fetch::Prompt(..) => fetch_error,
-                Fetch::Resource(uri) => fetch_error.about(uri),
-            }
+        answer.map_err(|error| match fetch {
+            Fetch::Prompt(..) => self.not_read(&server, error),
+            Fetch::Resource(uri) => self.not_read(&server, error).about(uri),
         })
+    }
+
+    /// Error of a server that did not do its part.
+    fn not_read(&self, server: &str, error: CallError) -> FetchError {
+        let failure = self.servers.failure_of(server, Operation::Read, error);
+        failure.into()
     }
 
     /// Item that a name or an address stands for, or why there is none.
@@ -241,10 +208,10 @@ impl PromptsResources {
 // === impl Fetch ===
 
 impl<'a> Fetch<'a> {
-    fn named(self) -> &'a str {
+    fn named(self) -> (ListedKind, &'a str) {
         match self {
-            Self::Prompt(name, _) => name,
-            Self::Resource(uri) => uri,
+            Self::Prompt(name, _) => (ListedKind::Prompt, name),
+            Self::Resource(uri) => (ListedKind::Resource, uri),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The resources that one client is told of when they change.
+//! Subscriptions of one client to resources.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,23 +13,23 @@ use super::{FetchError, PromptsResources};
 use crate::direct::Scope;
 use crate::failure::{Code, Failure};
 
-/// The most resources that one client is told of.
+/// Most resources that one client is told of.
 const MOST_OF_A_CLIENT: usize = 100;
 
-/// How long until a server that was replaced is asked again to tell of a resource.
+/// Time until a server that was replaced is asked again to tell of a resource.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The resources that one client is told of, until this is dropped.
+/// Resources that one client is told of, until this is dropped.
 #[derive(Debug)]
 pub struct Subscriptions {
     source: Weak<PromptsResources>,
     scope: Scope,
-    /// Who watches each address, by the address as the client gave it.
+    /// Task that watches each address, by the address as the client gave it.
     watching: Mutex<HashMap<String, AbortHandle>>,
     inbox: Arc<Inbox>,
 }
 
-/// What the client has not been told yet. There is room for each address once, so it is bounded.
+/// Updates that the client has not been told yet. There is room for each address once, so it is bounded.
 #[derive(Debug, Default)]
 struct Inbox {
     updated: Mutex<BTreeSet<String>>,
@@ -55,7 +55,12 @@ impl Subscriptions {
         let Some(source) = self.source.upgrade() else {
             return Err(Failure::new(Code::Internal, "The gateway stops").into());
         };
-        self.check_number()?;
+        if self.watching().len() >= MOST_OF_A_CLIENT {
+            let message = format!(
+                "{MOST_OF_A_CLIENT} resources are subscribed to already; unsubscribe from one first"
+            );
+            return Err(Failure::new(Code::InvalidArguments, message).into());
+        }
         let subscription = source.watch(&self.scope, uri).await?;
         let watch = watch(
             Weak::clone(&self.source),
@@ -64,14 +69,14 @@ impl Subscriptions {
             Arc::clone(&self.inbox),
         );
         // On threads of its own accord: the connection that asked for it may be gone tomorrow.
-        let watch = source.background.runtime().spawn(watch).abort_handle();
+        let watch = source.background.runtime.spawn(watch).abort_handle();
         if let Some(before) = self.watching().insert(uri.to_owned(), watch) {
             before.abort();
         }
         Ok(())
     }
 
-    /// The client does not want to be told of a resource any more.
+    /// Ends the subscription of the client to a resource.
     pub fn remove(&self, uri: &str) {
         if let Some(watch) = self.watching().remove(uri) {
             watch.abort();
@@ -95,16 +100,6 @@ impl Subscriptions {
             }
             self.inbox.wake.notified().await;
         }
-    }
-
-    fn check_number(&self) -> Result<(), Failure> {
-        if self.watching().len() < MOST_OF_A_CLIENT {
-            return Ok(());
-        }
-        let message = format!(
-            "{MOST_OF_A_CLIENT} resources are subscribed to already; unsubscribe from one first"
-        );
-        Err(Failure::new(Code::InvalidArguments, message))
     }
 
     fn watching(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
@@ -137,9 +132,7 @@ impl PromptsResources {
         let reachable = self.servers.reachable(&server)?;
         let deadline = Instant::now() + reachable.settings.timeout;
         let subscription = reachable.upstream.subscribe(&own, deadline).await;
-        subscription.map_err(|error| {
-            FetchError::of_upstream(&server, error, &self.settings.mask()).about(uri)
-        })
+        subscription.map_err(|error| self.not_read(&server, error).about(uri))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use mcpproxy_activity::{Archive, Filter};
 use mcpproxy_policy::words;
+use mcpproxy_wire::json::to_text;
 use uuid::Uuid;
 
+use super::csv;
 use super::query::{Pair, parse, wrong};
-use super::{csv, to_line, unreadable};
 use crate::Failure;
 
-/// How many records are read at a time; the store gives fewer where they are large.
+/// Number of records that are read at a time; the store gives fewer where they are large.
 const PAGE: usize = 500;
 
 words! {
@@ -29,22 +30,22 @@ pub struct RecordExport {
     archive: Archive,
     filter: Filter,
     format: ExportFormat,
-    /// The last record that was given.
+    /// Last record that was given.
     before: Option<Uuid>,
     is_done: bool,
 }
 
-/// Some of the text of an export: whole lines.
+/// Piece of the text of an export: whole lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportPiece {
-    /// The text.
+    /// Text of the piece.
     pub text: String,
-    /// How many records are in it.
+    /// Number of records in it.
     pub records: u64,
 }
 
 impl ExportFormat {
-    /// What the text is, as HTTP says it.
+    /// Media type of the text.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::JsonLines => "application/x-ndjson",
@@ -60,17 +61,14 @@ impl RecordExport {
         let format = match others.get("format") {
             None => ExportFormat::default(),
             Some(word) => ExportFormat::parse(word).ok_or_else(|| {
-                let wrong = wrong("format", word, "jsonl or csv");
-                wrong.with(
-                    "allowed",
-                    ExportFormat::ALL.map(ExportFormat::as_str).to_vec(),
-                )
+                let allowed = ExportFormat::ALL.map(ExportFormat::as_str);
+                wrong("format", word, "jsonl or csv").with("allowed", allowed.to_vec())
             })?,
         };
         Ok((filter, format))
     }
 
-    /// An export that has given nothing yet.
+    /// Export that has given nothing yet.
     pub fn new(archive: Archive, filter: Filter, format: ExportFormat) -> Self {
         Self {
             archive,
@@ -81,13 +79,12 @@ impl RecordExport {
         }
     }
 
-    /// How many records there are to give.
+    /// Counts the records that there are to give.
     pub async fn total(&self) -> Result<u64, Failure> {
-        let count = self.archive.count(&self.filter).await;
-        count.map_err(|error| unreadable(&error))
+        Ok(self.archive.count(&self.filter).await?)
     }
 
-    /// The next lines; nothing after the last ones.
+    /// Gives the next lines; nothing after the last ones.
     pub async fn next(&mut self) -> Result<Option<ExportPiece>, Failure> {
         if self.is_done {
             return Ok(None);
@@ -96,16 +93,12 @@ impl RecordExport {
             (ExportFormat::Csv, None) => csv::header(),
             _ => String::new(),
         };
-        let page = self.archive.page(&self.filter, self.before, PAGE).await;
-        let page = page.map_err(|error| unreadable(&error))?;
+        let page = self.archive.page(&self.filter, self.before, PAGE).await?;
         for record in &page.records {
-            match self.format {
-                ExportFormat::JsonLines => {
-                    text.push_str(&to_line(record));
-                    text.push('\n');
-                }
-                ExportFormat::Csv => text.push_str(&csv::line(record)),
-            }
+            text += &match self.format {
+                ExportFormat::JsonLines => to_text(record) + "\n",
+                ExportFormat::Csv => csv::line(record),
+            };
         }
         self.before = page.next;
         self.is_done = page.next.is_none();

@@ -10,15 +10,16 @@ mod query;
 mod recorder;
 
 use mcpproxy_activity::record::ShownRecord;
-use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage, StoreError};
+use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage};
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub(crate) use change_records::Definitions;
 pub use export::{ExportFormat, ExportPiece, RecordExport};
-pub use query::{DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, RecordQuery, parse_filter};
+pub use query::{
+    DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, RecordQuery, parse_filter, parse_id,
+};
 pub use recorder::Records;
 use recorder::engine;
 
@@ -27,7 +28,7 @@ use crate::settings::Settings;
 
 /// Opens the log of a gateway that does not run.
 pub fn open(settings: &Settings) -> Result<Archive, Failure> {
-    Archive::open(&settings.data_dir, &engine(settings)).map_err(|error| unreadable(&error))
+    Ok(Archive::open(&settings.data_dir, &engine(settings))?)
 }
 
 /// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
@@ -42,72 +43,42 @@ pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> 
 /// Page of records before it becomes text, with the query that it answers.
 pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(RecordQuery, RecordPage), Failure> {
     let query = RecordQuery::parse(pairs)?;
-    let page = archive
-        .page(&query.filter, query.cursor, query.limit)
-        .await
-        .map_err(|error| unreadable(&error))?;
+    let page = archive.page(&query.filter, query.cursor, query.limit);
+    let page = page.await?;
     Ok((query, page))
 }
 
 /// One record.
 pub async fn show(archive: &Archive, id: &str) -> Result<String, Failure> {
-    let known = query::parse_id(id)?;
-    let found = archive.find(known).await;
-    match found.map_err(|error| unreadable(&error))? {
-        Some(record) => Ok(to_text(&record)),
-        None => Err(Failure::new(
-            Code::NotFound,
-            format!("There is no record '{known}'; `mcpproxy activity list` shows what there is"),
-        )),
-    }
+    let id = parse_id(id)?;
+    let found = archive.find(id).await?;
+    found.map(|record| to_text(&record)).ok_or_else(|| {
+        let message =
+            format!("There is no record '{id}'; `mcpproxy activity list` shows what there is");
+        Failure::new(Code::NotFound, message)
+    })
 }
 
-/// Whether an id is one that a record can have.
-pub fn check_id(id: &str) -> Result<(), Failure> {
-    query::parse_id(id).map(drop)
-}
-
-/// How many records there are, by what people ask for.
+/// Counts of the records that there are, by what people ask for.
 pub async fn summary(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
-    let filter = parse_filter(pairs)?;
-    let summary = archive.summary(&filter).await;
-    Ok(to_text(&summary.map_err(|error| unreadable(&error))?))
+    Ok(to_text(&archive.summary(&parse_filter(pairs)?).await?))
 }
 
-/// Whether everything is as it was written. `progress` is told how many links of how many were
+/// Verdict on whether everything is as it was written. `progress` is told how many links of how many were
 /// checked.
 pub async fn verify(
     archive: &Archive,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<String, Failure> {
-    let verdict = archive.verify(progress).await;
-    Ok(to_text(&verdict.map_err(|error| unreadable(&error))?))
+    Ok(to_text(&archive.verify(progress).await?))
 }
 
-/// A record as every face shows it, on one line.
-pub fn to_line(record: &Record) -> String {
-    to_text(record)
-}
-
-/// The stream of events that a record belongs to.
+/// Stream of events that a record belongs to.
 pub fn topic(kind: RecordKind) -> &'static str {
     match kind {
         RecordKind::ServerChange => "server",
         RecordKind::ToolChange => "catalog",
         _ => "activity",
-    }
-}
-
-/// What a store that cannot be read means for who asks.
-pub fn unreadable(error: &StoreError) -> Failure {
-    let failure = Failure::new(
-        Code::StoreUnavailable,
-        format!("The activity log cannot be read: {error}"),
-    );
-    match error {
-        // Asking again changes nothing until a person does something.
-        StoreError::Unusable(_) => failure.not_retryable(),
-        _ => failure,
     }
 }
 

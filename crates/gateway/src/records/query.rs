@@ -10,51 +10,48 @@ use uuid::Uuid;
 
 use crate::failure::{Code, Failure};
 
-/// How many records a page has when nothing else is said.
+/// Number of records of a page when nothing else is said.
 pub const DEFAULT_LIMIT: usize = 50;
 
-/// The most records a page may have.
+/// Most records that a page may have.
 pub const MOST_RECORDS: usize = 1_000;
 
-/// The name of a parameter and its value.
+/// Name of a parameter and its value.
 pub type Pair = (String, String);
 
-/// A page that is asked for.
+/// Query for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Which records.
+    /// Filter of the records.
     pub filter: Filter,
-    /// How many of them.
+    /// Most records of the page.
     pub limit: usize,
-    /// The last record of the page before.
+    /// Last record of the page before.
     pub cursor: Option<Uuid>,
 }
 
-/// What a follower wants to be told.
+/// Query of a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Following {
-    /// Which records.
+    /// Filter of the records.
     pub filter: Filter,
-    /// Where it stopped before; from now on without one.
+    /// Position where it stopped before; from now on without one.
     pub position: Option<LogPosition>,
 }
 
-/// The parameters that are no filters.
+/// Parameters that are no filters.
 pub(super) type Others<'a> = BTreeMap<&'static str, &'a str>;
 
 impl RecordQuery {
     /// Reads the parameters of a list.
     pub fn parse(pairs: &[Pair]) -> Result<Self, Failure> {
         let (filter, others) = parse(pairs, &["limit", "cursor"])?;
+        let limit = others.get("limit").map(|value| parse_limit(value));
+        let cursor = others.get("cursor").map(|value| parse_cursor(value));
         Ok(Self {
             filter,
-            limit: others
-                .get("limit")
-                .map_or(Ok(DEFAULT_LIMIT), |value| parse_limit(value))?,
-            cursor: others
-                .get("cursor")
-                .map(|value| parse_cursor(value))
-                .transpose()?,
+            limit: limit.unwrap_or(Ok(DEFAULT_LIMIT))?,
+            cursor: cursor.transpose()?,
         })
     }
 }
@@ -78,7 +75,7 @@ pub fn parse_filter(pairs: &[Pair]) -> Result<Filter, Failure> {
 }
 
 /// Reads the id of a record.
-pub(super) fn parse_id(value: &str) -> Result<Uuid, Failure> {
+pub fn parse_id(value: &str) -> Result<Uuid, Failure> {
     Uuid::try_parse(value)
         .map_err(|_| wrong("id", value, "a UUID, as `mcpproxy activity list` shows it"))
 }
@@ -98,54 +95,36 @@ pub(super) fn parse<'a>(
             return Err(unknown(name, others));
         };
         if seen.contains(&known) {
-            return Err(invalid(
-                known,
-                format!("The parameter '{known}' is given more than once; one value is possible"),
-            ));
+            let message =
+                format!("The parameter '{known}' is given more than once; one value is possible");
+            return Err(invalid(known, message));
         }
         seen.push(known);
         if others.contains(&known) {
             found.insert(known, value);
-        } else if value.is_empty() {
+            continue;
+        }
+        filter.set(known, value, now).map_err(of_filter)?;
+        if value.is_empty() {
             // An empty word would match nothing, or look as if nothing had been filtered.
-            return Err(of_filter(
-                filter
-                    .set(known, value, now)
-                    .err()
-                    .unwrap_or_else(|| FilterError {
-                        name: known.to_owned(),
-                        message: format!(
-                            "Invalid {known} '': must not be empty; leave it out to get all"
-                        ),
-                        allowed: Vec::new(),
-                    }),
-            ));
-        } else {
-            filter.set(known, value, now).map_err(of_filter)?;
+            let message = format!("Invalid {known} '': must not be empty; leave it out to get all");
+            return Err(invalid(known, message));
         }
     }
     Ok((filter, found))
 }
 
-/// A parameter with a value that cannot be used.
+/// Failure of a parameter with a value that cannot be used.
 pub(super) fn wrong(name: &str, value: &str, expected: &str) -> Failure {
-    invalid(
-        name,
-        format!("Invalid {name} '{}': must be {expected}", shown(value)),
-    )
+    let message = format!("Invalid {name} '{}': must be {expected}", shown(value));
+    invalid(name, message)
 }
 
 fn parse_limit(value: &str) -> Result<usize, Failure> {
     let limit = value.parse().ok();
-    limit
-        .filter(|limit| (1..=MOST_RECORDS).contains(limit))
-        .ok_or_else(|| {
-            wrong(
-                "limit",
-                value,
-                &format!("a number from 1 to {MOST_RECORDS}"),
-            )
-        })
+    let limit = limit.filter(|limit| (1..=MOST_RECORDS).contains(limit));
+    let expected = format!("a number from 1 to {MOST_RECORDS}");
+    limit.ok_or_else(|| wrong("limit", value, &expected))
 }
 
 fn parse_cursor(value: &str) -> Result<Uuid, Failure> {
@@ -164,15 +143,9 @@ fn unknown(name: &str, others: &[&'static str]) -> Failure {
     let allowed: Vec<&str> = Filter::NAMES.iter().chain(others).copied().collect();
     let guess = nearest_keyword(name, &allowed)
         .map_or_else(String::new, |guess| format!(" Did you mean '{guess}'?"));
-    invalid(
-        name,
-        format!(
-            "Unknown parameter '{}': must be one of {}.{guess}",
-            shown(name),
-            allowed.join(", ")
-        ),
-    )
-    .with("allowed", json!(allowed))
+    let (shown, listed) = (shown(name), allowed.join(", "));
+    let message = format!("Unknown parameter '{shown}': must be one of {listed}.{guess}");
+    invalid(name, message).with("allowed", json!(allowed))
 }
 
 fn of_filter(error: FilterError) -> Failure {

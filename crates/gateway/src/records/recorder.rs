@@ -1,13 +1,10 @@
 //! Log of one running gateway.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_activity::{
-    Archive, Engine, Log, LogHealth, LogOptions, OpenRecord, RecordKind, RecordingPolicy, Role,
-    StoreError,
+    Archive, Engine, Log, LogHealth, LogOptions, RecordingPolicy, Role, StoreError,
 };
-use mcpproxy_policy::{Caller, Operation};
 use tokio::sync::watch;
 
 use crate::background::Background;
@@ -44,7 +41,7 @@ impl Records {
         })
     }
 
-    /// Everything that was recorded.
+    /// Archive of everything that was recorded.
     pub fn archive(&self) -> &Archive {
         self.log.archive()
     }
@@ -59,19 +56,9 @@ impl Records {
         self.log.health()
     }
 
-    /// The log itself.
+    /// Log itself.
     pub(crate) fn log(&self) -> &Log {
         &self.log
-    }
-
-    /// Begins the record of a request.
-    pub(crate) fn begin(
-        &self,
-        kind: RecordKind,
-        caller: &Arc<Caller>,
-        operation: Option<Operation>,
-    ) -> OpenRecord {
-        self.log.open(kind, caller, operation)
     }
 
     /// Takes on what other settings say about records.
@@ -95,7 +82,7 @@ impl Records {
         if !self.is_daemon() {
             return;
         }
-        let (log, stopping) = (self.log.clone(), self.background.stopping().clone());
+        let (log, stopping) = (self.log.clone(), self.background.stopping.clone());
         // Stopped between two rounds only, so that a removal under way is done before the log ends.
         self.background.spawn(async move {
             let mut due = tokio::time::interval(PRUNE_PERIOD);

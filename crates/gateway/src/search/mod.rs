@@ -5,27 +5,26 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcpproxy_activity::{RecordKind, RecordOutcome, Status};
-use mcpproxy_catalog::{SearchQuery, Violation, present};
+use mcpproxy_activity::RecordKind;
+use mcpproxy_catalog::{SearchQuery, present};
 use mcpproxy_policy::Caller;
-use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::Json;
+use mcpproxy_wire::json::to_text;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, record_outcome};
 use crate::menu::USAGE_INSTRUCTIONS;
 use crate::records::Records;
-use crate::request::{is_bounded, pointer, unknown_parameters, violation};
+use crate::request::{ParameterReader, is_bounded};
 use crate::servers::Servers;
 use crate::settings::{Detail, LiveSettings};
 
-/// The most tools one search returns.
-const MOST_RESULTS: u64 = 50;
+/// Most tools that one search returns.
+const MOST_RESULTS: usize = 50;
 
-/// The most tools that are described at once.
+/// Most tools that are described at once.
 const MOST_DESCRIBED: usize = 20;
 
 /// Search over the tools of all servers.
@@ -55,15 +54,15 @@ pub struct SearchRequest {
 /// Outcome of `retrieve_tools` or `describe_tool`.
 #[derive(Debug)]
 pub struct SearchOutcome {
-    /// The id of the record.
+    /// Id of the record.
     pub activity_id: Uuid,
-    /// The id of the request.
+    /// Id of the request.
     pub request_id: Uuid,
-    /// The answer as JSON text, or why there is none.
+    /// Answer as JSON text, or why there is none.
     pub result: Result<String, Failure>,
 }
 
-/// An answer, and what of it goes on the record.
+/// Answer, and what of it goes on the record.
 struct SearchAnswer {
     text: String,
     recorded: Value,
@@ -104,7 +103,7 @@ impl Search {
         request: Result<SearchRequest, Failure>,
         caller: &Arc<Caller>,
     ) -> SearchOutcome {
-        let parameters = request.as_ref().map(to_json).ok();
+        let parameters = request.as_ref().map(to_text).ok();
         self.answer("retrieve_tools", caller, parameters, |_| {
             request.and_then(|request| self.find(&request))
         })
@@ -117,8 +116,8 @@ impl Search {
         names: Result<Vec<String>, Failure>,
         caller: &Arc<Caller>,
     ) -> SearchOutcome {
-        let parameters = names.as_ref().map(|names| json!({ "names": names }));
-        let parameters = parameters.map(|parameters| parameters.to_string()).ok();
+        let parameters = names.as_ref().ok();
+        let parameters = parameters.map(|names| json!({ "names": names }).to_string());
         self.answer("describe_tool", caller, parameters, |request_id| {
             names.map(|names| self.describe(&names, request_id))
         })
@@ -134,7 +133,7 @@ impl Search {
         parameters: Option<String>,
         answer: impl FnOnce(Uuid) -> Result<SearchAnswer, Failure>,
     ) -> SearchOutcome {
-        let mut record = self.records.begin(RecordKind::Discovery, caller, None);
+        let mut record = self.records.log().open(RecordKind::Discovery, caller, None);
         record.set_tool_name(tool);
         if let Some(parameters) = &parameters {
             record.set_arguments(parameters);
@@ -143,18 +142,7 @@ impl Search {
         let mode = self.settings.load().rules().mode;
         let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
         let recorded = result.as_ref().map(|answer| answer.recorded.to_string());
-        let outcome = match &result {
-            Ok(_) => RecordOutcome {
-                status: Status::Success,
-                error: None,
-                response: recorded.as_deref().ok(),
-            },
-            Err(failure) => RecordOutcome {
-                status: Status::Blocked,
-                error: Some((failure.code.as_str(), &failure.message)),
-                response: None,
-            },
-        };
+        let outcome = record_outcome(recorded.as_deref().map_err(|failure| *failure));
         // A search reads; what the log cannot take of it is counted there.
         let _ = record.close(outcome).await;
         SearchOutcome {
@@ -180,7 +168,7 @@ impl Search {
         let (query, total) = (request.query.as_str(), found.total);
         let usage_instructions = &*self.usage_instructions();
         let text = match request.detail.unwrap_or(settings.discovery.detail) {
-            Detail::Full => to_json(&FoundTools {
+            Detail::Full => to_text(&FoundTools {
                 tools: hits
                     .map(|hit| present::full(&hit.tool, hit.score))
                     .collect(),
@@ -188,7 +176,7 @@ impl Search {
                 total,
                 usage_instructions,
             }),
-            Detail::Compact => to_json(&FoundTools {
+            Detail::Compact => to_text(&FoundTools {
                 tools: hits
                     .map(|hit| present::compact(&hit.tool, hit.score))
                     .collect(),
@@ -202,7 +190,7 @@ impl Search {
         Ok(SearchAnswer { text, recorded })
     }
 
-    /// What the variants are for, and what an agent should know when a server is missing.
+    /// Instructions: what the variants are for, and what an agent should know when a server is missing.
     fn usage_instructions(&self) -> Cow<'static, str> {
         let starting = self.servers.starting();
         if starting.is_empty() {
@@ -216,11 +204,8 @@ impl Search {
         let mut found = Vec::new();
         let mut errors = Vec::new();
         for name in names {
-            let tool = self
-                .servers
-                .tool_name(name)
-                .and_then(|name| self.servers.tool(&name.server, &name.tool));
-            match tool {
+            let split = self.servers.split_name(name);
+            match split.and_then(|(server, tool)| self.servers.tool(server, tool)) {
                 Ok(tool) => found.push(tool),
                 Err(failure) => {
                     errors.push(json!({ "name": name, "error": failure.to_json(request_id) }));
@@ -229,7 +214,7 @@ impl Search {
         }
         let names: Vec<&str> = found.iter().map(|tool| tool.qualified()).collect();
         SearchAnswer {
-            text: to_json(&DescribedTools {
+            text: to_text(&DescribedTools {
                 tools: found.iter().map(|tool| present::described(tool)).collect(),
                 errors,
             }),
@@ -238,16 +223,11 @@ impl Search {
     }
 }
 
-fn to_json(value: &impl Serialize) -> String {
-    // What the catalog presents is strings, numbers and JSON that was checked on arrival.
-    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
-}
-
 // === impl SearchRequest ===
 
 impl SearchRequest {
-    /// Reads the arguments of `retrieve_tools`, given as the text of a JSON object.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    /// Reads the arguments of `retrieve_tools`.
+    pub fn parse(given: &Json) -> Result<Self, Failure> {
         const PARAMETERS: &[&str] = &[
             "query",
             "limit",
@@ -256,23 +236,22 @@ impl SearchRequest {
             "exclude_destructive",
             "server",
         ];
-        let mut reader = ParameterReader::new(text, PARAMETERS, "retrieve_tools")?;
+        const LIMITS: &str = "must be a whole number from 1 to 50";
+        let mut reader = ParameterReader::new(given, PARAMETERS, "retrieve_tools")?;
         let query: Option<String> = reader.read("query", "must be a string");
-        let limit: Option<u64> = reader.read("limit", "must be a whole number from 1 to 50");
-        let detail: Option<Detail> = reader.read("detail", "must be full or compact");
+        let limit: Option<usize> = reader.read("limit", LIMITS);
+        let detail = reader.read("detail", "must be full or compact");
         let read_only_only: Option<bool> = reader.read("read_only_only", "must be true or false");
         let exclude_destructive: Option<bool> =
             reader.read("exclude_destructive", "must be true or false");
-        let server: Option<String> = reader.read("server", "must be a string");
-        if !reader.names("query") {
-            reader.complain("/query", "is required");
-        }
+        let server = reader.read("server", "must be a string");
+        reader.require("query", "is required");
         if limit.is_some_and(|limit| !(1..=MOST_RESULTS).contains(&limit)) {
-            reader.complain("/limit", "must be a whole number from 1 to 50");
+            reader.refuse("limit", LIMITS);
         }
         reader.finish(Self {
             query: query.unwrap_or_default(),
-            limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+            limit,
             detail,
             read_only_only: read_only_only.unwrap_or_default(),
             exclude_destructive: exclude_destructive.unwrap_or_default(),
@@ -281,70 +260,20 @@ impl SearchRequest {
     }
 }
 
-/// Reads the arguments of `describe_tool`, given as the text of a JSON object.
-pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
-    let mut reader = ParameterReader::new(text, &["names"], "describe_tool")?;
+/// Reads the arguments of `describe_tool`.
+pub fn parse_names(given: &Json) -> Result<Vec<String>, Failure> {
+    let mut reader = ParameterReader::new(given, &["names"], "describe_tool")?;
     let names: Option<Vec<String>> = reader.read("names", "must be a list of names");
-    if !reader.names("names") {
-        reader.complain("/names", "is required");
-    }
-    if names.iter().flatten().any(|name| !is_bounded(name)) {
-        reader.complain("/names", "holds a name that is longer than any name");
-    }
-    if names
-        .as_ref()
-        .is_some_and(|names| names.is_empty() || names.len() > MOST_DESCRIBED)
-    {
-        reader.complain("/names", "must hold 1 to 20 names");
+    reader.require("names", "is required");
+    if let Some(names) = &names {
+        if names.iter().any(|name| !is_bounded(name)) {
+            reader.refuse("names", "holds a name that is longer than any name");
+        }
+        if !(1..=MOST_DESCRIBED).contains(&names.len()) {
+            reader.refuse("names", "must hold 1 to 20 names");
+        }
     }
     reader.finish(names.unwrap_or_default())
-}
-
-/// Reads parameters of a tool of ours and gathers everything that is wrong with them.
-struct ParameterReader<'a> {
-    tool: &'static str,
-    fields: Fields<'a>,
-    violations: Vec<Violation>,
-}
-
-impl<'a> ParameterReader<'a> {
-    fn new(text: &'a str, known: &[&str], tool: &'static str) -> Result<Self, Failure> {
-        let Ok(fields) = serde_json::from_str::<Fields<'a>>(text) else {
-            return Err(Failure::invalid_arguments(
-                tool,
-                &[violation("", "must be an object")],
-            ));
-        };
-        Ok(Self {
-            tool,
-            violations: unknown_parameters(&fields, known),
-            fields,
-        })
-    }
-
-    fn names(&self, name: &str) -> bool {
-        self.fields.given(name).is_some()
-    }
-
-    fn read<T: DeserializeOwned>(&mut self, name: &str, expected: &str) -> Option<T> {
-        let raw = self.fields.given(name)?;
-        let read = serde_json::from_str(raw.get()).ok();
-        if read.is_none() {
-            self.complain(&pointer(name), expected);
-        }
-        read
-    }
-
-    fn complain(&mut self, path: &str, message: &str) {
-        self.violations.push(violation(path, message));
-    }
-
-    fn finish<T>(self, value: T) -> Result<T, Failure> {
-        if self.violations.is_empty() {
-            return Ok(value);
-        }
-        Err(Failure::invalid_arguments(self.tool, &self.violations))
-    }
 }
 
 // === impl SearchOutcome ===
@@ -354,38 +283,12 @@ impl SearchOutcome {
     /// and the same JSON in a text block.
     pub fn to_call_tool_result(&self) -> String {
         match &self.result {
-            Ok(text) => with_text_block(text),
+            // Both are JSON that `to_text` made.
+            Ok(answer) => format!(
+                r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{answer}}}"#,
+                to_text(answer)
+            ),
             Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
         }
     }
-}
-
-/// A `CallToolResult` with an answer as structured content, and as text for clients that only read
-/// that.
-fn with_text_block(answer: &str) -> String {
-    #[derive(Serialize)]
-    struct AnswerText<'a> {
-        r#type: &'static str,
-        text: &'a str,
-    }
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct StructuredResult<'a> {
-        content: [AnswerText<'a>; 1],
-        structured_content: &'a RawValue,
-    }
-    let text = AnswerText {
-        r#type: "text",
-        text: answer,
-    };
-    // Made by `to_json`, so it is JSON.
-    serde_json::from_str(answer).map_or_else(
-        |_| "null".to_owned(),
-        |structured_content| {
-            to_json(&StructuredResult {
-                content: [text],
-                structured_content,
-            })
-        },
-    )
 }

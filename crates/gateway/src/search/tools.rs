@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Search;
 use crate::failure::Failure;
 
-/// How many tools a search of a person returns.
+/// Most tools that a search of a person returns.
 const SHOWN: usize = 50;
 
 impl Search {
@@ -20,11 +20,9 @@ impl Search {
         }
         let snapshot = self.servers.catalog().snapshot();
         let Some(text) = query else {
-            let tools: Vec<Value> = snapshot
-                .tools()
-                .filter(|entry| server.is_none_or(|server| **entry.server() == *server))
-                .map(|entry| row(entry, None))
-                .collect();
+            let tools = snapshot.tools();
+            let tools = tools.filter(|tool| server.is_none_or(|server| **tool.server() == *server));
+            let tools: Vec<Value> = tools.map(|tool| row(tool, None)).collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
         let hits = snapshot.search(&SearchQuery {
@@ -34,36 +32,31 @@ impl Search {
             exclude_destructive: false,
             server,
         });
-        let tools: Vec<Value> = hits
-            .hits
-            .iter()
-            .map(|hit| row(&hit.tool, Some(hit.score)))
-            .collect();
+        let tools = hits.hits.iter();
+        let tools: Vec<Value> = tools.map(|hit| row(&hit.tool, Some(hit.score))).collect();
         Ok(json!({ "query": text, "total": hits.total, "tools": tools }))
     }
 
     /// One tool, whole.
     pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
-        let name = self.servers.tool_name(name)?;
+        let (server, tool) = self.servers.split_name(name)?;
         let snapshot = self.servers.catalog().snapshot();
         // A person may look at a tool that is switched off, but not at one that is withheld.
-        let entry = match snapshot.find(&name.server, &name.tool) {
+        let entry = match snapshot.find(server, tool) {
             Some(entry) if entry.availability() != Availability::ServerQuarantined => {
                 Arc::clone(entry)
             }
-            _ => self.servers.tool(&name.server, &name.tool)?,
+            _ => self.servers.tool(server, tool)?,
         };
-        let mut tool = json!(present::described(&entry));
-        if entry.shown_annotations().map(Json::text)
-            != entry.tool().raw_annotations.as_ref().map(Json::text)
-        {
+        let mut shown = json!(present::described(&entry));
+        let own = entry.tool().raw_annotations.as_ref();
+        if entry.shown_annotations().map(Json::text) != own.map(Json::text) {
             // The operator has the last word on calls; what the server itself says is still to be seen.
-            let own = entry.tool().raw_annotations.as_ref();
-            tool["server_annotations"] = own.map_or_else(|| json!({}), Json::to_value);
+            shown["server_annotations"] = own.map_or_else(|| json!({}), Json::to_value);
         }
-        tool["class"] = json!(entry.effect().as_str());
-        tool["status"] = json!(status_word(entry.availability()));
-        Ok(tool)
+        shown["class"] = json!(entry.effect().as_str());
+        shown["status"] = json!(status_word(entry.availability()));
+        Ok(shown)
     }
 }
 

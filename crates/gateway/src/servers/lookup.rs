@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcpproxy_catalog::{Availability, CatalogTool};
+use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 
 use super::status::without_host_files;
 use super::{RunState, Servers};
 use crate::failure::{Code, Failure};
-use crate::request::{ToolName, cut};
+use crate::request::{cut, split_name};
 use crate::settings::ServerSettings;
 
 /// Server that a call can go to.
@@ -36,28 +36,30 @@ impl Servers {
         let Some(server) = servers.get(name) else {
             return Err(self.unknown_server(name));
         };
+        let refused = |code, why: &str| Err(Failure::new(code, format!("Server '{name}' {why}")));
         match &server.run {
             RunState::Running(upstream) => Ok(ReachableServer {
                 upstream: upstream.clone(),
                 settings: Arc::clone(&server.settings),
             }),
-            RunState::Broken(problem) => Err(broken(name, problem)),
-            RunState::Disabled => Err(Failure::new(
+            // Agents are not told of files of the host; those are in the log and in `status`.
+            RunState::Broken(problem) => {
+                let why = without_host_files(problem);
+                let why = format!("cannot be started: {why}. The call was not sent.");
+                refused(Code::UpstreamUnavailable, &why).map_err(Failure::not_retryable)
+            }
+            RunState::Disabled => refused(
                 Code::ToolDisabled,
-                format!(
-                    "Server '{name}' is disabled; a person has to set \"enabled\": true for it in the configuration"
-                ),
-            )),
-            RunState::Quarantined => Err(Failure::new(
+                "is disabled; a person has to set \"enabled\": true for it in the configuration",
+            ),
+            RunState::Quarantined => refused(
                 Code::ServerQuarantined,
-                format!(
-                    "Server '{name}' is quarantined; a person has to look at it and set \"quarantined\": false in the configuration"
-                ),
-            )),
-            RunState::NotStarted => Err(Failure::new(
+                "is quarantined; a person has to look at it and set \"quarantined\": false in the configuration",
+            ),
+            RunState::NotStarted => refused(
                 Code::UpstreamUnavailable,
-                format!("Server '{name}' was not started by this command. The call was not sent."),
-            )),
+                "was not started by this command. The call was not sent.",
+            ),
         }
     }
 
@@ -74,13 +76,15 @@ impl Servers {
         let snapshot = self.catalog.snapshot();
         let Some(entry) = snapshot.find(server, tool) else {
             let reachable = self.reachable(server)?;
-            let is_listed = snapshot
-                .server(server)
-                .is_some_and(mcpproxy_catalog::ServerState::is_listed);
-            if is_listed {
+            if snapshot.server(server).is_some_and(ServerState::is_listed) {
                 return Err(self.unknown_tool(server, tool));
             }
-            return Err(not_listed(server, &reachable.upstream.state()));
+            let why = match reachable.upstream.state() {
+                UpstreamState::Failed { reason, .. } => format!("failed: {reason}"),
+                _ => "is still starting".to_owned(),
+            };
+            let message = format!("Server '{server}' has not listed its tools, it {why}");
+            return Err(Failure::new(Code::UpstreamUnavailable, message));
         };
         match entry.availability() {
             Availability::Callable => Ok(Arc::clone(entry)),
@@ -90,22 +94,16 @@ impl Servers {
                     "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
                 ),
             )),
-            Availability::ServerDisabled | Availability::ServerQuarantined => Err(self
-                .reachable(server)
-                .err()
-                .unwrap_or_else(|| self.unknown_tool(server, tool))),
+            Availability::ServerDisabled | Availability::ServerQuarantined => {
+                self.reachable(server)?;
+                Err(self.unknown_tool(server, tool))
+            }
         }
     }
 
-    /// Tool as the catalog has it, whether or not it may be called.
-    pub(crate) fn listed_tool(&self, name: &ToolName) -> Option<Arc<CatalogTool>> {
-        let snapshot = self.catalog.snapshot();
-        snapshot.find(&name.server, &name.tool).map(Arc::clone)
-    }
-
     /// Splits `server:tool`.
-    pub(crate) fn tool_name(&self, name: &str) -> Result<ToolName, Failure> {
-        ToolName::parse(name).map_err(|failure| self.with_nearest_tools(failure, name))
+    pub(crate) fn split_name<'a>(&self, name: &'a str) -> Result<(&'a str, &'a str), Failure> {
+        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name))
     }
 
     /// Adds tools that are near: a name that cannot be split is likely that of a tool alone.
@@ -114,60 +112,32 @@ impl Servers {
         if near.is_empty() {
             return failure;
         }
-        failure.message.push_str(&did_you_mean(&near));
+        failure.message.push_str(&did_you_mean(&near, ""));
         failure.with("nearest", near)
     }
 
     fn unknown_server(&self, name: &str) -> Failure {
-        let snapshot = self.catalog.snapshot();
-        let near = snapshot.nearest_servers(name);
-        let shown = cut(name, 100);
-        Failure::new(
-            Code::UnknownServer,
-            format!("Server '{shown}' does not exist{}", did_you_mean(&near)),
-        )
-        .with("nearest", near)
+        let near = self.catalog.snapshot().nearest_servers(name);
+        unknown(Code::UnknownServer, "Server", &cut(name, 100), near)
     }
 
     fn unknown_tool(&self, server: &str, tool: &str) -> Failure {
-        let snapshot = self.catalog.snapshot();
         let shown = cut(&format!("{server}:{tool}"), 300);
-        let near = snapshot.nearest_tools(&shown);
-        Failure::new(
-            Code::UnknownTool,
-            format!("Tool '{shown}' does not exist{}", did_you_mean(&near)),
-        )
-        .with("nearest", near)
+        let near = self.catalog.snapshot().nearest_tools(&shown);
+        unknown(Code::UnknownTool, "Tool", &shown, near)
     }
 }
 
-/// A server whose settings cannot be used. Agents are not told of files of the host; those are
-/// in the log and in `status`.
-fn broken(server: &str, problem: &str) -> Failure {
-    let why = without_host_files(problem);
-    Failure::new(
-        Code::UpstreamUnavailable,
-        format!("Server '{server}' cannot be started: {why}. The call was not sent."),
-    )
-    .not_retryable()
+fn unknown(code: Code, kind: &str, shown: &str, near: Vec<String>) -> Failure {
+    let hint = did_you_mean(&near, "; search with retrieve_tools");
+    Failure::new(code, format!("{kind} '{shown}' does not exist{hint}")).with("nearest", near)
 }
 
-/// The tools of a server are not known, so nothing can be said about one of them.
-fn not_listed(server: &str, state: &UpstreamState) -> Failure {
-    let why = match state {
-        UpstreamState::Failed { reason, .. } => format!("failed: {reason}"),
-        _ => "is still starting".to_owned(),
-    };
-    Failure::new(
-        Code::UpstreamUnavailable,
-        format!("Server '{server}' has not listed its tools, it {why}"),
-    )
-}
-
-fn did_you_mean(names: &[String]) -> String {
-    if names.is_empty() {
-        return "; search with retrieve_tools".to_owned();
+/// Question whether one of the nearest names is meant; something else where there are none.
+pub(crate) fn did_you_mean(near: &[String], otherwise: &str) -> String {
+    if near.is_empty() {
+        return otherwise.to_owned();
     }
-    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let quoted: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
     format!(", did you mean {}?", quoted.join(" or "))
 }

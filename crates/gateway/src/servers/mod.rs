@@ -1,24 +1,22 @@
 //! Servers behind the gateway: started, replaced and stopped as the settings say.
 
-mod built_in;
 mod lookup;
 mod observer;
 mod restart;
 mod spec;
 mod status;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_catalog::{Catalog, Operator, ServerState};
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
-pub use self::built_in::{BuiltInFactory, BuiltInParts, NamedBuiltIn};
-pub(crate) use self::lookup::ReachableServer;
+pub(crate) use self::lookup::{ReachableServer, did_you_mean};
 use self::observer::CatalogObserver;
 use self::spec::{operator, spec, transport};
 pub use self::status::{ServerStatus, without_host_files};
@@ -43,6 +41,23 @@ pub struct Servers {
     /// Held by whoever starts or replaces servers, so that it is one at a time.
     reconciling: Mutex<()>,
     background: Background,
+}
+
+/// Server inside this program, with its name.
+pub type NamedBuiltIn = (Arc<str>, Arc<dyn BuiltIn>);
+
+/// Maker of the built-in servers of a gateway while it is assembled. The first of several that have the
+/// same name is taken.
+pub type BuiltInFactory = Box<dyn FnOnce(BuiltInParts) -> Vec<NamedBuiltIn> + Send>;
+
+/// Parts of a gateway that its built-in servers may use. The gateway owns its built-in servers, so
+/// the way back is weak: a tool never keeps a stopped gateway alive.
+#[derive(Debug, Clone, Default)]
+pub struct BuiltInParts {
+    /// Servers behind the gateway.
+    pub servers: Weak<Servers>,
+    /// Log of the gateway.
+    pub records: Weak<Records>,
 }
 
 /// One configured server.
@@ -138,9 +153,9 @@ impl Servers {
         let configured = self.configured.load();
         let servers = configured.keys().map(|name| {
             let state = snapshot.server(name);
-            let tools =
-                state.map(|state| state.tools().map(|one| one.name().to_string()).collect());
-            (name.to_string(), tools.unwrap_or_default())
+            let tools = state.into_iter().flat_map(ServerState::tools);
+            let tools = tools.map(|tool| tool.name().to_string());
+            (name.to_string(), tools.collect())
         });
         servers.collect()
     }
@@ -168,15 +183,14 @@ impl Servers {
             let same = before
                 .get(&wanted.name)
                 .filter(|server| !server.settings.needs_restart(wanted));
-            let run = match same {
-                Some(server) => {
-                    untouched.insert(Arc::clone(&wanted.name));
-                    server.run.clone()
-                }
-                None => self.start(wanted),
+            let run = same.map(|server| server.run.clone());
+            if run.is_some() {
+                untouched.insert(Arc::clone(&wanted.name));
+            }
+            let server = ConfiguredServer {
+                settings: Arc::new(wanted.clone()),
+                run: run.unwrap_or_else(|| self.start(wanted)),
             };
-            let settings = Arc::new(wanted.clone());
-            let server = ConfiguredServer { settings, run };
             after.insert(Arc::clone(&wanted.name), server);
         }
         for (name, built_in) in &self.built_ins {
@@ -191,8 +205,12 @@ impl Servers {
             untouched.insert(Arc::clone(name));
             after.insert(Arc::clone(name), server);
         }
-        self.records
-            .servers_changed(&settings_of(&before), &settings_of(&after));
+        for name in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+            let settings_in = |servers: &ServerMap| Some(Arc::clone(&servers.get(name)?.settings));
+            let (old, new) = (settings_in(&before), settings_in(&after));
+            self.records
+                .server_changed(name, old.as_deref(), new.as_deref());
+        }
         self.configured.store(Arc::new(after));
         let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
         gone.for_each(|(_, server)| self.end(server));
@@ -220,14 +238,11 @@ impl Servers {
 
     /// Operator's settings of every server there is; one in the file wins over a built-in one.
     fn operators(&self, settings: &Settings) -> HashMap<String, Operator> {
-        let built_in = self
-            .built_ins
-            .iter()
-            .map(|(name, _)| (name.to_string(), Operator::default()));
+        let built_in = self.built_ins.iter();
+        let built_in = built_in.map(|(name, _)| (name.to_string(), Operator::default()));
         let configured = settings.servers.iter();
-        built_in
-            .chain(configured.map(|server| (server.name.to_string(), operator(server))))
-            .collect()
+        let configured = configured.map(|server| (server.name.to_string(), operator(server)));
+        built_in.chain(configured).collect()
     }
 
     fn start(&self, server: &ServerSettings) -> RunState {
@@ -264,17 +279,4 @@ impl Servers {
             settings: Arc::new(settings),
         }
     }
-}
-
-impl std::fmt::Debug for Servers {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Servers").finish_non_exhaustive()
-    }
-}
-
-fn settings_of(servers: &ServerMap) -> HashMap<Arc<str>, Arc<ServerSettings>> {
-    let settings = servers
-        .iter()
-        .map(|(name, server)| (Arc::clone(name), Arc::clone(&server.settings)));
-    settings.collect()
 }

@@ -9,7 +9,7 @@ use mcpproxy_upstream::{Observer, UpstreamState};
 use mcpproxy_wire::{ListedItem, ListedKind, Offerings};
 
 use crate::contract_check::log_definition_problems;
-use crate::records::{Definitions, Records};
+use crate::records::Records;
 
 /// Puts what upstreams report into the catalog, and what changed on the record.
 pub(super) struct CatalogObserver {
@@ -28,7 +28,6 @@ impl Observer for CatalogObserver {
         log_definition_problems(server, &self.catalog.snapshot());
         // That a server is listed for the first time changes nothing.
         if let (Some(before), Some(after)) = (before, after) {
-            let (before, after) = (definitions(&before), definitions(&after));
             self.records.tools_changed(server, &before, &after);
         }
     }
@@ -46,11 +45,4 @@ impl CatalogObserver {
         let state = snapshot.server(server)?;
         state.offerings().list(ListedKind::Tool).cloned()
     }
-}
-
-fn definitions(tools: &[ListedItem]) -> Definitions {
-    let definitions = tools
-        .iter()
-        .map(|tool| (tool.key.to_string(), tool.raw.text().to_owned()));
-    definitions.collect()
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::client::ClientLink;
+use mcpproxy_gateway::prompts_resources::Fetch;
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness};
@@ -52,6 +53,7 @@ pub(crate) async fn fetch(
         ..
     } = request;
     let scope = request.endpoint.offerings();
+    let source = gateway.prompts_resources();
 
     let is_prompt = request.method == Method::PromptsGet;
     let result = if is_prompt {
@@ -61,16 +63,12 @@ pub(crate) async fn fetch(
             let message = "The arguments of a prompt must be an object";
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
-        gateway
-            .prompts_resources()
-            .get_prompt(&scope, &name, arguments, caller, Some(client))
-            .await
+        let prompt = Fetch::Prompt(&name, arguments);
+        source.fetch(&scope, prompt, caller, Some(client)).await
     } else {
         let uri = params.required_text(Method::ResourcesRead.as_str(), "uri")?;
-        gateway
-            .prompts_resources()
-            .read_resource(&scope, &uri, caller, Some(client))
-            .await
+        let resource = Fetch::Resource(&uri);
+        source.fetch(&scope, resource, caller, Some(client)).await
     };
     let result = result.map_err(|error| error.to_rpc(*protocol))?;
     Ok(match protocol {

@@ -89,11 +89,11 @@ async fn find(
     let search = gateway.search();
     let found = match name {
         "retrieve_tools" => {
-            let wanted = SearchRequest::parse(arguments.text());
+            let wanted = SearchRequest::parse(arguments);
             search.retrieve_tools(wanted, caller).await
         }
         "describe_tool" => {
-            let names = parse_names(arguments.text());
+            let names = parse_names(arguments);
             search.describe_tools(names, caller).await
         }
         _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(name))),

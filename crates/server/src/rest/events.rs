@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_activity::{Filter, Followed, LogTail};
 use mcpproxy_gateway::records::{self, Following};
 use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_wire::json::to_text;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -77,9 +78,9 @@ async fn open(app: &App, headers: &HeaderMap, query: Pairs) -> Result<EventStrea
     let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
     let recorded = app.gateway().records().recorded();
-    let tail = app.gateway().records().archive().follow(position).await;
+    let tail = app.gateway().records().archive().follow(position).await?;
     Ok(EventStream {
-        tail: tail.map_err(|error| records::unreadable(&error))?,
+        tail,
         filter,
         recorded,
         shutdown: app.shutdown().clone(),
@@ -173,6 +174,6 @@ fn event(followed: &Followed) -> String {
         "event: {}\nid: {}\ndata: {}\n\n",
         records::topic(followed.record.kind),
         followed.position,
-        records::to_line(&followed.record)
+        to_text(&followed.record)
     )
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(
     look: Look,
     output: Output,
 ) -> Result<ExitCode, CliError> {
-    records::check_id(id).map_err(|failure| CliError::wrong(&failure))?;
+    records::parse_id(id).map_err(|failure| CliError::wrong(&failure))?;
     let shown = Source::find(common).await?.show(id).await?;
     let icons = Icons::wanted(look);
     output.result(&shown, |record| page(record, icons));

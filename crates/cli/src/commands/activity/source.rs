@@ -4,7 +4,7 @@
 
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, Pair, RecordExport};
-use mcpproxy_gateway::{redaction, settings};
+use mcpproxy_gateway::{Failure, redaction, settings};
 
 use crate::arguments::Common;
 use crate::daemon::{Daemon, Stream, encode, rest_path};
@@ -84,7 +84,7 @@ impl Source {
             }
             Self::Store(archive) => {
                 let count = archive.count(&records::parse_filter(pairs)?).await;
-                Ok(count.map_err(|error| records::unreadable(&error))?)
+                Ok(count.map_err(Failure::from)?)
             }
         }
     }
