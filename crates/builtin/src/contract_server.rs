@@ -1,4 +1,4 @@
-//! A service of the tool contract as a server inside this program.
+//! Service of the tool contract as a server inside this program.
 //!
 //! It makes no decisions: the pipeline of the contract answers, and what a caller may do is told by
 //! whoever offers the service. It never changes data or hints that a tool gave.
@@ -13,10 +13,10 @@ use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Who calls, where a client did not say.
+/// Name and version of a client that did not say them.
 const UNNAMED: &str = "unknown";
 
-/// The tools of a service, offered like those of any upstream.
+/// Tools of a service, offered like those of any upstream.
 pub struct ContractServer {
     service: Service,
     /// As `tools/list` gives them; made once, because they never change.
@@ -26,43 +26,20 @@ pub struct ContractServer {
 }
 
 impl ContractServer {
-    /// Offers the tools of a service; `grants` tells what a caller may do.
-    pub fn new(service: Service, grants: fn(&Caller) -> Grants) -> Self {
+    /// Offers the tools of a service. `grants` tells what a caller may do, `remedy` how to get a
+    /// permission that is missing.
+    pub fn new(
+        service: Service,
+        grants: fn(&Caller) -> Grants,
+        remedy: Option<&'static str>,
+    ) -> Self {
         let tools = service.registry().get_all();
         Self {
             tools: tools.map(|tool| Json::of(&wire::tool(tool))).collect(),
             service,
             grants,
-            remedy: None,
+            remedy,
         }
-    }
-
-    /// Adds how to get a permission, for whoever lacks it.
-    #[must_use]
-    pub fn with_remedy(mut self, remedy: &'static str) -> Self {
-        self.remedy = Some(remedy);
-        self
-    }
-
-    async fn answer(
-        &self,
-        tool: &str,
-        arguments: &JsonObject,
-        caller: &Caller,
-        request_id: Uuid,
-    ) -> Result<Json, RpcError> {
-        let arguments = arguments.value().clone();
-        let context = context(caller, request_id, (self.grants)(caller));
-        let result = self.service.call(tool, arguments, &context).await;
-        let mut answer = wire::call_result(&result);
-        if let Some(remedy) = self.remedy
-            && result
-                .error()
-                .is_some_and(|error| error.code == "FORBIDDEN")
-        {
-            tell_remedy(&mut answer, remedy);
-        }
-        Ok(Json::of(&answer))
     }
 }
 
@@ -78,20 +55,23 @@ impl BuiltIn for ContractServer {
         caller: &'a Arc<Caller>,
         request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
-        Box::pin(self.answer(tool, arguments, caller, request_id))
+        Box::pin(async move {
+            let arguments = arguments.value().clone();
+            let context = context(caller, request_id, (self.grants)(caller));
+            let result = self.service.call(tool, arguments, &context).await;
+            let mut answer = wire::call_result(&result);
+            let is_forbidden = result
+                .error()
+                .is_some_and(|error| error.code == "FORBIDDEN");
+            if let Some(remedy) = self.remedy.filter(|_| is_forbidden) {
+                tell_remedy(&mut answer, remedy);
+            }
+            Ok(Json::of(&answer))
+        })
     }
 }
 
-impl std::fmt::Debug for ContractServer {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("ContractServer")
-            .field("service", &self.service)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a tool gets to know of the call it serves.
+/// Context that a tool gets of the call it serves.
 fn context(caller: &Caller, request_id: Uuid, grants: Grants) -> ToolContext {
     let mut context = ToolContext::new(
         caller.client_name.as_deref().unwrap_or(UNNAMED),

@@ -5,8 +5,8 @@
 
 pub mod admin_tools;
 mod contract_server;
-#[cfg(feature = "demo")]
-mod demo;
+
+use std::sync::Arc;
 
 use mcpproxy_gateway::{BuiltInFactory, NamedBuiltIn};
 
@@ -23,15 +23,25 @@ pub fn services(demo: bool) -> Result<BuiltInFactory, DemoError> {
     Ok(Box::new(|parts| {
         // First, so that nobody can take their name.
         let admin_tools = admin_tools::server(parts);
-        let admin_tools: NamedBuiltIn =
-            (admin_tools::NAME.into(), std::sync::Arc::new(admin_tools));
+        let admin_tools: NamedBuiltIn = (admin_tools::NAME.into(), Arc::new(admin_tools));
         std::iter::once(admin_tools).chain(sample).collect()
     }))
 }
 
+/// Sample server `cards`, so that everything can be tried with nothing else installed. It is kept in
+/// memory and gone with the gateway, and everybody may do everything.
 #[cfg(feature = "demo")]
 fn sample() -> Result<NamedBuiltIn, DemoError> {
-    Ok((demo::NAME.into(), std::sync::Arc::new(demo::server()?)))
+    let store = mcpproxy_cards::Store::in_memory().map_err(|error| {
+        DemoError(format!(
+            "the sample server has no memory for cards: {error}"
+        ))
+    })?;
+    let service = mcpproxy_cards::service(store)
+        .expect("every tool of the sample keeps the contract, and a test registers them all");
+    let everything = |_: &_| mcpproxy_contract::Grants::Everything;
+    let server = ContractServer::new(service, everything, None);
+    Ok(("cards".into(), Arc::new(server)))
 }
 
 #[cfg(not(feature = "demo"))]
@@ -40,4 +50,14 @@ fn sample() -> Result<NamedBuiltIn, DemoError> {
         "this program was built without the sample server; start it without the demo, or build it with the cargo feature `demo`"
             .to_owned(),
     ))
+}
+
+#[cfg(all(test, feature = "demo"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_of_the_sample_is_registered() {
+        assert!(sample().unwrap().1.tools().len() >= 10);
+    }
 }

@@ -11,7 +11,7 @@ use super::tools::{
     CheckServers, CheckServersParams, ListActivity, ListActivityParams, ListServers, RestartServer,
     RestartServerParams,
 };
-use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, failed, may, unreadable};
+use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, VERSION, failed, may};
 
 /// How many of the newest calls are looked at, of all servers together.
 const MOST_CALLS: usize = 1_000;
@@ -44,26 +44,20 @@ impl Tool for CheckServers {
     type Output = CheckedServers;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Checks how well the MCP servers behind the gateway are: state, newest error, \
-                       failed calls and response times, with a remedy for each problem",
-                when: "calls to a server fail or are slow, or tools are missing",
-                returns: "for each server whether it can be reached, what is wrong and what to do about it",
-                uses: &[
-                    "is the github server healthy",
-                    "why do calls fail since this morning",
-                ],
-            },
-            permissions: &[READ_SERVERS, READ_ACTIVITY],
-            response_time: ResponseTime::Medium,
-            cache: None,
-            idempotent: true,
-            examples: vec![Example {
-                description: "One server that failed",
-                params: json!({ "server": "github", "hours": 1 }),
-                expected_result: json!({
+        let permissions = &[READ_SERVERS, READ_ACTIVITY];
+        let mut definition = Definition::of(VERSION, ResponseTime::Medium, permissions)
+            .what(
+                "Checks how well the MCP servers behind the gateway are: state, newest error, \
+             failed calls and response times, with a remedy for each problem",
+            )
+            .when("calls to a server fail or are slow, or tools are missing")
+            .returns(
+                "for each server whether it can be reached, what is wrong and what to do about it",
+            )
+            .example(
+                "One server that failed",
+                json!({ "server": "github", "hours": 1 }),
+                json!({
                     "servers": [{
                         "name": "github",
                         "state": "failed",
@@ -79,11 +73,13 @@ impl Tool for CheckServers {
                     "calls_examined": 0,
                     "calls": 0,
                 }),
-            }],
-            tags: &["servers", "health", "diagnosis", "errors"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["servers", "health", "diagnosis", "errors"]);
+        definition.description.uses = &[
+            "is the github server healthy",
+            "why do calls fail since this morning",
+        ];
+        definition
     }
 
     async fn call(
@@ -93,10 +89,8 @@ impl Tool for CheckServers {
     ) -> Result<ToolOutput<CheckedServers>, ToolError> {
         let parts = self.0.running()?;
         if let Some(server) = &params.server {
-            parts
-                .servers
-                .check_known(server)
-                .map_err(|failure| failed(failure).suggest(Suggestion::to::<ListServers>()))?;
+            let known = parts.servers.check_known(server);
+            known.map_err(|failure| failed(failure).suggest(Suggestion::to::<ListServers>()))?;
         }
         let since = SignedDuration::from_hours(params.hours.into());
         let filter = Filter {
@@ -106,30 +100,30 @@ impl Tool for CheckServers {
         };
         let (calls, counted) = newest_calls(&parts, &filter).await?;
         let losses = newest_losses(&parts, &filter).await?;
-        let is_asked_for =
-            |name: &str| params.server.as_deref().is_none_or(|server| server == name);
-        let servers: Vec<ServerHealth> = parts
-            .servers
-            .status()
+        let mut asked_for = parts.servers.status();
+        asked_for.retain(|one| {
+            params
+                .server
+                .as_ref()
+                .is_none_or(|server| *server == one.name)
+        });
+        asked_for.truncate(MOST_SERVERS);
+        let servers = asked_for.iter();
+        let servers: Vec<_> = servers.map(|one| assess(one, &calls, &losses)).collect();
+        let (checked, examined) = (servers.len() as u64, calls.len() as u64);
+        // A server that is starting has come to no state that lasts.
+        let starting = servers
             .iter()
-            .filter(|server| is_asked_for(&server.name))
-            .take(MOST_SERVERS)
-            .map(|server| assess(server, &calls, &losses))
-            .collect();
-        let evidence = Evidence::new(
-            parts.log_quality(),
-            completeness(settled(&servers), servers.len() as u64),
-        )
-        .and(coverage(calls.len() as u64, counted));
+            .filter(|server| server.state == State::Starting);
+        let settled = completeness(checked - starting.count() as u64, checked);
+        let evidence = Evidence::new(parts.log_quality(), settled).and(coverage(examined, counted));
         let hints = AgentHints::new(&evidence, ValidityPeriod::Short).because(format!(
-            "Looked at {} servers and the newest {} of {counted} calls",
-            servers.len(),
-            calls.len()
+            "Looked at {checked} servers and the newest {examined} of {counted} calls"
         ));
         let hints = suggested(parts.warned_of_log(hints), &servers, context);
         let checked = CheckedServers {
-            unwell: unwell(&servers).count() as u64,
-            calls_examined: calls.len() as u64,
+            unwell: servers.iter().filter(|one| one.problem.is_some()).count() as u64,
+            calls_examined: examined,
             calls: counted,
             servers,
         };
@@ -147,13 +141,18 @@ async fn newest_calls(
         ..filter.clone()
     };
     let archive = parts.records.archive();
-    let counted = archive.count(&filter).await.map_err(unreadable)?;
+    let counted = archive.count(&filter).await.map_err(failed)?;
     let mut calls = Vec::new();
     let mut before = None;
     while calls.len() < MOST_CALLS {
         let page = archive.page(&filter, before, PAGE).await;
-        let page = page.map_err(unreadable)?;
-        calls.extend(page.records.into_iter().map(without_payloads));
+        let page = page.map_err(failed)?;
+        // Payloads can be large, and nobody looks at them here.
+        calls.extend(page.records.into_iter().map(|record| Record {
+            arguments: None,
+            response: None,
+            ..record
+        }));
         before = page.next;
         if before.is_none() {
             break;
@@ -173,26 +172,7 @@ async fn newest_losses(parts: &RunningParts, filter: &Filter) -> Result<Vec<Reco
     };
     let archive = parts.records.archive();
     let page = archive.page(&filter, None, MOST_LOSSES).await;
-    Ok(page.map_err(unreadable)?.records)
-}
-
-/// Payloads can be large, and nobody looks at them here.
-fn without_payloads(mut record: Record) -> Record {
-    record.arguments = None;
-    record.response = None;
-    record
-}
-
-/// How many servers have come to a state that lasts.
-fn settled(servers: &[ServerHealth]) -> u64 {
-    let settled = servers
-        .iter()
-        .filter(|server| server.state != State::Starting);
-    settled.count() as u64
-}
-
-fn unwell(servers: &[ServerHealth]) -> impl Iterator<Item = &ServerHealth> {
-    servers.iter().filter(|server| server.problem.is_some())
+    Ok(page.map_err(failed)?.records)
 }
 
 /// Restarts what failed, if the caller may; else reads why calls fail.
@@ -201,12 +181,15 @@ fn suggested(mut hints: AgentHints, servers: &[ServerHealth], context: &ToolCont
     if let Some(server) = failed
         && may(context, RESTART_SERVERS)
     {
+        let server_name = server.name.clone();
         hints = hints.suggest(
-            Suggestion::with::<RestartServer>(&RestartServerParams::of(&server.name))
-                .priority(Priority::High)
-                .described(format!("Start '{}' anew", server.name))
-                .category(ActionCategory::Correction)
-                .expecting("The server answers, or tells why it cannot"),
+            Suggestion::with::<RestartServer>(&RestartServerParams {
+                server: server_name,
+            })
+            .priority(Priority::High)
+            .described(format!("Start '{}' anew", server.name))
+            .category(ActionCategory::Correction)
+            .expecting("The server answers, or tells why it cannot"),
         );
     }
     let failing = servers.iter().filter(|server| server.failed > 0);

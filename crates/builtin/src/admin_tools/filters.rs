@@ -8,6 +8,7 @@ use mcpproxy_gateway::records::Pair;
 /// Which records are asked for; what is left out does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
+#[garde(allow_unvalidated)]
 #[schemars(rename = "Filters")]
 pub(crate) struct ActivityFilters {
     /// Only what is about this server, by its name.
@@ -24,19 +25,15 @@ pub(crate) struct ActivityFilters {
     pub(super) agent: Option<String>,
     /// Only what ended like this; `blocked` was refused, of `in_doubt` nobody saw the outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(skip)]
     pub(super) status: Option<RecordedStatus>,
     /// Only calls that declared this operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(skip)]
     pub(super) intent_type: Option<RecordedOperation>,
     /// Only this kind of record; calls are `tool_call`, refused ones `policy_decision`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-    #[garde(skip)]
     pub(super) kind: Option<RecordedKind>,
     /// Only what was done for this request, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(skip)]
     pub(super) request_id: Option<Uuid>,
     /// Not before this: a time, a date (UTC), or so long ago, such as 15m, 24h or 7d.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use super::summarize_activity::error_rate;
 use mcpproxy_gateway::ServerStatus;
 use mcpproxy_gateway::servers::without_host_files;
 
-/// Fewer calls say little about a server.
+/// Number of calls below which little is said about a server.
 const ENOUGH_CALLS: u64 = 5;
 
 /// A server that fails one call in five is not well.
@@ -78,21 +78,17 @@ pub(super) fn assess(server: &ServerStatus, calls: &[Record], losses: &[Record])
     let (worked, failed) = (count(Status::Success), count(Status::Error));
     let error_rate = error_rate(worked, failed);
     let state = State::of(server);
-    let trouble = trouble(server, state, worked + failed, error_rate);
-    let newest = calls
-        .iter()
-        .copied()
-        .chain(losses.iter().filter(own))
-        .filter(|record| record.status == Status::Error)
-        .max_by_key(|record| record.id);
+    let (problem, remedy) = trouble(server, state, worked + failed, error_rate).unzip();
+    let records = calls.iter().copied().chain(losses.iter().filter(own));
+    let errors = records.filter(|record| record.status == Status::Error);
     ServerHealth {
         name: server.name.clone(),
         state,
         is_reachable: matches!(state, State::Ready | State::Idle),
         tools: server.tools as u64,
-        problem: trouble.as_ref().map(|(problem, _)| problem.clone()),
-        remedy: trouble.map(|(_, remedy)| remedy.to_owned()),
-        last_error: newest.and_then(last_error),
+        problem,
+        remedy: remedy.map(str::to_owned),
+        last_error: errors.max_by_key(|record| record.id).and_then(last_error),
         calls: calls.len() as u64,
         failed,
         error_rate,
@@ -100,17 +96,15 @@ pub(super) fn assess(server: &ServerStatus, calls: &[Record], losses: &[Record])
     }
 }
 
-/// What is wrong, and what helps.
+/// Problem of a server, and what helps.
 fn trouble(
     server: &ServerStatus,
     state: State,
     answered: u64,
     error_rate: f64,
 ) -> Option<(String, &'static str)> {
-    let reason = server
-        .reason
-        .as_deref()
-        .map_or("no reason is known", without_host_files);
+    let reason = server.reason.as_deref();
+    let reason = reason.map_or("no reason is known", without_host_files);
     match state {
         State::Failed => Some((
             format!("it could not be started or reached: {reason}"),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::filters::{RecordedKind, RecordedOperation, RecordedStatus};
 use super::tools::{ListActivity, ListActivityParams, SummarizeActivity, check_server};
-use super::{READ_ACTIVITY, failed, unreadable};
+use super::{READ_ACTIVITY, VERSION, failed};
 use mcpproxy_gateway::records;
 
 /// A record, its fields named as everywhere else.
@@ -73,28 +73,23 @@ impl Tool for ListActivity {
     type Output = Page<ListedRecord>;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Lists what happened at the gateway, newest first: calls of tools, refusals, \
-                       searches, and changes of servers and configuration",
-                when: "you need to know what was called, by whom, how it ended, or why a call was \
-                       refused or failed",
-                returns: "a page of activity records without arguments and responses, and a cursor \
-                          for the next page",
-                uses: &[
-                    "show the calls that failed today",
-                    "what did this agent do with the files server",
-                ],
-            },
-            permissions: &[READ_ACTIVITY],
-            response_time: ResponseTime::Medium,
-            cache: None,
-            idempotent: true,
-            examples: vec![Example {
-                description: "The newest call that failed in the last day",
-                params: json!({ "status": "error", "from": "24h", "limit": 1 }),
-                expected_result: json!({
+        let mut definition = Definition::of(VERSION, ResponseTime::Medium, &[READ_ACTIVITY])
+            .what(
+                "Lists what happened at the gateway, newest first: calls of tools, refusals, \
+                 searches, and changes of servers and configuration",
+            )
+            .when(
+                "you need to know what was called, by whom, how it ended, or why a call was \
+                 refused or failed",
+            )
+            .returns(
+                "a page of activity records without arguments and responses, and a cursor \
+                 for the next page",
+            )
+            .example(
+                "The newest call that failed in the last day",
+                json!({ "status": "error", "from": "24h", "limit": 1 }),
+                json!({
                     "items": [{
                         "id": "01993b1e-8c00-7c4a-9d1e-3f5a6b7c8d9e",
                         "request_id": "01993b1e-8c00-7c4a-9d1e-3f5a6b7c8d9f",
@@ -111,11 +106,13 @@ impl Tool for ListActivity {
                     "total": 1,
                     "hasMore": false,
                 }),
-            }],
-            tags: &["activity", "log", "audit", "history"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["activity", "log", "audit", "history"]);
+        definition.description.uses = &[
+            "show the calls that failed today",
+            "what did this agent do with the files server",
+        ];
+        definition
     }
 
     async fn call(
@@ -131,17 +128,18 @@ impl Tool for ListActivity {
         }
         let archive = parts.records.archive();
         let (query, found) = records::page(archive, &pairs).await.map_err(failed)?;
-        let total = archive.count(&query.filter).await.map_err(unreadable)?;
+        let total = archive.count(&query.filter).await.map_err(failed)?;
 
         let next = found.next.map(|id| Cursor::opaque(id.to_string()));
         let items = found.records.into_iter().map(listed);
         let items: Vec<ListedRecord> = items.collect::<Result<_, _>>()?;
-        let evidence = Evidence::new(
-            parts.log_quality(),
-            completeness(with_outcome(&items), items.len() as u64),
-        )
-        .and(coverage(items.len() as u64, total));
-        let hints = agent_hints::listed(&evidence, items.len() as u64, total);
+        let shown = items.len() as u64;
+        let in_doubt = items
+            .iter()
+            .filter(|item| item.status == RecordedStatus::InDoubt);
+        let known = completeness(shown - in_doubt.count() as u64, shown);
+        let evidence = Evidence::new(parts.log_quality(), known).and(coverage(shown, total));
+        let hints = agent_hints::listed(&evidence, shown, total);
         let hints = suggested(parts.warned_of_log(hints), params, &items, next.as_ref());
         let page = match next {
             Some(next) => Page::continued(items, next),
@@ -156,13 +154,6 @@ fn listed(mut record: Record) -> Result<ListedRecord, ToolError> {
     record.arguments = None;
     record.response = None;
     Ok(serde_json::from_value(serde_json::to_value(&record)?)?)
-}
-
-fn with_outcome(items: &[ListedRecord]) -> u64 {
-    let known = items
-        .iter()
-        .filter(|item| item.status != RecordedStatus::InDoubt);
-    known.count() as u64
 }
 
 /// What to do with a page: turn to the next, or look into what failed.
@@ -183,12 +174,11 @@ fn suggested(
                 .category(ActionCategory::Exploration),
         );
     }
-    let broken = items
-        .iter()
-        .find(|item| item.status == RecordedStatus::Error);
-    if let Some(server) = broken.and_then(|item| item.server_name.clone()) {
+    let mut failed = items.iter();
+    let failed = failed.find(|item| item.status == RecordedStatus::Error);
+    if let Some(server) = failed.and_then(|item| item.server_name.as_ref()) {
         let why = format!("See whether '{server}' is well, calls to it failed");
-        hints = hints.suggest(check_server(&server, why));
+        hints = hints.suggest(check_server(server, why));
     }
     if items.len() > 1 {
         hints = hints.suggest(

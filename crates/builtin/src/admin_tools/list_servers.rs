@@ -3,9 +3,9 @@
 use mcpproxy_contract::agent_hints;
 use mcpproxy_contract::prelude::*;
 
-use super::READ_SERVERS;
 use super::filters::of_word;
 use super::tools::{ListServers, check_server};
+use super::{READ_SERVERS, VERSION};
 use mcpproxy_gateway::ServerStatus;
 use mcpproxy_gateway::servers::without_host_files;
 
@@ -68,25 +68,20 @@ impl Tool for ListServers {
     type Output = ServerList;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Lists the MCP servers behind the gateway with their state and their number of tools",
-                when: "you want to know which servers there are, or why the tools of a server cannot be found",
-                returns: "each server with its state, how many tools it has, and why it is not ready",
-                uses: &[
-                    "which servers are connected",
-                    "why are there no github tools",
-                ],
-            },
-            permissions: &[READ_SERVERS],
-            response_time: ResponseTime::Fast,
-            cache: None,
-            idempotent: true,
-            examples: vec![Example {
-                description: "The servers that failed",
-                params: json!({ "state": "failed" }),
-                expected_result: json!({
+        let mut definition = Definition::of(VERSION, ResponseTime::Fast, &[READ_SERVERS])
+            .what(
+                "Lists the MCP servers behind the gateway with their state and their number of \
+                 tools",
+            )
+            .when(
+                "you want to know which servers there are, or why the tools of a server cannot be \
+                 found",
+            )
+            .returns("each server with its state, how many tools it has, and why it is not ready")
+            .example(
+                "The servers that failed",
+                json!({ "state": "failed" }),
+                json!({
                     "servers": [{
                         "name": "github",
                         "state": "failed",
@@ -95,11 +90,13 @@ impl Tool for ListServers {
                     }],
                     "total": 3,
                 }),
-            }],
-            tags: &["servers", "status", "connections"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["servers", "status", "connections"]);
+        definition.description.uses = &[
+            "which servers are connected",
+            "why are there no github tools",
+        ];
+        definition
     }
 
     async fn call(
@@ -109,34 +106,23 @@ impl Tool for ListServers {
     ) -> Result<ToolOutput<ServerList>, ToolError> {
         let parts = self.0.running()?;
         let all = parts.servers.status();
-        let matching = all
-            .iter()
-            .map(listed)
-            .filter(|server| params.state.is_none_or(|state| state == server.state));
-        let mut servers: Vec<ListedServer> = matching.collect();
+        let total = all.len() as u64;
+        // A server that is starting has not said yet what it has.
+        let starting = all.iter().filter(|server| server.state == "starting");
+        let known = completeness(total - starting.count() as u64, total);
+        let evidence = Evidence::new(SourceQuality::High, known);
+
+        let mut servers: Vec<ListedServer> = all.iter().map(listed).collect();
+        servers.retain(|server| params.state.is_none_or(|state| state == server.state));
         let found = servers.len() as u64;
         servers.truncate(MOST_SERVERS);
-
-        // A server that is starting has not said yet what it has.
-        let shown = all
-            .iter()
-            .filter(|server| server.state != "starting")
-            .count();
-        let evidence = Evidence::new(
-            SourceQuality::High,
-            completeness(shown as u64, all.len() as u64),
-        );
         let mut hints = agent_hints::listed(&evidence, servers.len() as u64, found)
             .because("The state of each server was read from the running gateway");
         if let Some(unwell) = servers.iter().find(|server| server.state == State::Failed) {
             let why = format!("See what is wrong with '{}'", unwell.name);
             hints = hints.suggest(check_server(&unwell.name, why));
         }
-        let list = ServerList {
-            servers,
-            total: all.len() as u64,
-        };
-        Ok(ToolOutput::new(list, hints))
+        Ok(ToolOutput::new(ServerList { servers, total }, hints))
     }
 }
 
@@ -151,8 +137,8 @@ fn listed(server: &ServerStatus) -> ListedServer {
 
 /// Why a server is not ready, as far as everybody may know.
 pub(super) fn reason(server: &ServerStatus) -> Option<String> {
-    let why = server.reason.as_deref()?;
-    Some(without_host_files(why).to_owned())
+    let why = server.reason.as_deref().map(without_host_files);
+    why.map(str::to_owned)
 }
 
 impl State {

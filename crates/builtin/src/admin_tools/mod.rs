@@ -20,24 +20,27 @@ mod tools;
 
 use std::sync::Arc;
 
-use mcpproxy_activity::StoreError;
 use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
 use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version};
 use mcpproxy_gateway::BuiltInParts;
-use mcpproxy_gateway::failure::{Code, Failure, FailureCategory};
+use mcpproxy_gateway::failure::{Code, Failure};
 use mcpproxy_gateway::records::Records;
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
 use mcpproxy_policy::Caller;
+use serde_json::Value;
 
 use crate::ContractServer;
 
 /// Name of the server.
 pub const NAME: &str = ADMIN_SERVER;
 
-/// What each tool asks for, as `resource:action`.
+/// Version of each tool.
+const VERSION: Version = Version::new(1, 0, 0);
+
+/// Permissions that the tools ask for, as `resource:action`.
 const READ_ACTIVITY: &str = "activity:read";
 const READ_SERVERS: &str = "servers:read";
 const RESTART_SERVERS: &str = "servers:restart";
@@ -52,11 +55,11 @@ pub(crate) fn server(parts: BuiltInParts) -> ContractServer {
     let service = registry(&GatewayParts(parts))
         .into_service()
         .expect("every tool here keeps the contract, and a test registers them all");
-    ContractServer::new(service, grants).with_remedy(REMEDY)
+    ContractServer::new(service, grants, Some(REMEDY))
 }
 
 fn registry(parts: &GatewayParts) -> Registry {
-    Registry::new(NAME, Version::new(1, 0, 0))
+    Registry::new(NAME, VERSION)
         .with(tools::ListActivity(parts.clone()))
         .with(tools::ListServers(parts.clone()))
         .with(tools::SummarizeActivity(parts.clone()))
@@ -122,32 +125,26 @@ fn may(context: &ToolContext, permission: &str) -> bool {
     context.grants.missing(&[permission.to_owned()]).is_empty()
 }
 
-/// A log that cannot be read, as an error of a tool.
-fn unreadable(error: StoreError) -> ToolError {
-    failed(error.into())
-}
-
-/// A failure of the gateway as an error of a tool.
-fn failed(failure: Failure) -> ToolError {
-    let parameter = failure
-        .details
-        .get("parameter")
-        .and_then(|one| one.as_str());
-    match (failure.code, failure.code.category()) {
-        (Code::InvalidArguments, _) => {
+/// Failure of the gateway or its log, as an error of a tool.
+fn failed(failure: impl Into<Failure>) -> ToolError {
+    let Failure {
+        code,
+        message,
+        details,
+        ..
+    } = failure.into();
+    match code {
+        Code::InvalidArguments => {
+            let parameter = details.get("parameter").and_then(Value::as_str);
             let path = parameter.map(|name| format!("/{name}")).unwrap_or_default();
-            ToolError::invalid_parameter(&path, failure.message)
+            ToolError::invalid_parameter(&path, message)
         }
-        (Code::StoreUnavailable, _) => ToolError::unavailable("The activity log", failure.message),
-        (_, FailureCategory::System) if failure.code == Code::Internal => {
-            ToolError::internal(failure.message)
-        }
-        (code, _) => {
-            let mut error = ToolError::rule(code.as_str(), failure.message);
-            for (name, value) in failure.details {
-                error = error.with(&name, value);
-            }
-            error
+        Code::StoreUnavailable => ToolError::unavailable("The activity log", message),
+        Code::Internal => ToolError::internal(message),
+        _ => {
+            let error = ToolError::rule(code.as_str(), message);
+            let details = details.into_iter();
+            details.fold(error, |error, (name, value)| error.with(&name, value))
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use mcpproxy_contract::ToolError;
 use mcpproxy_contract::agent_hints::{Factor, coverage};
 
-use super::{RunningParts, unreadable};
+use super::{RunningParts, failed};
 
 /// A time that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Period {
         from: Option<Timestamp>,
         to: Option<Timestamp>,
     ) -> Result<Self, ToolError> {
-        let began = parts.records.archive().began().await.map_err(unreadable)?;
+        let began = parts.records.archive().began().await.map_err(failed)?;
         let to = to.unwrap_or_else(Timestamp::now);
         Ok(Self::new(from, to, began))
     }

@@ -6,11 +6,8 @@ use super::filters::ActivityFilters;
 use super::period::Period;
 use super::proposal::{Drawn, draw};
 use super::tools::{ProposePermissions, SummarizeActivity};
-use super::{READ_ACTIVITY, READ_SERVERS, RunningParts, failed, unreadable};
+use super::{READ_ACTIVITY, READ_SERVERS, RunningParts, VERSION, failed};
 use mcpproxy_gateway::records;
-
-/// How far back is looked where nothing else is asked for: a month has most of what is ever done.
-const DEFAULT_FROM: &str = "30d";
 
 /// Whose calls, and from when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -53,28 +50,24 @@ impl Tool for ProposePermissions {
     type Output = Proposal;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Proposes the smallest set of permissions that recorded calls needed: which \
-                       servers, operations and tools were really used with success",
-                when: "somebody wants to restrict what an agent may do to what it needs, or to find \
-                       servers and tools that nobody uses",
-                returns: "servers with their operations and tools, what was tried without success, \
-                          what was never used, and the records it is drawn from; nothing is changed",
-                uses: &[
-                    "which permissions does this agent need",
-                    "which tools were not used this month",
-                ],
-            },
-            permissions: &[READ_ACTIVITY, READ_SERVERS],
-            response_time: ResponseTime::Medium,
-            cache: None,
-            idempotent: true,
-            examples: vec![Example {
-                description: "What one agent needed in a week",
-                params: json!({ "agent": "claude-code", "from": "7d" }),
-                expected_result: json!({
+        let permissions = &[READ_ACTIVITY, READ_SERVERS];
+        let mut definition = Definition::of(VERSION, ResponseTime::Medium, permissions)
+            .what(
+                "Proposes the smallest set of permissions that recorded calls needed: which \
+                 servers, operations and tools were really used with success",
+            )
+            .when(
+                "somebody wants to restrict what an agent may do to what it needs, or to find \
+                 servers and tools that nobody uses",
+            )
+            .returns(
+                "servers with their operations and tools, what was tried without success, what \
+                 was never used, and the records it is drawn from; nothing is changed",
+            )
+            .example(
+                "What one agent needed in a week",
+                json!({ "agent": "claude-code", "from": "7d" }),
+                json!({
                     "agent": "claude-code",
                     "from": "2026-01-24T12:00:00Z",
                     "to": "2026-01-31T12:00:00Z",
@@ -95,11 +88,14 @@ impl Tool for ProposePermissions {
                     },
                     "left_out": 0,
                 }),
-            }],
-            tags: &["permissions", "security", "activity", "least-privilege"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["permissions", "security", "activity", "least-privilege"]);
+        definition.description.uses = &[
+            "which permissions does this agent need",
+            "which tools were not used this month",
+        ];
+        definition.idempotent = true;
+        definition
     }
 
     async fn call(
@@ -117,10 +113,8 @@ impl Tool for ProposePermissions {
         let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
         let tallies = parts.records.archive().tally(&filter).await;
         let period = Period::of(&parts, filter.from, filter.to).await?;
-        let drawn = draw(
-            &tallies.map_err(unreadable)?,
-            &parts.servers.tools_by_server(),
-        );
+        let tallies = tallies.map_err(failed)?;
+        let drawn = draw(&tallies, &parts.servers.tools_by_server());
         let hints = parts.warned_of_log(hints(&parts, &drawn, &period, &filters));
         let proposal = Proposal {
             agent: params.agent.clone(),
@@ -180,6 +174,7 @@ fn hints(
     hints
 }
 
+/// Begin where nothing else is asked for: a month has most of what is ever done.
 fn default_from() -> String {
-    DEFAULT_FROM.to_owned()
+    "30d".to_owned()
 }

@@ -7,7 +7,7 @@ use mcpproxy_contract::prelude::*;
 
 use super::filters::ActivityFilters;
 use super::tools::{PruneActivity, SummarizeActivity};
-use super::{PRUNE_ACTIVITY, unreadable};
+use super::{PRUNE_ACTIVITY, VERSION, failed};
 
 /// Which records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
@@ -38,32 +38,26 @@ impl Tool for PruneActivity {
     type Output = Pruned;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Removes activity records that are older than a date, for good; what is left \
-                       can still be verified, because a checkpoint says how far was cut",
-                when: "a person asks to delete old activity before its retention ends",
-                returns: "how many records were removed and how many are left",
-                uses: &["delete the activity of last year"],
-            },
-            permissions: &[PRUNE_ACTIVITY],
-            response_time: ResponseTime::Slow,
-            cache: Uncached,
-            idempotent: true,
-            examples: vec![Example {
-                description: "Everything from before a date",
-                params: json!({ "olderThan": "2026-01-01" }),
-                expected_result: json!({
+        let mut definition = Definition::of(VERSION, ResponseTime::Slow, &[PRUNE_ACTIVITY])
+            .what(
+                "Removes activity records that are older than a date, for good; what is left \
+                 can still be verified, because a checkpoint says how far was cut",
+            )
+            .when("a person asks to delete old activity before its retention ends")
+            .returns("how many records were removed and how many are left")
+            .example(
+                "Everything from before a date",
+                json!({ "olderThan": "2026-01-01" }),
+                json!({
                     "removed": 1200,
                     "remaining": 345,
                     "older_than": "2026-01-01T00:00:00Z",
                 }),
-            }],
-            tags: &["activity", "log", "retention", "administration"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["activity", "log", "retention", "administration"]);
+        definition.description.uses = &["delete the activity of last year"];
+        definition.idempotent = true;
+        definition
     }
 
     async fn call(
@@ -78,7 +72,7 @@ impl Tool for PruneActivity {
         let remaining = parts.records.archive().count(&Filter::default()).await;
         let pruned = Pruned {
             removed,
-            remaining: remaining.map_err(unreadable)?,
+            remaining: remaining.map_err(failed)?,
             older_than: moment.to_string(),
         };
         let hints = parts.warned_of_log(hints(parts.log_quality(), &pruned));

@@ -6,7 +6,7 @@ use super::list_servers::{State, reason};
 use super::tools::{
     CheckServers, CheckServersParams, ListServers, RestartServer, RestartServerParams, check_server,
 };
-use super::{RESTART_SERVERS, failed};
+use super::{RESTART_SERVERS, VERSION, failed};
 use mcpproxy_gateway::Code;
 
 /// How the server is after the restart.
@@ -32,28 +32,26 @@ impl Tool for RestartServer {
     type Output = Restarted;
 
     fn definition() -> Definition<Self> {
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Restarts one MCP server behind the gateway: ends its process or connection and starts it again",
-                when: "check-servers says that a server failed or keeps failing calls; calls under way there are lost",
-                returns: "the state of the server after the start and how many tools it has",
-                uses: &["restart the github server", "bring a failed server back"],
-            },
-            permissions: &[RESTART_SERVERS],
-            response_time: ResponseTime::Slow,
-            cache: Uncached,
-            // Each call ends what the one before has started.
-            idempotent: false,
-            examples: vec![Example {
-                description: "A server that is well afterwards",
-                params: json!({ "server": "github" }),
-                expected_result: json!({ "server": "github", "state": "ready", "tools": 26 }),
-            }],
-            tags: &["servers", "restart", "administration"],
-            rate_limit: Some(RateLimit::calls::<10, 60_000>()),
-            deprecated: None,
-        }
+        let mut definition = Definition::of(VERSION, ResponseTime::Slow, &[RESTART_SERVERS])
+            .what(
+                "Restarts one MCP server behind the gateway: ends its process or connection and \
+                 starts it again",
+            )
+            .when(
+                "check-servers says that a server failed or keeps failing calls; calls under way \
+                 there are lost",
+            )
+            .returns("the state of the server after the start and how many tools it has")
+            .example(
+                "A server that is well afterwards",
+                json!({ "server": "github" }),
+                json!({ "server": "github", "state": "ready", "tools": 26 }),
+            )
+            .tagged(&["servers", "restart", "administration"]);
+        definition.description.uses = &["restart the github server", "bring a failed server back"];
+        // Not idempotent: each call ends what the one before has started.
+        definition.rate_limit = Some(RateLimit::calls::<10, 60_000>());
+        definition
     }
 
     async fn call(
@@ -72,11 +70,8 @@ impl Tool for RestartServer {
         })?;
         let all = parts.servers.status();
         let server = all.iter().find(|server| server.name == *name);
-        let server = server.ok_or_else(|| {
-            ToolError::conflict(format!(
-                "Server '{name}' was taken out of the configuration meanwhile"
-            ))
-        })?;
+        let gone = || format!("Server '{name}' was taken out of the configuration meanwhile");
+        let server = server.ok_or_else(|| ToolError::conflict(gone()))?;
         let restarted = Restarted {
             server: name.clone(),
             state: State::of(server),
@@ -90,22 +85,18 @@ impl Tool for RestartServer {
 
 fn hints(restarted: &Restarted) -> AgentHints {
     let is_ready = restarted.state == State::Ready;
-    let evidence = Evidence::new(
-        SourceQuality::High,
-        completeness(1 + u64::from(is_ready), 2),
-    );
-    let resource =
-        RelatedResource::new("server", &*restarted.server, &*restarted.server, Share::ALL);
+    let known = completeness(1 + u64::from(is_ready), 2);
+    let evidence = Evidence::new(SourceQuality::High, known);
+    let server = &*restarted.server;
+    let resource = RelatedResource::new("server", server, server, Share::ALL);
     let hints = changed(&evidence, resource)
         .because("It was ended and started again, and its state was read afterwards");
     if is_ready {
         return hints;
     }
+    let message = format!("'{server}' is not ready after the restart");
+    let warning = HintWarning::new(WarningType::Performance, Severity::High, message);
     hints
-        .suggest(check_server(&restarted.server, "See why it is not ready"))
-        .warn(HintWarning::new(
-            WarningType::Performance,
-            Severity::High,
-            format!("'{}' is not ready after the restart", restarted.server),
-        ))
+        .suggest(check_server(server, "See why it is not ready"))
+        .warn(warning)
 }

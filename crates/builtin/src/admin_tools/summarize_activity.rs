@@ -6,7 +6,7 @@ use mcpproxy_contract::prelude::*;
 use super::filters::{ActivityFilters, RecordedStatus};
 use super::period::Period;
 use super::tools::{ListActivity, ListActivityParams, SummarizeActivity, check_server};
-use super::{READ_ACTIVITY, failed, unreadable};
+use super::{READ_ACTIVITY, VERSION, failed};
 use mcpproxy_gateway::records;
 
 /// The most entries of a list; more would be read by nobody.
@@ -67,27 +67,20 @@ impl Tool for SummarizeActivity {
                 "error_rate": 0.25,
             })
         };
-        Definition {
-            version: Version::new(1, 0, 0),
-            description: Description {
-                what: "Counts what happened at the gateway by server, tool, operation, kind and \
-                       outcome, with error rates",
-                when: "you want to know how much was called, what fails or is refused most, or how \
-                       a server or an agent did over a time",
-                returns: "counts and error rates, the most frequent first",
-                uses: &[
-                    "which tools fail most this week",
-                    "how many calls were refused today",
-                ],
-            },
-            permissions: &[READ_ACTIVITY],
-            response_time: ResponseTime::Medium,
-            cache: None,
-            idempotent: true,
-            examples: vec![Example {
-                description: "One week of one server",
-                params: json!({ "server": "files", "from": "7d" }),
-                expected_result: json!({
+        let mut definition = Definition::of(VERSION, ResponseTime::Medium, &[READ_ACTIVITY])
+            .what(
+                "Counts what happened at the gateway by server, tool, operation, kind and \
+                 outcome, with error rates",
+            )
+            .when(
+                "you want to know how much was called, what fails or is refused most, or how \
+                 a server or an agent did over a time",
+            )
+            .returns("counts and error rates, the most frequent first")
+            .example(
+                "One week of one server",
+                json!({ "server": "files", "from": "7d" }),
+                json!({
                     "total": 4,
                     "error_rate": 0.25,
                     "by_status": [],
@@ -97,11 +90,13 @@ impl Tool for SummarizeActivity {
                     "by_tool": [count("files:read_file")],
                     "left_out": 0,
                 }),
-            }],
-            tags: &["activity", "log", "statistics", "errors"],
-            rate_limit: None,
-            deprecated: None,
-        }
+            )
+            .tagged(&["activity", "log", "statistics", "errors"]);
+        definition.description.uses = &[
+            "which tools fail most this week",
+            "how many calls were refused today",
+        ];
+        definition
     }
 
     async fn call(
@@ -112,11 +107,12 @@ impl Tool for SummarizeActivity {
         let parts = self.0.running()?;
         let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
         let summary = parts.records.archive().summary(&filter).await;
-        let summary = summary.map_err(unreadable)?;
-        let (known, total) = (summary.total - in_doubt(&summary), summary.total);
+        let summary = summary.map_err(failed)?;
+        let total = summary.total;
+        let in_doubt: u64 = summary.by_status.iter().map(|one| one.in_doubt).sum();
         let period = Period::of(&parts, filter.from, filter.to).await?;
-        let evidence =
-            Evidence::new(parts.log_quality(), completeness(known, total)).and(period.coverage());
+        let known = completeness(total - in_doubt, total);
+        let evidence = Evidence::new(parts.log_quality(), known).and(period.coverage());
         let summary = shown(&summary);
         let hints = AgentHints::new(&evidence, ValidityPeriod::Short)
             .because(format!("Counted {total} records"))
@@ -124,10 +120,6 @@ impl Tool for SummarizeActivity {
         let hints = suggested(parts.warned_of_log(hints), params, &summary);
         Ok(ToolOutput::new(summary, hints))
     }
-}
-
-fn in_doubt(summary: &RecordSummary) -> u64 {
-    summary.by_status.iter().map(|one| one.in_doubt).sum()
 }
 
 fn shown(summary: &RecordSummary) -> ActivitySummary {
@@ -159,7 +151,7 @@ fn count(counted: &NamedCounts) -> Tallied {
     }
 }
 
-/// In thousandths; none where nothing was answered.
+/// Share of calls that failed, in thousandths; none where nothing was answered.
 pub(super) fn error_rate(success: u64, error: u64) -> f64 {
     let answered = success.saturating_add(error);
     if answered == 0 {
@@ -190,22 +182,18 @@ fn suggested(
         hints = hints.suggest(check_server(name, why));
     }
     let sum = |of: fn(&Tallied) -> u64| summary.by_status.iter().map(of).sum::<u64>();
+    let (failed, refused) = (sum(|one| one.error), sum(|one| one.blocked));
     for (status, count, word) in [
-        (RecordedStatus::Error, sum(|one| one.error), "failed"),
-        (
-            RecordedStatus::Blocked,
-            sum(|one| one.blocked),
-            "were refused",
-        ),
+        (RecordedStatus::Error, failed, "failed"),
+        (RecordedStatus::Blocked, refused, "were refused"),
     ] {
         if count > 0 {
             let filters = ActivityFilters {
                 status: Some(status),
                 ..params.clone()
             };
-            let list = ListActivityParams::of(filters);
             hints = hints.suggest(
-                Suggestion::with::<ListActivity>(&list)
+                Suggestion::with::<ListActivity>(&ListActivityParams::of(filters))
                     .described(format!("Read the {count} records of what {word}"))
                     .category(ActionCategory::Exploration),
             );

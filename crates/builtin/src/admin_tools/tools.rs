@@ -6,9 +6,6 @@ use mcpproxy_contract::schemas::{Cursor, LARGEST_LIMIT, Pagination};
 use super::GatewayParts;
 use super::filters::ActivityFilters;
 
-/// How far back `check-servers` looks where nothing else is asked for.
-const DEFAULT_HOURS: u32 = 24;
-
 /// `list-activity`.
 pub(crate) struct ListActivity(pub(super) GatewayParts);
 
@@ -77,12 +74,12 @@ impl CheckServersParams {
     pub(super) fn of(server: &str) -> Self {
         Self {
             server: Some(server.to_owned()),
-            hours: DEFAULT_HOURS,
+            hours: default_hours(),
         }
     }
 }
 
-/// The suggestion to look into a server that does not do well.
+/// Suggestion to look into a server that does not do well.
 pub(super) fn check_server(server: &str, why: impl Into<String>) -> Suggestion {
     Suggestion::with::<CheckServers>(&CheckServersParams::of(server))
         .priority(Priority::High)
@@ -99,19 +96,10 @@ pub(crate) struct RestartServerParams {
     pub(super) server: String,
 }
 
-impl RestartServerParams {
-    /// This server.
-    pub(super) fn of(server: &str) -> Self {
-        Self {
-            server: server.to_owned(),
-        }
-    }
-}
-
 fn default_limit() -> u32 {
     Pagination::default().limit
 }
 
 fn default_hours() -> u32 {
-    DEFAULT_HOURS
+    24
 }
