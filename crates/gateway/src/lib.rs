@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_activity::{Role, StoreError};
+use mcpproxy_support::rate::RateLimiter;
 
 use crate::agent_hints::ObservedHints;
 use crate::background::Background;
 pub use crate::call::CallOutcome;
-use crate::call::RateLimits;
 use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};
 use crate::prompts_resources::PromptsResources;
@@ -53,7 +53,8 @@ pub struct Gateway {
     direct: DirectEndpoints,
     prompts_resources: Arc<PromptsResources>,
     hints: Arc<ObservedHints>,
-    rates: RateLimits,
+    /// Calls of every caller to tools that have a limit, by caller and tool.
+    rates: RateLimiter<(String, String)>,
     background: Background,
     started: Instant,
 }
@@ -103,7 +104,7 @@ impl Gateway {
             direct: DirectEndpoints::new(&servers, &background),
             prompts_resources: Arc::new(prompts_resources),
             hints: Arc::default(),
-            rates: RateLimits::default(),
+            rates: RateLimiter::default(),
             started: Instant::now(),
             settings,
             records,

@@ -4,7 +4,6 @@
 //! is reading the product.
 
 mod outcome;
-mod rate;
 mod record;
 
 use std::panic::AssertUnwindSafe;
@@ -20,13 +19,13 @@ use mcpproxy_wire::CallResult;
 use uuid::Uuid;
 
 pub use self::outcome::CallOutcome;
-pub(crate) use self::rate::RateLimits;
 pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
 use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, vetting};
 use crate::contract_check;
 use crate::failure::{Code, Failure};
 use crate::request::{CallRequest, split_name};
+use crate::settings::ToolRateLimit;
 
 impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
@@ -68,7 +67,7 @@ impl Gateway {
             };
             check_arguments(&tool, &request)?;
             if let Some(limit) = server.settings.rate_limit(tool.name()) {
-                self.rates.admit(caller, tool.qualified(), limit)?;
+                self.admit(caller, tool.qualified(), limit)?;
             }
 
             let deadline = self.hints.deadline(&tool, &permit, deadline);
@@ -124,6 +123,20 @@ impl Gateway {
             return failure;
         };
         failure.with_menu_schema(variant.variant(), self.settings.load().rules().mode)
+    }
+
+    /// Counts a call; refuses it if it is one too many. Calls of a client in a session count together.
+    fn admit(&self, caller: &Caller, tool: &str, limit: ToolRateLimit) -> Result<(), Failure> {
+        let client = caller.client_name.as_deref().unwrap_or_default();
+        let session = caller.session_id.as_deref().unwrap_or_default();
+        let key = (format!("{client}\n{session}"), tool.to_owned());
+        let (most, now) = (limit.max_calls, Instant::now());
+        let admitted = self.rates.admit(key, most, limit.window, now);
+        admitted.map_err(|wait| {
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+            let message = format!("Tool '{tool}' was called too often, try again in {wait} ms");
+            Failure::new(Code::RateLimited, message).with("retry_after_ms", wait)
+        })
     }
 
     /// Answer of a server as it may be passed on. From one that announces the tool contract the
