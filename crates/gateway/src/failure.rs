@@ -133,8 +133,11 @@ impl Code {
             | Self::RateLimited
             | Self::Unauthorized
             | Self::Forbidden => FailureCategory::Business,
-            Self::StoreUnavailable | Self::Internal => FailureCategory::System,
-            _ if self.is_of_upstream() => FailureCategory::System,
+            Self::UpstreamUnavailable
+            | Self::UpstreamTimeout
+            | Self::UpstreamError
+            | Self::StoreUnavailable
+            | Self::Internal => FailureCategory::System,
             _ => FailureCategory::Validation,
         }
     }
@@ -147,14 +150,6 @@ impl Code {
                 | Self::UpstreamTimeout
                 | Self::RateLimited
                 | Self::StoreUnavailable
-        )
-    }
-
-    /// Whether the call got as far as its server, or at least on the way there.
-    fn is_of_upstream(self) -> bool {
-        matches!(
-            self,
-            Self::UpstreamUnavailable | Self::UpstreamTimeout | Self::UpstreamError
         )
     }
 }
@@ -219,51 +214,43 @@ impl Failure {
         error: CallError,
         mask: &Mask,
     ) -> Self {
+        let may_have_taken_effect = error.may_have_taken_effect();
         let effect = |sent| effect_of(sent, operation);
-        let (code, what) = match &error {
-            CallError::Unavailable { reason } => (
-                Code::UpstreamUnavailable,
-                format!("is not available: {reason}. {}", effect(false)),
-            ),
-            CallError::Timeout { after, sent } => (
-                Code::UpstreamTimeout,
-                format!(
-                    "did not answer within {}. {}",
-                    in_words(*after),
-                    effect(*sent)
-                ),
-            ),
-            CallError::Disconnected { sent, reason } => (
-                Code::UpstreamUnavailable,
-                format!("went away: {reason}. {}", effect(*sent)),
-            ),
-            CallError::Rpc(error) => (
-                Code::UpstreamError,
-                format!("answered with an error: {}", error.message),
-            ),
-            CallError::Malformed { reason } => (
-                Code::UpstreamError,
-                format!("gave no usable answer: {reason}. {}", effect(true)),
-            ),
-            other => (Code::UpstreamError, format!("failed: {other}")),
-        };
-        let mut failure = Self::new(code, format!("Server '{server}' {what}"));
-        // What may have been done is not to be done twice by a program that only reads the flag.
-        failure.retryable &= !error.may_have_taken_effect() || operation == Operation::Read;
-        match error {
-            CallError::Timeout { sent, .. } | CallError::Disconnected { sent, .. } => {
-                failure = failure.with("sent", sent);
+        let failed = |code, what: &str| Self::new(code, format!("Server '{server}' {what}"));
+        let failure = match error {
+            CallError::Unavailable { reason } => {
+                let what = format!("is not available: {reason}. {}", effect(false));
+                failed(Code::UpstreamUnavailable, &what)
+            }
+            CallError::Timeout { after, sent } => {
+                let after = in_words(after);
+                let what = format!("did not answer within {after}. {}", effect(sent));
+                failed(Code::UpstreamTimeout, &what).with("sent", sent)
+            }
+            CallError::Disconnected { sent, reason } => {
+                let what = format!("went away: {reason}. {}", effect(sent));
+                failed(Code::UpstreamUnavailable, &what).with("sent", sent)
             }
             CallError::Rpc(error) => {
+                let what = format!("answered with an error: {}", error.message);
+                let mut failure = failed(Code::UpstreamError, &what);
                 failure = failure.with("upstream_code", error.code);
                 if let Some(data) = &error.data {
                     failure = failure.with("upstream_data", data.clone());
                 }
                 failure.rpc_error = Some(Box::new(error));
+                failure
             }
-            _ => {}
-        }
-        failure.with("server", server).masked(mask)
+            CallError::Malformed { reason } => {
+                let what = format!("gave no usable answer: {reason}. {}", effect(true));
+                failed(Code::UpstreamError, &what)
+            }
+            other => failed(Code::UpstreamError, &format!("failed: {other}")),
+        };
+        let mut failure = failure.with("server", server).masked(mask);
+        // What may have been done is not to be done twice by a program that only reads the flag.
+        failure.retryable &= !may_have_taken_effect || operation == Operation::Read;
+        failure
     }
 
     /// Error object, as every face shows it.
@@ -360,26 +347,19 @@ impl From<StoreError> for Failure {
 
 /// Outcome that a request is on record with: the text of its result, or its failure.
 pub(crate) fn record_outcome<'a>(result: Result<&'a str, &'a Failure>) -> RecordOutcome<'a> {
-    let failure = match result {
-        Ok(response) => {
-            return RecordOutcome {
-                status: Status::Success,
-                error: None,
-                response: Some(response),
-            };
-        }
-        Err(failure) => failure,
+    let status = match result.map_err(|failure| failure.code) {
+        Ok(_) => Status::Success,
+        // What cannot be recorded is refused.
+        Err(Code::StoreUnavailable) => Status::Blocked,
+        // Also a fault of ours is no refusal; the call may have been sent.
+        Err(code) if code.category() == FailureCategory::System => Status::Error,
+        Err(_) => Status::Blocked,
     };
-    // A fault of ours is no refusal; the call may have been sent.
-    let is_error = failure.code.is_of_upstream() || failure.code == Code::Internal;
+    let error = result.err();
     RecordOutcome {
-        status: if is_error {
-            Status::Error
-        } else {
-            Status::Blocked
-        },
-        error: Some((failure.code.as_str(), &failure.message)),
-        response: None,
+        status,
+        error: error.map(|failure| (failure.code.as_str(), &*failure.message)),
+        response: result.ok(),
     }
 }
 
