@@ -88,12 +88,7 @@ fn evidence(observation: &Observation, ended: CallEnding, now: Timestamp) -> Evi
     let age = observation
         .called_before
         .map_or(Duration::ZERO, |at| now.duration_since(at).unsigned_abs());
-    let known = Evidence::new(
-        quality(observation.calls),
-        agreement(observation.successes, observation.calls).weighing(OUTCOME_WEIGHT),
-    )
-    .and(coverage(observation.calls, ENOUGH_OBSERVATIONS))
-    .and(freshness(age, GOOD_FOR));
+    let known = outcomes(observation.successes, observation.calls).and(freshness(age, GOOD_FOR));
     like_this_one(known, observation, ended)
 }
 
@@ -106,13 +101,18 @@ fn like_this_one(known: Evidence, observation: &Observation, ended: CallEnding) 
     }
 }
 
-/// What was seen is not what somebody answers for, and a few observations are none.
-fn quality(observations: u64) -> SourceQuality {
-    if observations < FEW_OBSERVATIONS {
-        SourceQuality::Unknown
-    } else {
-        SourceQuality::Medium
-    }
+/// Evidence of how calls went. What was seen is not what somebody answers for, and a few observations
+/// are none.
+fn outcomes(worked: u64, observed: u64) -> Evidence {
+    let quality = match observed {
+        ..FEW_OBSERVATIONS => SourceQuality::Unknown,
+        _ => SourceQuality::Medium,
+    };
+    Evidence::new(
+        quality,
+        agreement(worked, observed).weighing(OUTCOME_WEIGHT),
+    )
+    .and(coverage(observed, ENOUGH_OBSERVATIONS))
 }
 
 fn suggestions(
@@ -141,12 +141,8 @@ fn suggestion(
 ) -> Option<Suggestion> {
     let effect = vetting::callable(catalog, &follower.tool)?.effect();
     let found = Suggestion::if_exists(&follower.tool, |_| true)?;
-    let evidence = Evidence::new(
-        quality(follower.followed),
-        agreement(follower.succeeded, follower.followed).weighing(OUTCOME_WEIGHT),
-    )
-    .and(coverage(follower.followed, ENOUGH_OBSERVATIONS))
-    .and(matched(follower.followed, observation.continued));
+    let evidence = outcomes(follower.succeeded, follower.followed)
+        .and(matched(follower.followed, observation.continued));
     let confidence = like_this_one(evidence, observation, ended).confidence();
     let suggestion = found
         .priority(priority(follower, observation.continued, effect))
@@ -182,9 +178,7 @@ fn priority(follower: &Follower, continued: u64, effect: Effect) -> Priority {
 
 fn risks(observation: &Observation) -> Vec<RiskFactor> {
     let mut risks = Vec::new();
-    let Observation {
-        calls, successes, ..
-    } = *observation;
+    let (calls, successes) = (observation.calls, observation.successes);
     if calls >= FEW_OBSERVATIONS && !is_at_least(successes, RELIABLE_PERCENT, calls) {
         let failures = failures(observation);
         let severity = if is_at_least(failures, 50, calls) {
@@ -204,15 +198,13 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
     }
     if let Some(slow) = observation.slow().filter(|slow| *slow >= SLOW) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let slow = milliseconds(slow);
         risks.push(RiskFactor {
             kind: RiskType::Performance,
             severity: Severity::Medium,
-            description: format!(
-                "One call in twenty takes {} ms or longer",
-                milliseconds(slow)
-            ),
+            description: format!("One call in twenty takes {slow} ms or longer"),
             probability: Share::percent(5),
-            impact: Share::of(milliseconds(slow), milliseconds(SLOWEST)),
+            impact: Share::of(slow, milliseconds(SLOWEST)),
             mitigation: None,
         });
     }
@@ -221,12 +213,8 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
 
 /// What was counted, in words.
 fn summary(observation: &Observation, ended: CallEnding) -> String {
-    let Observation {
-        calls,
-        successes,
-        continued,
-        ..
-    } = observation;
+    let (calls, successes) = (observation.calls, observation.successes);
+    let continued = observation.continued;
     let failed = match ended {
         CallEnding::Well => "",
         CallEnding::Badly => {
