@@ -23,26 +23,24 @@ impl Gateway {
             }
         };
         while let Some(read) = watch.changed().await {
-            let take = || self.take(read, &mut key_changed);
+            // First the key, which may be made by this: the gateway then knows what to hide.
+            let take = || {
+                let key = read.as_ref().ok().map(settings::api_key);
+                self.reload(read);
+                match key {
+                    Some(Ok(key)) => key_changed(key),
+                    Some(Err(error)) => {
+                        tracing::error!(%error, "the API key cannot be read, the known one stays");
+                    }
+                    None => {}
+                }
+            };
             if catch_unwind(AssertUnwindSafe(take)).is_err() {
                 let problem = "the changed configuration could not be taken because of a fault in the gateway, its log has the cause";
                 tracing::error!("{problem}");
                 self.records.configuration_refused(problem);
                 self.settings.set_problem(Some(problem.to_owned()));
             }
-        }
-    }
-
-    fn take(&self, read: Result<Settings, SettingsError>, key_changed: &mut impl FnMut(Secret)) {
-        // First the key, which may be made by this: the gateway then knows what to hide.
-        let key = read.as_ref().ok().map(settings::api_key);
-        self.reload(read);
-        match key {
-            Some(Ok(key)) => key_changed(key),
-            Some(Err(error)) => {
-                tracing::error!(%error, "the API key cannot be read, the known one stays");
-            }
-            None => {}
         }
     }
 
@@ -68,10 +66,8 @@ impl Gateway {
             Err(error) => {
                 tracing::error!(%error, "the changed configuration cannot be used, the running one stays");
                 // It repeats what is wrong, which may be a secret in the wrong place.
-                let problem = error.to_string();
-                let problem = redaction::current()
-                    .text(&problem, &OwnSecrets::none())
-                    .into_owned();
+                let (problem, redactor) = (error.to_string(), redaction::current());
+                let problem = redactor.text(&problem, &OwnSecrets::none()).into_owned();
                 self.records.configuration_refused(&problem);
                 self.settings.set_problem(Some(problem));
             }

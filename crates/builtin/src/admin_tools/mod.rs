@@ -127,12 +127,8 @@ fn may(context: &ToolContext, permission: &str) -> bool {
 
 /// Failure of the gateway or its log, as an error of a tool.
 fn failed(failure: impl Into<Failure>) -> ToolError {
-    let Failure {
-        code,
-        message,
-        details,
-        ..
-    } = failure.into();
+    let failure: Failure = failure.into();
+    let (code, message, details) = (failure.code, failure.message, failure.details);
     match code {
         Code::InvalidArguments => {
             let parameter = details.get("parameter").and_then(Value::as_str);

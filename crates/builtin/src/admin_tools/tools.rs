@@ -6,25 +6,13 @@ use mcpproxy_contract::schemas::{Cursor, LARGEST_LIMIT, Pagination};
 use super::GatewayParts;
 use super::filters::ActivityFilters;
 
-/// `list-activity`.
+// Each tool works on parts of the gateway.
 pub(crate) struct ListActivity(pub(super) GatewayParts);
-
-/// `list-servers`.
 pub(crate) struct ListServers(pub(super) GatewayParts);
-
-/// `summarize-activity`.
 pub(crate) struct SummarizeActivity(pub(super) GatewayParts);
-
-/// `check-servers`.
 pub(crate) struct CheckServers(pub(super) GatewayParts);
-
-/// `propose-permissions`.
 pub(crate) struct ProposePermissions(pub(super) GatewayParts);
-
-/// `restart-server`.
 pub(crate) struct RestartServer(pub(super) GatewayParts);
-
-/// `prune-activity`.
 pub(crate) struct PruneActivity(pub(super) GatewayParts);
 
 /// Which records, and how many of them.

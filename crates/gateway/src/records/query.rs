@@ -61,11 +61,15 @@ impl Following {
     /// back; it is newer than what its address says.
     pub fn parse(pairs: &[Pair], last_id: Option<&str>) -> Result<Self, Failure> {
         let (filter, others) = parse(pairs, &["last_event_id"])?;
-        let position = last_id
-            .or(others.get("last_event_id").copied())
-            .map(parse_position)
-            .transpose()?;
-        Ok(Self { filter, position })
+        let id = last_id.or(others.get("last_event_id").copied());
+        let position = id.map(|id| {
+            let expected = "the id of an event of this stream";
+            LogPosition::parse(id).ok_or_else(|| wrong("last_event_id", id, expected))
+        });
+        Ok(Self {
+            filter,
+            position: position.transpose()?,
+        })
     }
 }
 
@@ -132,11 +136,6 @@ fn parse_cursor(value: &str) -> Result<Uuid, Failure> {
         .ok()
         .filter(|id| id.get_version_num() == 7)
         .ok_or_else(|| wrong("cursor", value, "the next_cursor of an earlier answer"))
-}
-
-fn parse_position(value: &str) -> Result<LogPosition, Failure> {
-    LogPosition::parse(value)
-        .ok_or_else(|| wrong("last_event_id", value, "the id of an event of this stream"))
 }
 
 fn unknown(name: &str, others: &[&'static str]) -> Failure {
