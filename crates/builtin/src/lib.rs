@@ -12,7 +12,7 @@ use mcpproxy_gateway::{BuiltInFactory, NamedBuiltIn};
 
 pub use contract_server::ContractServer;
 
-/// Why the sample service cannot be offered.
+/// Error of a sample service that cannot be offered.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct DemoError(String);

@@ -110,7 +110,7 @@ pub struct ErrorObject<'a> {
 pub struct Failure {
     /// Code that programs match on.
     pub code: Code,
-    /// What happened and what to do.
+    /// Message that says what happened and what to do.
     pub message: String,
     /// Whether the very same call may be made again.
     pub retryable: bool,

@@ -59,15 +59,15 @@ pub struct Gateway {
     started: Instant,
 }
 
-/// How a gateway is put together.
+/// Options that a gateway is put together with.
 pub struct GatewayOptions {
     /// Our own program, to guard the processes of servers with.
     pub guard: Option<std::path::PathBuf>,
-    /// Which of the configured servers to start.
+    /// Configured servers to start.
     pub to_start: ServersToStart,
-    /// Makes the servers inside this program.
+    /// Maker of the servers inside this program.
     pub built_ins: BuiltInFactory,
-    /// Who writes the log: a daemon, or a command with a gateway of its own.
+    /// Writer of the log: a daemon, or a command with a gateway of its own.
     pub role: Role,
 }
 

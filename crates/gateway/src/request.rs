@@ -125,8 +125,8 @@ impl<'a> ParameterReader<'a> {
         }
         Ok(Self {
             tool,
-            violations,
             fields,
+            violations,
         })
     }
 

@@ -13,13 +13,13 @@ use super::tools::{
 };
 use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, VERSION, failed, may};
 
-/// How many of the newest calls are looked at, of all servers together.
+/// Number of the newest calls that are looked at, of all servers together.
 const MOST_CALLS: usize = 1_000;
 
-/// How many are read at once.
+/// Number of them that are read at once.
 const PAGE: usize = 250;
 
-/// How many of the newest losses of connection are looked at.
+/// Number of the newest losses of connection that are looked at.
 const MOST_LOSSES: usize = 100;
 
 /// How the servers are.

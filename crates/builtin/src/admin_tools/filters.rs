@@ -1,4 +1,4 @@
-//! Which records a tool is asked about: the filters of the REST interface, as parameters.
+//! Filters of records that a tool is asked about: those of the REST interface, as parameters.
 
 use mcpproxy_contract::prelude::*;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! How a server is, from its state and its newest calls: pure.
+//! Health of a server, from its state and its newest calls: pure.
 
 use mcpproxy_activity::{Record, Status};
 use mcpproxy_contract::prelude::*;
@@ -69,7 +69,7 @@ pub(crate) struct ResponseTimes {
     longest: f64,
 }
 
-/// How a server is, by its state, its newest calls and its newest losses of connection, both newest
+/// Health of a server, by its state, its newest calls and its newest losses of connection, both newest
 /// first. Records of other servers are passed over.
 pub(super) fn assess(server: &ServerStatus, calls: &[Record], losses: &[Record]) -> ServerHealth {
     let own = |record: &&Record| record.server_name.as_deref() == Some(&*server.name);

@@ -156,7 +156,7 @@ fn listed(mut record: Record) -> Result<ListedRecord, ToolError> {
     Ok(serde_json::from_value(serde_json::to_value(&record)?)?)
 }
 
-/// What to do with a page: turn to the next, or look into what failed.
+/// Suggestions of what to do with a page: turn to the next, or look into what failed.
 fn suggested(
     mut hints: AgentHints,
     params: &ListActivityParams,

@@ -135,7 +135,7 @@ fn listed(server: &ServerStatus) -> ListedServer {
     }
 }
 
-/// Why a server is not ready, as far as everybody may know.
+/// Reason why a server is not ready, as far as everybody may know.
 pub(super) fn reason(server: &ServerStatus) -> Option<String> {
     let why = server.reason.as_deref().map(without_host_files);
     why.map(str::to_owned)

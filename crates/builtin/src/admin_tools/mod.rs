@@ -46,7 +46,7 @@ const READ_SERVERS: &str = "servers:read";
 const RESTART_SERVERS: &str = "servers:restart";
 const PRUNE_ACTIVITY: &str = "activity:prune";
 
-/// How to become an administrator.
+/// Remedy: the way to become an administrator.
 const REMEDY: &str = "only an administrator has it: send the key of the gateway as X-API-Key or \
                       Authorization: Bearer, or have a person run it with `mcpproxy call`";
 
@@ -98,7 +98,7 @@ impl GatewayParts {
 }
 
 impl RunningParts {
-    /// How reliable what the log says is: records wait while it cannot be written.
+    /// Quality of what the log says: records wait while it cannot be written.
     fn log_quality(&self) -> SourceQuality {
         match self.records.health().problem {
             None => SourceQuality::High,

@@ -1,4 +1,4 @@
-//! The time that an answer is drawn from, and how much of it the log reaches back to.
+//! Time that an answer is drawn from, and how much of it the log reaches back to.
 
 use jiff::Timestamp;
 use mcpproxy_contract::ToolError;
@@ -6,7 +6,7 @@ use mcpproxy_contract::agent_hints::{Factor, coverage};
 
 use super::{RunningParts, failed};
 
-/// A time that was asked about.
+/// Time that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Period {
     /// The first moment.
@@ -34,7 +34,7 @@ impl Period {
         Self { from, to, began }
     }
 
-    /// How much of the time the log covers, in seconds. An empty log covers nothing.
+    /// Part of the time that the log covers, in seconds. An empty log covers nothing.
     pub(super) fn coverage(&self) -> Factor {
         let (covered, asked) = self.seconds();
         coverage(covered, asked)

@@ -64,7 +64,7 @@ pub(crate) struct Drawn {
     pub(super) left_out: u64,
 }
 
-/// How calls of one tool as one operation went.
+/// Outcomes of the calls of one tool as one operation.
 #[derive(Default)]
 struct Went {
     success: u64,

@@ -126,8 +126,8 @@ impl Tool for ProposePermissions {
     }
 }
 
-/// How sure it is follows from how much of the period the log covers, and how many of the calls
-/// were needed; from no calls at all nothing follows.
+/// Hints of a proposal. How sure it is follows from how much of the period the log covers, and how
+/// many of the calls were needed; from no calls at all nothing follows.
 fn hints(
     parts: &RunningParts,
     drawn: &Drawn,

@@ -1,4 +1,4 @@
-//! What calls of tools were seen to do: how often they worked, how long they took, and what the
+//! Observations of calls of tools: how often they worked, how long they took, and what the
 //! same caller did next.
 //!
 //! It keeps counts, never arguments or results. It reads no clock and asks nobody, and what it
@@ -12,32 +12,32 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The most tools that are remembered. Catalogs may be larger, but few of their tools are called.
+/// Most tools that are remembered. Catalogs may be larger, but few of their tools are called.
 const MOST_TOOLS: usize = 4_096;
 
-/// The most tools of which it is remembered that they followed another one. An agent is shown
+/// Most tools of which it is remembered that they followed another one. An agent is shown
 /// the first few.
 const MOST_FOLLOWERS: usize = 16;
 
-/// The most callers whose last call is remembered.
+/// Most callers whose last call is remembered.
 const MOST_CALLERS: usize = 4_096;
 
-/// How long after a call the next one still has to do with it.
+/// Time after a call in which the next one still has to do with it.
 const FOLLOWS_WITHIN: Duration = Duration::from_mins(10);
 
-/// After so many calls all counts are halved, so that what happened lately counts for more.
+/// Number of calls after which all counts are halved, so that what happened lately counts for more.
 const FORGETTING_AFTER: u64 = 512;
 
-/// How many response times are kept of a tool: enough for the slowest in twenty.
+/// Number of response times that are kept of a tool: enough for the slowest in twenty.
 const TIMES_KEPT: usize = 64;
 
-/// How many times its slowest call a tool is waited for: a busy machine is no failure.
+/// Factor of its slowest call that a tool is waited for: a busy machine is no failure.
 const TIME_LIMIT_FACTOR: u32 = 20;
 
-/// However fast a tool is, it is waited for so long.
+/// Time that a tool is waited for, however fast it is.
 const LEAST_TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// Everything that was seen.
+/// Observations of all tools.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     tools: HashMap<Arc<str>, ObservedTool>,
@@ -45,46 +45,46 @@ pub(crate) struct Observed {
     callers: HashMap<Box<str>, (Arc<str>, Timestamp)>,
 }
 
-/// A call that was made, and what came of it.
+/// Call that was made, and what came of it.
 #[derive(Debug, Clone)]
 pub(crate) struct ObservedCall<'a> {
-    /// Who made it; nothing if nobody can tell which calls are of the same caller.
+    /// Caller; nothing if nobody can tell which calls are of the same caller.
     pub(crate) caller: Option<Cow<'a, str>>,
     /// `server:tool`.
     pub(crate) tool: Cow<'a, str>,
     /// Whether the tool did what was asked.
     pub(crate) succeeded: bool,
-    /// How long the tool took.
+    /// Time that the tool took.
     pub(crate) took: Duration,
-    /// When.
+    /// Time of the call.
     pub(crate) at: Timestamp,
 }
 
-/// What is known of one tool.
+/// Observation of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Observation {
-    /// How many calls were seen, of those that are not forgotten.
+    /// Number of calls that were seen, of those that are not forgotten.
     pub(crate) calls: u64,
-    /// How many of them worked.
+    /// Number of them that worked.
     pub(crate) successes: u64,
-    /// How often the same caller called another tool afterwards.
+    /// Number of times that the same caller called another tool afterwards.
     pub(crate) continued: u64,
-    /// The tools that were called then, those that worked most often first.
+    /// Tools that were called then, those that worked most often first.
     pub(crate) followers: Vec<Follower>,
-    /// When it was called before its last call.
+    /// Time of the call before its last one.
     pub(crate) called_before: Option<Timestamp>,
     /// Durations of the latest calls.
     pub(super) times: VecDeque<Duration>,
 }
 
-/// A tool that was called after another one.
+/// Tool that was called after another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Follower {
     /// `server:tool`.
     pub(crate) tool: Arc<str>,
-    /// How often it was the next one.
+    /// Number of times that it was the next one.
     pub(crate) followed: u64,
-    /// How often it worked then.
+    /// Number of times that it worked then.
     pub(crate) succeeded: u64,
     /// Time that half of its calls take at most; looked up when somebody asks for it.
     pub(crate) median: Option<Duration>,
@@ -95,7 +95,7 @@ struct ObservedTool {
     name: Arc<str>,
     seen: Observation,
     at: Timestamp,
-    /// How often anything was learned about it, which is never halved.
+    /// Number of times that anything was learned about it, which is never halved.
     revision: u64,
 }
 
@@ -122,7 +122,7 @@ impl Observed {
         }
     }
 
-    /// How long to wait for a tool that has shown how long it takes: many times its slowest call.
+    /// Time to wait for a tool that has shown how long it takes: many times its slowest call.
     /// Nothing while too few calls were seen. A call that runs into it counts as a slow one, so
     /// that a tool which has become slower is waited for from then on.
     pub(crate) fn time_limit(&self, tool: &str) -> Option<Duration> {
@@ -131,7 +131,7 @@ impl Observed {
         Some((*slowest * TIME_LIMIT_FACTOR).max(LEAST_TIME_LIMIT))
     }
 
-    /// What is known of a tool.
+    /// Observation of a tool.
     pub(crate) fn of(&self, tool: &str) -> Option<Observation> {
         let mut seen = self.tools.get(tool)?.seen.clone();
         seen.followers.sort_by(|one, other| {

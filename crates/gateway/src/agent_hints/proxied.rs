@@ -16,16 +16,16 @@ use mcpproxy_policy::Effect;
 use super::observed::{Follower, Observation};
 use super::vetting;
 
-/// The most suggestions: with more, none of them is one.
+/// Most suggestions: with more, none of them is one.
 const MOST_SUGGESTIONS: usize = 3;
 
-/// How many observations are as good as any number of them.
+/// Number of observations that are as good as any number of them.
 const ENOUGH_OBSERVATIONS: u64 = 30;
 
-/// Below this many observations nothing is known of a tool, and nothing is suggested.
+/// Number of observations below which nothing is known of a tool, and nothing is suggested.
 const FEW_OBSERVATIONS: u64 = 5;
 
-/// How long observations are good: servers and habits change within weeks.
+/// Time that observations are good: servers and habits change within weeks.
 const GOOD_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Whether calls worked is what the confidence is about; all else says how well that is known.
@@ -37,19 +37,19 @@ const RELIABLE_PERCENT: u64 = 90;
 /// A tool whose slow calls take this long keeps a person waiting.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// What waiting for a slow call costs is full at this time, the default deadline of a call.
+/// Time at which waiting for a slow call costs most, the default deadline of a call.
 const SLOWEST: Duration = Duration::from_secs(30);
 
-/// What follows at least this often is the usual next step.
+/// Share from which on what follows is the usual next step.
 const USUAL_PERCENT: u64 = 60;
 
-/// What follows at least this often is one of a few usual steps.
+/// Share from which on what follows is one of a few usual steps.
 const COMMON_PERCENT: u64 = 25;
 
 /// A follower that worked less often than one time in three did not follow with success.
 const WORKS_PERCENT: u64 = 34;
 
-/// How a call ended that hints are made for.
+/// Ending of a call that hints are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallEnding {
     /// The tool did what was asked.
@@ -83,7 +83,7 @@ pub(crate) fn hints(
     risks(observation).into_iter().fold(hints, AgentHints::risk)
 }
 
-/// How reliable the tool is, from how many calls that is known, and how old that is.
+/// Evidence of how reliable the tool is, from how many calls that is known, and how old that is.
 fn evidence(observation: &Observation, ended: CallEnding, now: Timestamp) -> Evidence {
     let age = observation
         .called_before
@@ -211,7 +211,7 @@ fn risks(observation: &Observation) -> Vec<RiskFactor> {
     risks
 }
 
-/// What was counted, in words.
+/// Counts in words.
 fn summary(observation: &Observation, ended: CallEnding) -> String {
     let (calls, successes) = (observation.calls, observation.successes);
     let continued = observation.continued;

@@ -15,17 +15,17 @@ use serde::Serializer;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Where the hints stand in `structuredContent`.
+/// Member of `structuredContent` that the hints stand in.
 const HINTS: &str = "agentHints";
 
-/// The members of hints that name actions.
+/// Members of hints that name actions.
 const NAMING: [&str; 3] = [
     "suggestedNextActions",
     "dependencies",
     "preferenceAlignment",
 ];
 
-/// The result of a tool of `server` with its hints vetted, and what the agent is told about that.
+/// Result of a tool of `server` with its hints vetted, and what the agent is told about that.
 /// A result without hints stays as it is.
 pub(crate) fn vetted(
     result: CallResult,
@@ -44,7 +44,7 @@ pub(crate) fn vetted(
     (result.with_structured(&structured), warning)
 }
 
-/// What an action stands for that a tool of `server` names: a tool of its own server, or one that is
+/// Tool that an action stands for which a tool of `server` names: a tool of its own server, or one that is
 /// named in full.
 pub(crate) fn resolve(catalog: &Snapshot, server: &str, action: &str) -> Resolution {
     let own = catalog.find(server, action);
@@ -58,7 +58,7 @@ pub(crate) fn resolve(catalog: &Snapshot, server: &str, action: &str) -> Resolut
     }
 }
 
-/// The tool of the name `server:tool`, if it can be called.
+/// Tool of the name `server:tool`, if it can be called.
 pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {
     qualified(catalog, name).filter(|entry| entry.availability() == Availability::Callable)
 }
@@ -68,7 +68,7 @@ fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogToo
     catalog.find(server, tool)
 }
 
-/// The structured content of a result and the hints in it, if they are an object.
+/// Structured content of a result and the hints in it, if they are an object.
 fn hints_of(result: &CallResult) -> Option<(Json, Json)> {
     let structured = result.structured()?;
     let fields = structured.fields()?;
@@ -77,7 +77,7 @@ fn hints_of(result: &CallResult) -> Option<(Json, Json)> {
     hints.is_object().then_some((structured, hints))
 }
 
-/// The vetted hints as text, in which every member that was not changed has the bytes it came in.
+/// Vetted hints as text, in which every member that was not changed has the bytes it came in.
 fn written(given: &Json, vetted: Vetted) -> Json {
     let fields = given.fields().unwrap_or_default();
     let members = vetted.hints.iter().map(|(name, value)| {
@@ -92,7 +92,7 @@ fn written(given: &Json, vetted: Vetted) -> Json {
         .unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints)))
 }
 
-/// The bytes of a member that means what it meant. Where actions are named, a key that is given
+/// Bytes of a member that means what it meant. Where actions are named, a key that is given
 /// twice would let another reader see what we did not vet, so such bytes are not kept.
 fn unchanged<'a>(given: &Fields<'a>, name: &str, value: &Value) -> Option<&'a RawValue> {
     let own = given.get(name)?;

@@ -26,7 +26,7 @@ use crate::failure::{Code, Failure, violation};
 use crate::request::{CallRequest, cut, is_bounded};
 use crate::servers::{Servers, did_you_mean};
 
-/// How long a server may take to list its tools again before it is shown as it is known.
+/// Time that a server may take to list its tools again before it is shown as it is known.
 const RENEWED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Direct endpoints: what they list, and which tool a name of theirs stands for.
@@ -239,7 +239,7 @@ fn is_unknown(code: Code) -> bool {
 // === impl CallOutcome ===
 
 impl CallOutcome {
-    /// What answers a client that called an offered tool: the text of a `CallToolResult`, or an
+    /// Answer to a client that called an offered tool: the text of a `CallToolResult`, or an
     /// error of the protocol if there is no such tool. A server that is offered alone has its own
     /// errors of the protocol passed on as well, because its clients may know what to do about them.
     pub fn to_direct_result(

@@ -13,7 +13,7 @@ use crate::Failure;
 const PAGE: usize = 500;
 
 words! {
-    /// How records are written.
+    /// Format of an export.
     #[derive(Default)]
     ExportFormat {
         /// A JSON object per line.

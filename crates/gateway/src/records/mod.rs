@@ -1,4 +1,4 @@
-//! What the activity log answers, made in one place for every face.
+//! Answers of the activity log, made in one place for every face.
 //!
 //! The command line without a running gateway, the REST interface and its events all give the
 //! texts made here, so they cannot differ. Nothing here writes to the log.

@@ -1,4 +1,4 @@
-//! What the log is asked for, as it was typed into a URL or behind flags.
+//! Queries of the log, as they were typed into a URL or behind flags.
 
 use std::collections::BTreeMap;
 

@@ -37,11 +37,11 @@ pub struct Search {
 /// Parameters of `retrieve_tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SearchRequest {
-    /// What the tool should do.
+    /// Words for what the tool should do.
     pub query: String,
-    /// How many to return.
+    /// Most tools to return.
     pub limit: Option<usize>,
-    /// How much of each.
+    /// Detail of each.
     pub detail: Option<Detail>,
     /// Only tools marked read-only.
     pub read_only_only: bool,
