@@ -11,7 +11,7 @@ use super::tools::{
     CheckServers, CheckServersParams, ListActivity, ListActivityParams, ListServers, RestartServer,
     RestartServerParams,
 };
-use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, VERSION, failed, may};
+use super::{READ_ACTIVITY, READ_SERVERS, RESTART_SERVERS, RunningParts, VERSION, failed};
 
 /// Number of the newest calls that are looked at, of all servers together.
 const MOST_CALLS: usize = 1_000;
@@ -178,9 +178,9 @@ async fn newest_losses(parts: &RunningParts, filter: &Filter) -> Result<Vec<Reco
 /// Restarts what failed, if the caller may; else reads why calls fail.
 fn suggested(mut hints: AgentHints, servers: &[ServerHealth], context: &ToolContext) -> AgentHints {
     let failed = servers.iter().find(|server| server.state == State::Failed);
-    if let Some(server) = failed
-        && may(context, RESTART_SERVERS)
-    {
+    let needed = [RESTART_SERVERS.to_owned()];
+    let may_restart = context.grants.missing(&needed).is_empty();
+    if let Some(server) = failed.filter(|_| may_restart) {
         let server_name = server.name.clone();
         hints = hints.suggest(
             Suggestion::with::<RestartServer>(&RestartServerParams {

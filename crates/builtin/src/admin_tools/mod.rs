@@ -23,7 +23,7 @@ use std::sync::Arc;
 use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
-use mcpproxy_contract::{Grants, Registry, ToolContext, ToolError, Version};
+use mcpproxy_contract::{Grants, Registry, ToolError, Version};
 use mcpproxy_gateway::BuiltInParts;
 use mcpproxy_gateway::failure::{Code, Failure};
 use mcpproxy_gateway::records::Records;
@@ -118,11 +118,6 @@ impl RunningParts {
             ..HintWarning::new(WarningType::Validation, Severity::High, message)
         })
     }
-}
-
-/// Whether the caller may do what needs this permission; else it is not suggested.
-fn may(context: &ToolContext, permission: &str) -> bool {
-    context.grants.missing(&[permission.to_owned()]).is_empty()
 }
 
 /// Failure of the gateway or its log, as an error of a tool.

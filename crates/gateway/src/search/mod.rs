@@ -35,20 +35,14 @@ pub struct Search {
 }
 
 /// Parameters of `retrieve_tools`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SearchRequest {
-    /// Words for what the tool should do.
-    pub query: String,
-    /// Most tools to return.
-    pub limit: Option<usize>,
-    /// Detail of each.
-    pub detail: Option<Detail>,
-    /// Only tools marked read-only.
-    pub read_only_only: bool,
-    /// No tools marked destructive.
-    pub exclude_destructive: bool,
-    /// Only tools of this server.
-    pub server: Option<String>,
+#[derive(Serialize)]
+struct SearchRequest {
+    query: String,
+    limit: Option<usize>,
+    detail: Option<Detail>,
+    read_only_only: bool,
+    exclude_destructive: bool,
+    server: Option<String>,
 }
 
 /// Outcome of `retrieve_tools` or `describe_tool`.
@@ -97,12 +91,9 @@ impl Search {
         }
     }
 
-    /// Answers `retrieve_tools`; `request` is an error if its parameters could not be read.
-    pub async fn retrieve_tools(
-        &self,
-        request: Result<SearchRequest, Failure>,
-        caller: &Arc<Caller>,
-    ) -> SearchOutcome {
+    /// Answers `retrieve_tools`.
+    pub async fn retrieve_tools(&self, arguments: &Json, caller: &Arc<Caller>) -> SearchOutcome {
+        let request = SearchRequest::parse(arguments);
         let parameters = request.as_ref().map(to_text).ok();
         self.answer("retrieve_tools", caller, parameters, |_| {
             request.and_then(|request| self.find(&request))
@@ -110,12 +101,9 @@ impl Search {
         .await
     }
 
-    /// Answers `describe_tool`; `names` is an error if they could not be read.
-    pub async fn describe_tools(
-        &self,
-        names: Result<Vec<String>, Failure>,
-        caller: &Arc<Caller>,
-    ) -> SearchOutcome {
+    /// Answers `describe_tool`.
+    pub async fn describe_tools(&self, arguments: &Json, caller: &Arc<Caller>) -> SearchOutcome {
+        let names = parse_names(arguments);
         let parameters = names.as_ref().ok();
         let parameters = parameters.map(|names| json!({ "names": names }).to_string());
         self.answer("describe_tool", caller, parameters, |request_id| {
@@ -227,7 +215,7 @@ impl Search {
 
 impl SearchRequest {
     /// Reads the arguments of `retrieve_tools`.
-    pub fn parse(given: &Json) -> Result<Self, Failure> {
+    fn parse(given: &Json) -> Result<Self, Failure> {
         const PARAMETERS: &[&str] = &[
             "query",
             "limit",
@@ -261,7 +249,7 @@ impl SearchRequest {
 }
 
 /// Reads the arguments of `describe_tool`.
-pub fn parse_names(given: &Json) -> Result<Vec<String>, Failure> {
+fn parse_names(given: &Json) -> Result<Vec<String>, Failure> {
     let mut reader = ParameterReader::new(given, &["names"], "describe_tool")?;
     let names: Option<Vec<String>> = reader.read("names", "must be a list of names");
     reader.require("names", "is required");

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::search::{SearchRequest, parse_names};
 use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
@@ -88,14 +87,8 @@ async fn find(
 ) -> Result<String, RpcError> {
     let search = gateway.search();
     let found = match name {
-        "retrieve_tools" => {
-            let wanted = SearchRequest::parse(arguments);
-            search.retrieve_tools(wanted, caller).await
-        }
-        "describe_tool" => {
-            let names = parse_names(arguments);
-            search.describe_tools(names, caller).await
-        }
+        "retrieve_tools" => search.retrieve_tools(arguments, caller).await,
+        "describe_tool" => search.describe_tools(arguments, caller).await,
         _ => return Err(RpcError::new(INVALID_PARAMS, menu::unknown_tool(name))),
     };
     Ok(found.to_call_tool_result())
