@@ -9,6 +9,7 @@ use std::time::Duration;
 use mcpproxy_policy::Caller;
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, JsonObject, RpcError};
+use serde::Deserialize;
 use uuid::Uuid;
 
 /// Upstream as the operator configured it, references resolved. Nothing here can be shown as a whole: it has secrets.
@@ -31,7 +32,8 @@ pub struct Spec {
 }
 
 /// Protocol to speak with an upstream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ProtocolSetting {
     /// Newest one it speaks, which a probe finds out.
     #[default]

@@ -7,8 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Range;
+use jsonc_parser::ast::Value;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_to_ast};
 
@@ -118,12 +117,10 @@ impl Document {
     }
 }
 
-/// An object without keys, which reads as the defaults of its section.
-pub(super) fn empty_object() -> Value<'static> {
-    Value::Object(Object {
-        range: Range::new(0, 0),
-        properties: Vec::new(),
-    })
+/// Tree of a default value.
+pub(super) fn parse_literal(text: &str) -> Option<Value<'_>> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    parsed.ok()?.value
 }
 
 /// The offset of the first bracket that opens one level too many. A text that cannot be scanned

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::environment;
 use super::keys::Settings;
-use super::reader::Section;
-use super::shape::{DefaultShape, KeyShape, SectionShape, Shape};
+use super::rules::{Key, Rule, Section};
 
 /// The first part of the reference page.
 const INTRODUCTION: &str = include_str!("introduction.md");
@@ -19,7 +18,7 @@ pub fn schema() -> Value {
         "title": "mcpproxy configuration",
     });
     if let (Value::Object(schema), Value::Object(keys)) =
-        (&mut schema, Shape::section(Settings::shape()).schema)
+        (&mut schema, Rule::Nested(&Settings::SECTION).schema())
     {
         schema.extend(keys);
     }
@@ -35,12 +34,12 @@ pub fn reference_page() -> String {
     }
     page.push_str("\n## Keys\n\n");
     page.push_str("A default of “none” means that nothing is assumed when the key is left out.\n");
-    write_section(&mut page, "", &Settings::shape());
+    write_section(&mut page, "", &Settings::SECTION);
     page
 }
 
 /// Writes the table of a section, then those of the sections inside it.
-fn write_section(page: &mut String, path: &str, section: &SectionShape) {
+fn write_section(page: &mut String, path: &str, section: &Section) {
     let title = if path.is_empty() {
         "The top level".to_owned()
     } else {
@@ -52,26 +51,29 @@ fn write_section(page: &mut String, path: &str, section: &SectionShape) {
         "\n### {title}\n\n{}\n\n| key | allowed | default | meaning |\n|---|---|---|---|\n",
         section.about
     );
-    for key in &section.keys {
+    for key in section.keys {
         let name = format!("`{}`", key.name);
-        let cells = [&name, &key.shape.allowed, &default_of(key), key.about];
+        let cells = [&name, &key.rule.allowed(), &default_of(key), key.about];
         write_row(page, &cells);
     }
-    for key in &section.keys {
-        if let Some((leads_to, inside)) = &key.shape.inside {
-            let dot = if path.is_empty() { "" } else { "." };
-            let path = format!("{path}{dot}{}{leads_to}", key.name);
-            write_section(page, &path, inside);
-        }
+    for key in section.keys {
+        let (inside, leads_to) = match &key.rule {
+            Rule::Nested(inside) => (inside, ""),
+            Rule::Servers(inside) | Rule::Entries(_, Rule::Nested(inside)) => (inside, ".<name>"),
+            _ => continue,
+        };
+        let dot = if path.is_empty() { "" } else { "." };
+        let path = format!("{path}{dot}{}{leads_to}", key.name);
+        write_section(page, &path, inside);
     }
 }
 
-fn default_of(key: &KeyShape) -> String {
-    match &key.default {
-        DefaultShape::Value(default) => format!("`{default}`"),
-        DefaultShape::Nothing => "none".to_owned(),
-        DefaultShape::OfItsKeys => "see below".to_owned(),
-        DefaultShape::Required => "must be given".to_owned(),
+fn default_of(key: &Key) -> String {
+    match (key.default, &key.rule) {
+        (None, _) => "must be given".to_owned(),
+        (Some("null"), _) => "none".to_owned(),
+        (Some(_), Rule::Nested(_)) => "see below".to_owned(),
+        (Some(default), _) => format!("`{default}`"),
     }
 }
 

@@ -21,9 +21,10 @@ mod references;
 mod rules;
 mod secret;
 mod section;
-mod shape;
+mod server_reader;
 mod sources;
 mod text;
+mod text_reader;
 mod watch;
 
 #[cfg(test)]
@@ -36,21 +37,21 @@ pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
-    ADMIN_SERVER, ActivitySettings, AnnotationOverrides, Detail, DiscoverySettings, Durability,
-    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings,
-    ToolRateLimit, ToolSettings, Trust,
+    ActivitySettings, AnnotationOverrides, Detail, DiscoverySettings, Durability, HintSettings,
+    IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings, ToolRateLimit,
+    ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
 pub use secret::{Secret, SettingText};
 pub use sources::Sources;
-pub use text::StoreAddress;
+pub use text::{ADMIN_SERVER, StoreAddress};
 pub use watch::{SettingsWatch, watch};
 
-use document::{Document, empty_object, read_bounded};
-use reader::{KeyRule, Section, SettingsReader, Written};
+use document::{Document, read_bounded};
+use reader::{SettingsReader, Written};
 use references::References;
-use rules::Nested;
+use rules::Rule;
 use sources::Locations;
 
 /// Loads the settings: flags over environment over file over defaults.
@@ -67,50 +68,42 @@ pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
 
 /// Every key with the value that holds, defaults included; each secret is `***`.
 pub fn effective(settings: &Settings) -> serde_json::Value {
-    serde_json::Value::Object(settings.shown())
+    settings.shown.clone()
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
     let path = locations.config_file;
-    let document = match read_bounded(&path) {
-        Ok(bytes) => {
-            let name = path.file_name().unwrap_or(path.as_os_str());
-            Some(Document::parse(&name.to_string_lossy(), bytes)?)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => None,
+    let bytes = match read_bounded(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => b"{}".to_vec(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(SettingsError::Missing { path });
         }
         Err(source) => return Err(SettingsError::Unreadable { path, source }),
     };
-    let tree = match &document {
-        Some(document) => document.tree()?,
-        None => empty_object(),
-    };
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let document = Document::parse(&name.to_string_lossy(), bytes)?;
+    let tree = document.tree()?;
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
     };
-    let document = document.as_ref();
-    let nowhere = Document::default();
-    let mut reader = SettingsReader::new(document.unwrap_or(&nowhere), &references);
-    let listen = sources.given_listen();
-    let listen = listen.map(|(name, value)| {
-        reader.overridden.push("listen");
-        text::ADDRESS.given(&mut reader, name, value)
-    });
-    let api_key = sources.given_variable(environment::API_KEY);
-    let api_key = api_key.map(|(name, value)| {
-        reader.overridden.push("api_key");
-        text::API_KEY.given(&mut reader, name, value)
-    });
-    let settings: Option<Settings> = Nested.read(&mut reader, Written::new(&tree, ""));
+    let mut reader = SettingsReader::new(&document, &references);
+    for key in Settings::SECTION.keys {
+        if let Some((name, value)) = sources.given(key.name) {
+            reader.give(key, name, value);
+        }
+    }
+    let read = reader.read(&Rule::Nested(&Settings::SECTION), Written::new(&tree, ""));
+    let secrets = reader.secrets;
     reader.problems.into_result()?;
-    let mut settings = settings.expect("a reader that gave nothing has noted a problem");
-    settings.listen = listen.flatten().unwrap_or(settings.listen);
-    settings.api_key = api_key.flatten().or(settings.api_key);
+    let read = read.expect("a reader that gave nothing has noted a problem");
+    let mut settings: Settings =
+        serde_json::from_value(read.value).expect("the rules admit what the settings take");
     settings.data_dir = locations.data_dir;
     settings.config_file = path;
     settings.demo = sources.demo;
+    settings.shown = read.shown;
+    settings.secrets = secrets;
     Ok(settings)
 }

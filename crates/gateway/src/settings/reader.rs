@@ -1,49 +1,21 @@
 //! Reading of a configuration file: the tree is walked once, and every problem is gathered.
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
 
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::{Object, ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 use mcpproxy_support::nearest::nearest_keyword;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use super::document::Document;
+use super::document::{Document, parse_literal};
+use super::environment::Environment;
 use super::problem::{Problems, shown};
 use super::references::References;
+use super::rules::{Key, Rule, Section};
 use super::secret::Secret;
-use super::shape::{DefaultShape, KeyShape, SectionShape, Shape};
-
-/// Rule of a key: which values it may have, how they are read, described and shown.
-pub(super) trait KeyRule<T> {
-    /// Describes the values.
-    fn shape(&self) -> Shape;
-
-    /// Reads a value. Nothing means that the reader has been told of at least one problem.
-    fn read(&self, reader: &mut SettingsReader<'_>, at: Written<'_>) -> Option<T>;
-
-    /// Value as the file would say it, secrets hidden; nothing where the file would be silent.
-    fn shown(&self, value: &T) -> Option<Json>;
-
-    /// Adds the secrets in a value.
-    fn secrets<'v>(&self, value: &'v T, found: &mut Vec<&'v Secret>) {
-        let _ = (value, found);
-    }
-}
-
-/// Section of the file; [`section!`](super::section::section) writes it.
-pub(super) trait Section: Sized {
-    /// Describes its keys.
-    fn shape() -> SectionShape;
-
-    /// Reads its keys.
-    fn read(reader: &mut SettingsReader<'_>, object: &Object<'_>, path: &str) -> Option<Self>;
-
-    /// Keys as the file would say them, secrets hidden.
-    fn shown(&self) -> Map<String, Json>;
-
-    /// Adds the secrets in it.
-    fn secrets<'v>(&'v self, found: &mut Vec<&'v Secret>);
-}
+use super::text::TextRule;
 
 /// Value of the tree, with the keys that lead to it, such as `mcpServers.github.url`.
 #[derive(Clone, Copy)]
@@ -52,14 +24,26 @@ pub(super) struct Written<'v> {
     pub(super) path: &'v str,
 }
 
+/// Value that was read.
+#[derive(Default)]
+pub(super) struct Resolved {
+    /// Value as serde makes a setting of it.
+    pub(super) value: Json,
+    /// Value as the file would say it, secrets hidden; null where the file would be silent.
+    pub(super) shown: Json,
+}
+
 /// Walks the tree of a document and gathers every problem.
 pub(super) struct SettingsReader<'d> {
     document: &'d Document,
     pub(super) references: &'d References<'d>,
-    /// Keys that a flag or a variable wins over: their references need not lead anywhere.
-    pub(super) overridden: Vec<&'static str>,
+    /// Keys of the top level that a flag or a variable wins over: their references in the file need
+    /// not lead anywhere.
+    pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
-    server_problems: Option<Vec<String>>,
+    pub(super) server_problems: Option<Vec<String>>,
+    /// Secrets that were read.
+    pub(super) secrets: Vec<Secret>,
     pub(super) problems: Problems,
 }
 
@@ -68,9 +52,164 @@ impl<'d> SettingsReader<'d> {
         Self {
             document,
             references,
-            overridden: Vec::new(),
+            given: Vec::new(),
             server_problems: None,
+            secrets: Vec::new(),
             problems: Problems::default(),
+        }
+    }
+
+    /// Reads a value. Nothing means that at least one problem has been noted.
+    pub(super) fn read(&mut self, rule: &Rule, at: Written<'_>) -> Option<Resolved> {
+        match (rule, at.value) {
+            (Rule::Unkept(rule), _) => self.read(rule, at).map(|_| Resolved::default()),
+            (Rule::Flag, Value::BooleanLit(flag)) => Some(json!(flag.value).into()),
+            (Rule::AnyString | Rule::ServerName, Value::StringLit(text)) => {
+                Some(json!(text.value).into())
+            }
+            (
+                Rule::Whole(least, most) | Rule::Milliseconds(least, most),
+                Value::NumberLit(number),
+            ) => {
+                let parsed = number.value.parse().ok();
+                let Some(parsed) = parsed.filter(|parsed| (least..=most).contains(&parsed)) else {
+                    return self.refuse(rule, at, &shown(number.value));
+                };
+                let mut read = Resolved::from(json!(parsed));
+                if matches!(rule, Rule::Milliseconds(..)) {
+                    read.value = json!(Duration::from_millis(parsed));
+                }
+                Some(read)
+            }
+            (Rule::Span(least, most), Value::StringLit(text)) => {
+                let parsed = humantime::parse_duration(&text.value).ok();
+                let Some(span) = parsed.filter(|span| (least..=most).contains(&span)) else {
+                    return self.refuse(rule, at, &format!("\"{}\"", shown(&text.value)));
+                };
+                Some(Resolved {
+                    value: json!(span),
+                    shown: json!(humantime::format_duration(span).to_string()),
+                })
+            }
+            (Rule::Choice(words), Value::StringLit(word)) => {
+                if words.contains(&&*word.value) {
+                    return Some(json!(word.value).into());
+                }
+                let hint = nearest_keyword(&word.value, words)
+                    .map_or_else(String::new, |meant| format!(" (did you mean \"{meant}\"?)"));
+                self.refuse(rule, at, &format!("\"{}\"{hint}", shown(&word.value)))
+            }
+            (Rule::Text(text, kind), Value::StringLit(raw)) => {
+                self.text(rule, (text, *kind), &raw.value, at)
+            }
+            (Rule::List(rule), Value::Array(array)) => {
+                let items = array.elements.iter().enumerate();
+                let items =
+                    items.map(|(index, item)| self.read(rule, Written::new(item, &at.item(index))));
+                let items: Vec<Option<Resolved>> = items.collect();
+                let items: Vec<Resolved> = items.into_iter().collect::<Option<_>>()?;
+                let (value, shown) = items
+                    .into_iter()
+                    .map(|item| (item.value, item.shown))
+                    .unzip();
+                Some(Resolved {
+                    value: Json::Array(value),
+                    shown: Json::Array(shown),
+                })
+            }
+            (Rule::Entries(names, rule), Value::Object(object)) => {
+                self.entries(names, rule, object, at.path)
+            }
+            (Rule::Nested(section), Value::Object(object)) => {
+                self.section(section, object, at.path)
+            }
+            (Rule::Servers(section), Value::Object(_) | Value::Array(_)) => {
+                self.servers(section, at)
+            }
+            // The value is not repeated, as it may be a secret.
+            (_, value) => {
+                let found = match value {
+                    Value::StringLit(_) => "a string",
+                    Value::NumberLit(_) => "a number",
+                    Value::BooleanLit(_) => "true or false",
+                    Value::Object(_) => "an object",
+                    Value::Array(_) => "an array",
+                    Value::NullKeyword(_) => "null",
+                };
+                self.refuse(rule, at, found)
+            }
+        }
+    }
+
+    fn entries(
+        &mut self,
+        names: &TextRule,
+        rule: &Rule,
+        object: &Object<'_>,
+        path: &str,
+    ) -> Option<Resolved> {
+        // Headers that only describe the message: hiding `application/json` wherever it turns up
+        // would make messages unreadable.
+        const DESCRIBING: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
+        self.refuse_duplicates(object, path);
+        let mut entries = Vec::new();
+        for property in &object.properties {
+            let name = property.name.as_str();
+            if !(names.is_valid)(name) {
+                self.report(&property.name, || {
+                    let (name, allowed) = (shown(name), names.allowed);
+                    format!("{path}: found the name '{name}', allowed: {allowed}")
+                });
+            }
+            let known = self.secrets.len();
+            let entry = self.read(rule, Written::new(&property.value, &join(path, name)));
+            if DESCRIBING.contains(&name.to_lowercase().as_str()) {
+                self.secrets.truncate(known);
+            }
+            entries.push((name, entry));
+        }
+        let Resolved { value, shown } = joined(entries)?;
+        let pairs = value.as_object().into_iter().flatten();
+        let value = pairs.map(|(name, value)| json!([name, value])).collect();
+        Some(Resolved { value, shown })
+    }
+
+    fn section(&mut self, section: &Section, object: &Object<'_>, path: &str) -> Option<Resolved> {
+        self.refuse_duplicates(object, path);
+        self.refuse_unknown(section, object, path);
+        let keys = section.keys.iter();
+        let read = keys.map(|key| (key.name, self.key(key, object, path)));
+        let read: Vec<_> = read.collect();
+        // Only now may one give up: every key has been looked at.
+        joined(read)
+    }
+
+    /// Reads a key of a section, or takes what holds when it is not written.
+    fn key(&mut self, key: &Key, object: &Object<'_>, path: &str) -> Option<Resolved> {
+        let read = if let Some(property) = object.get(key.name) {
+            let path = join(path, key.name);
+            self.read(&key.rule, Written::new(&property.value, &path))
+        } else if key.default.is_some() {
+            self.default(key)
+        } else {
+            self.report(object, || {
+                let (key, place, allowed) = (key.name, place(path), key.rule.allowed());
+                format!("missing key '{key}' {place}, allowed: {allowed}")
+            });
+            None
+        };
+        let mut given = self.given.iter_mut();
+        match given.find(|(name, _)| path.is_empty() && *name == key.name) {
+            Some((_, given)) => given.take(),
+            None => read,
+        }
+    }
+
+    /// Reads what holds when a key is not written.
+    fn default(&mut self, key: &Key) -> Option<Resolved> {
+        match parse_literal(key.default?) {
+            Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
+            Some(value) => self.read(&key.rule, Written::new(&value, key.name)),
         }
     }
 
@@ -79,6 +218,20 @@ impl<'d> SettingsReader<'d> {
         let (document, offset) = (self.document, part.start());
         self.problems
             .add_with(|| document.problem(offset, &message()));
+    }
+
+    /// Notes what was found in place of what is allowed.
+    pub(super) fn refuse(&mut self, rule: &Rule, at: Written<'_>, found: &str) -> Option<Resolved> {
+        let name = if at.path.is_empty() {
+            "the file"
+        } else {
+            at.path
+        };
+        self.report(at.value, || {
+            let allowed = rule.allowed();
+            format!("{name}: found {found}, allowed: {allowed}")
+        });
+        None
     }
 
     /// Notes something that was given before, first at a byte offset.
@@ -95,110 +248,31 @@ impl<'d> SettingsReader<'d> {
         });
     }
 
-    /// Notes that what a string stands for cannot be used; whether reading goes on all the same,
-    /// because it concerns one server only.
-    pub(super) fn report_unusable(&mut self, part: &impl Ranged, message: String) -> bool {
-        if let Some(problems) = &mut self.server_problems {
-            problems.push(message);
-            return true;
-        }
-        self.report(part, || message);
-        false
-    }
-
-    /// Reads a server, and gathers what makes this server unusable and no other.
-    pub(super) fn in_server<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> (T, Vec<String>) {
-        self.server_problems = Some(Vec::new());
-        let read = read(self);
-        (read, self.server_problems.take().unwrap_or_default())
-    }
-
-    /// Takes what a rule has read; else notes what was found in place of what is allowed. Without
-    /// either, the type is wrong: then the value is not repeated, as it may be a secret.
-    pub(super) fn leaf<T>(
-        &mut self,
-        rule: &impl KeyRule<T>,
-        at: Written<'_>,
-        read: Option<Result<T, String>>,
-    ) -> Option<T> {
-        let found = match read {
-            Some(Ok(read)) => return Some(read),
-            Some(Err(found)) => found,
-            None => match at.value {
-                Value::StringLit(_) => "a string",
-                Value::NumberLit(_) => "a number",
-                Value::BooleanLit(_) => "true or false",
-                Value::Object(_) => "an object",
-                Value::Array(_) => "an array",
-                Value::NullKeyword(_) => "null",
-            }
-            .to_owned(),
-        };
-        let name = if at.path.is_empty() {
-            "the file"
-        } else {
-            at.path
-        };
-        self.report(at.value, || {
-            let allowed = rule.shape().allowed;
-            format!("{name}: found {found}, allowed: {allowed}")
-        });
-        None
-    }
-
-    /// The value as an object, its keys checked for duplicates.
-    pub(super) fn object<'v, T>(
-        &mut self,
-        rule: &impl KeyRule<T>,
-        at: Written<'v>,
-    ) -> Option<&'v Object<'v>> {
-        let Value::Object(object) = at.value else {
-            self.leaf(rule, at, None);
-            return None;
-        };
+    /// Notes every key of an object that was given before.
+    pub(super) fn refuse_duplicates(&mut self, object: &Object<'_>, path: &str) {
         let mut seen = HashMap::new();
-        for property in &object.properties {
-            if let Some(first) = seen.insert(property.name.as_str(), property.name.start()) {
-                let what = || format!("key '{}' {}", shown(property.name.as_str()), place(at.path));
-                self.report_duplicate(&property.name, what, first);
-            }
-        }
-        Some(object)
-    }
-
-    /// Notes every key of an object that is not one of these.
-    pub(super) fn refuse_unknown(&mut self, object: &Object<'_>, path: &str, allowed: &[&str]) {
-        for property in &object.properties {
-            let key = property.name.as_str();
-            if !allowed.contains(&key) {
-                self.report(&property.name, || {
-                    let hint = nearest_keyword(key, allowed)
-                        .map_or_else(|| ".".to_owned(), |key| format!(", did you mean '{key}'?"));
-                    let (key, place, allowed) = (shown(key), place(path), allowed.join(", "));
-                    format!("unknown key '{key}' {place}{hint} Allowed: {allowed}")
-                });
+        for name in object.properties.iter().map(|property| &property.name) {
+            if let Some(first) = seen.insert(name.as_str(), name.start()) {
+                let what = || format!("key '{}' {}", shown(name.as_str()), place(path));
+                self.report_duplicate(name, what, first);
             }
         }
     }
 
-    /// The value of a key, or what holds when it is not written.
-    pub(super) fn field<T>(
-        &mut self,
-        object: &Object<'_>,
-        (path, key): (&str, &str),
-        rule: &impl KeyRule<T>,
-        preset: Option<T>,
-    ) -> Option<T> {
-        if let Some(property) = object.get(key) {
-            return rule.read(self, Written::new(&property.value, &join(path, key)));
-        }
-        if preset.is_none() {
-            self.report(object, || {
-                let (place, allowed) = (place(path), rule.shape().allowed);
-                format!("missing key '{key}' {place}, allowed: {allowed}")
+    /// Notes every key of an object that its section does not have.
+    fn refuse_unknown(&mut self, section: &Section, object: &Object<'_>, path: &str) {
+        let allowed: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+        let is_unknown = |name: &&ObjectPropName<'_>| !allowed.contains(&name.as_str());
+        let names = object.properties.iter().map(|property| &property.name);
+        for name in names.filter(is_unknown) {
+            self.report(name, || {
+                let key = name.as_str();
+                let hint = nearest_keyword(key, &allowed)
+                    .map_or_else(|| ".".to_owned(), |key| format!(", did you mean '{key}'?"));
+                let (key, place, allowed) = (shown(key), place(path), allowed.join(", "));
+                format!("unknown key '{key}' {place}{hint} Allowed: {allowed}")
             });
         }
-        preset
     }
 }
 
@@ -213,25 +287,40 @@ impl<'v> Written<'v> {
     }
 }
 
-/// Description of a key with its name and meaning.
-pub(super) fn key_shape<T>(
-    (name, about): (&'static str, &'static str),
-    rule: &impl KeyRule<T>,
-    preset: Option<T>,
-) -> KeyShape {
-    let shape = rule.shape();
-    let default = match preset.map(|preset| rule.shown(&preset)) {
-        None => DefaultShape::Required,
-        Some(None) => DefaultShape::Nothing,
-        Some(_) if matches!(shape.inside, Some(("", _))) => DefaultShape::OfItsKeys,
-        Some(Some(value)) => DefaultShape::Value(value),
-    };
-    KeyShape {
-        name,
-        about,
-        shape,
-        default,
+impl From<Json> for Resolved {
+    /// A value that is shown as it is.
+    fn from(value: Json) -> Self {
+        let shown = value.clone();
+        Self { value, shown }
     }
+}
+
+/// Joins the members of an object, of which none may be missing.
+fn joined(members: Vec<(&str, Option<Resolved>)>) -> Option<Resolved> {
+    let (mut value, mut shown) = (Map::new(), Map::new());
+    for (name, member) in members {
+        let member = member?;
+        value.insert(name.to_owned(), member.value);
+        if !member.shown.is_null() {
+            shown.insert(name.to_owned(), member.shown);
+        }
+    }
+    let (value, shown) = (Json::Object(value), Json::Object(shown));
+    Some(Resolved { value, shown })
+}
+
+/// Values of the keys of a section of which nothing is written.
+pub(super) fn defaults(section: &'static Section) -> Json {
+    let environment = Environment::default();
+    let references = References {
+        environment: &environment,
+        folder: Path::new(""),
+    };
+    let document = Document::default();
+    let mut reader = SettingsReader::new(&document, &references);
+    let keys = section.keys.iter();
+    keys.filter_map(|key| Some((key.name.to_owned(), reader.default(key)?.value)))
+        .collect()
 }
 
 /// The path of a key inside an object.

@@ -54,7 +54,7 @@ impl References<'_> {
             value.push_str(&part);
             parts.push(part);
         }
-        Ok(Secret::with_parts(value, parts))
+        Ok(Secret { value, parts })
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {

@@ -3,18 +3,20 @@
 use std::fmt;
 
 use mcpproxy_redact::mask::MASKED;
+use serde::Deserialize;
 
 /// A value that prints as `***`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Secret {
-    value: String,
+    pub(super) value: String,
     /// The values references were replaced with. They are secrets of their own: a server may
     /// repeat a token without the `Bearer` that stood before it.
-    parts: Vec<String>,
+    pub(super) parts: Vec<String>,
 }
 
 /// A string of the file with its references replaced; one that had any prints as `***`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Secret")]
 pub enum SettingText {
     /// As written.
     Plain(String),
@@ -29,11 +31,6 @@ impl Secret {
             value: value.into(),
             parts: Vec::new(),
         }
-    }
-
-    /// Hides a value, and the parts of it that came from references.
-    pub(super) fn with_parts(value: String, parts: Vec<String>) -> Self {
-        Self { value, parts }
     }
 
     /// The value itself, for the one place that needs it.
@@ -67,15 +64,6 @@ fn password(address: &str) -> Option<&str> {
 }
 
 impl SettingText {
-    /// A secret only if a reference gave a part of it.
-    pub(super) fn new(text: Secret) -> Self {
-        if text.parts.is_empty() {
-            Self::Plain(text.value)
-        } else {
-            Self::Secret(text)
-        }
-    }
-
     /// The text itself.
     pub fn expose(&self) -> &str {
         match self {
@@ -83,12 +71,15 @@ impl SettingText {
             Self::Secret(secret) => secret.expose(),
         }
     }
+}
 
-    /// Another text that is as secret as this one.
-    pub(super) fn replaced_by(self, text: String) -> Self {
-        match self {
-            Self::Plain(_) => Self::Plain(text),
-            Self::Secret(secret) => Self::Secret(Secret::with_parts(text, secret.parts)),
+impl From<Secret> for SettingText {
+    /// A secret only if a reference gave a part of it.
+    fn from(text: Secret) -> Self {
+        if text.parts.is_empty() {
+            Self::Plain(text.value)
+        } else {
+            Self::Secret(text)
         }
     }
 }
@@ -96,30 +87,6 @@ impl SettingText {
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(MASKED)
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(MASKED)
-    }
-}
-
-impl fmt::Debug for SettingText {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(text) => write!(formatter, "{text:?}"),
-            Self::Secret(secret) => write!(formatter, "{secret:?}"),
-        }
-    }
-}
-
-impl fmt::Display for SettingText {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(text) => formatter.write_str(text),
-            Self::Secret(secret) => write!(formatter, "{secret}"),
-        }
     }
 }
 

@@ -44,17 +44,19 @@ impl Sources {
             .or_else(|| variable().map(PathBuf::from))
     }
 
-    /// The address that wins over the file's, with who gave it.
-    pub(super) fn given_listen(&self) -> Option<(&'static str, String)> {
-        let flag = self.listen.clone().map(|value| ("--listen", value));
-        flag.or_else(|| self.given_variable(environment::LISTEN))
-    }
-
-    /// The variable of this name, with its name. What is not UTF-8 becomes something that the
-    /// rules refuse.
-    pub(super) fn given_variable(&self, name: &'static str) -> Option<(&'static str, String)> {
-        let value = self.environment.given(name)?;
-        Some((name, value.to_string_lossy().into_owned()))
+    /// Value that wins over a key of the file, with the flag or variable that gave it. What is not
+    /// UTF-8 becomes something that the rules refuse.
+    pub(super) fn given(&self, key: &str) -> Option<(&'static str, String)> {
+        let (flag, variable) = match key {
+            "listen" => (self.listen.clone(), environment::LISTEN),
+            "api_key" => (None, environment::API_KEY),
+            _ => return None,
+        };
+        let variable = || {
+            let value = self.environment.given(variable)?;
+            Some((variable, value.to_string_lossy().into_owned()))
+        };
+        flag.map(|value| ("--listen", value)).or_else(variable)
     }
 }
 

@@ -5,13 +5,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 
 use super::keys::Settings;
 use super::load_from;
@@ -31,7 +32,8 @@ const OUTCOMES: usize = 1;
 #[derive(Debug)]
 pub struct SettingsWatch {
     outcomes: mpsc::Receiver<Result<Settings, SettingsError>>,
-    task: JoinHandle<()>,
+    /// The task, which ends when the set is dropped.
+    _task: JoinSet<()>,
 }
 
 /// Watches the configuration file of settings that were loaded from the same sources.
@@ -46,37 +48,37 @@ fn watch_with(
     running: Settings,
     load: Load,
 ) -> Result<SettingsWatch, SettingsError> {
-    // One signal that waits is enough: it stands for everything that happened until it is taken.
-    let (signal, signals) = mpsc::channel(1);
+    let signal = Arc::new(Notify::new());
     // The first one stands for what happened between the loading of the settings and this.
-    let _ = signal.try_send(());
-    let mut folders = Folders::new(running.config_file.clone(), move || {
-        let _ = signal.try_send(());
-    })
-    .map_err(|error| SettingsError::Unwatchable(Box::new(error)))?;
-    folders.watch_again();
+    signal.notify_one();
+    let mut reloader = Reloader::new(sources, running, load, Arc::clone(&signal))?;
+    reloader.watch_again();
     let (sender, outcomes) = mpsc::channel(OUTCOMES);
-    let reloader = Reloader::new(sources, running, load);
-    let task = tokio::spawn(run(folders, signals, reloader, sender));
-    Ok(SettingsWatch { outcomes, task })
+    let mut task = JoinSet::new();
+    task.spawn(run(reloader, signal, sender));
+    Ok(SettingsWatch {
+        outcomes,
+        _task: task,
+    })
 }
 
 async fn run(
-    mut folders: Folders,
-    mut signals: mpsc::Receiver<()>,
     mut reloader: Reloader,
+    signal: Arc<Notify>,
     outcomes: mpsc::Sender<Result<Settings, SettingsError>>,
 ) {
-    while signals.recv().await.is_some() {
-        wait_for_quiet(&mut signals).await;
+    loop {
+        signal.notified().await;
+        let longest = Instant::now() + LONGEST_WAIT;
+        while timeout(QUIET, signal.notified()).await.is_ok() && Instant::now() < longest {}
         let attempt = tokio::task::spawn_blocking(move || {
             // First, so that nothing that happens after the file was read is missed.
-            folders.watch_again();
+            reloader.watch_again();
             let outcome = reloader.attempt();
-            (folders, reloader, outcome)
+            (reloader, outcome)
         });
         let outcome;
-        (folders, reloader, outcome) = match attempt.await {
+        (reloader, outcome) = match attempt.await {
             Ok(attempted) => attempted,
             Err(error) => {
                 // Else the runtime is going down.
@@ -96,40 +98,6 @@ async fn run(
     }
 }
 
-async fn wait_for_quiet(signals: &mut mpsc::Receiver<()>) {
-    let longest = Instant::now() + LONGEST_WAIT;
-    loop {
-        let deadline = (Instant::now() + QUIET).min(longest);
-        if !matches!(timeout_at(deadline, signals.recv()).await, Ok(Some(()))) {
-            return;
-        }
-        if Instant::now() >= longest {
-            return;
-        }
-    }
-}
-
-/// Loads settings; another function in tests.
-type Load = fn(Locations, &Sources) -> Result<Settings, SettingsError>;
-
-/// Loads the file, and knows what came of it last time.
-struct Reloader {
-    load: Load,
-    sources: Sources,
-    locations: Locations,
-    /// Settings, or the text of the problem.
-    last: Result<Settings, String>,
-}
-
-/// The folders that are watched.
-struct Folders {
-    watcher: RecommendedWatcher,
-    config_file: PathBuf,
-    watched: Vec<PathBuf>,
-}
-
-// === impl SettingsWatch ===
-
 impl SettingsWatch {
     /// Waits for a change: new settings, or why a changed file is not used.
     ///
@@ -140,17 +108,35 @@ impl SettingsWatch {
     }
 }
 
-impl Drop for SettingsWatch {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Loads settings; another function in tests.
+type Load = fn(Locations, &Sources) -> Result<Settings, SettingsError>;
+
+/// Loads the file, knows what came of it last time, and watches its folders.
+struct Reloader {
+    load: Load,
+    sources: Sources,
+    locations: Locations,
+    /// Settings, or the text of the problem.
+    last: Result<Settings, String>,
+    watcher: RecommendedWatcher,
+    watched: Vec<PathBuf>,
 }
 
-// === impl Reloader ===
-
 impl Reloader {
-    fn new(sources: Sources, running: Settings, load: Load) -> Self {
-        Self {
+    fn new(
+        sources: Sources,
+        running: Settings,
+        load: Load,
+        signal: Arc<Notify>,
+    ) -> Result<Self, SettingsError> {
+        let file = running.config_file.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error may hide a change, for example when the system's queue was full.
+            if event.map_or(true, |event| concerns(&event, &file)) {
+                signal.notify_one();
+            }
+        });
+        Ok(Self {
             load,
             locations: Locations {
                 data_dir: running.data_dir.clone(),
@@ -159,7 +145,9 @@ impl Reloader {
             },
             sources,
             last: Ok(running),
-        }
+            watcher: watcher.map_err(|error| SettingsError::Unwatchable(Box::new(error)))?,
+            watched: Vec::new(),
+        })
     }
 
     /// The outcome, unless it is the same as last time.
@@ -182,28 +170,6 @@ impl Reloader {
         self.last = comparable;
         Some(outcome)
     }
-}
-
-// === impl Folders ===
-
-impl Folders {
-    fn new(
-        config_file: PathBuf,
-        signal: impl Fn() + Send + 'static,
-    ) -> Result<Self, notify::Error> {
-        let file = config_file.clone();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // An error may hide a change, for example when the system's queue was full.
-            if event.map_or(true, |event| concerns(&event, &file)) {
-                signal();
-            }
-        })?;
-        Ok(Self {
-            watcher,
-            config_file,
-            watched: Vec::new(),
-        })
-    }
 
     /// Watches the file's folder and the nearest folder above it that exist now.
     fn watch_again(&mut self) {
@@ -215,7 +181,7 @@ impl Folders {
         // watches nothing new ends the loop.
         loop {
             let before = self.watched.len();
-            for folder in existing_folders(&self.config_file) {
+            for folder in existing_folders(&self.locations.config_file) {
                 if self.watched.contains(&folder) {
                     continue;
                 }
@@ -235,12 +201,8 @@ impl Folders {
 ///
 /// The second tells when the first is replaced.
 fn existing_folders(file: &Path) -> Vec<PathBuf> {
-    file.ancestors()
-        .skip(1)
-        .filter(|folder| folder.is_dir())
-        .take(2)
-        .map(Path::to_owned)
-        .collect()
+    let folders = file.ancestors().skip(1).filter(|folder| folder.is_dir());
+    folders.take(2).map(Path::to_owned).collect()
 }
 
 /// Whether an event may have changed the file: it is about the file or a folder on the way to it.
@@ -304,7 +266,7 @@ mod tests {
         let sources = sources_in(&folder);
         let running = load(&sources).unwrap();
         let file = running.config_file.clone();
-        let mut reloader = Reloader::new(sources, running, load_from);
+        let mut reloader = Reloader::new(sources, running, load_from, Arc::default()).unwrap();
         assert!(reloader.attempt().is_none(), "never there");
         fs::write(&file, "{}").unwrap();
         assert!(reloader.attempt().is_none(), "there with nothing new in it");

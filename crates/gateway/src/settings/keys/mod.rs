@@ -8,17 +8,14 @@ use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::Value;
 
-use self::servers::ServersRule;
-pub use self::servers::{
-    ADMIN_SERVER, AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust,
-};
-use super::reader::Section;
-use super::rules::{Nested, Optional, Unkept, choice, flag, plain, span, whole};
+pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
+use super::rules::Rule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
+use super::rules::TextKind::{Address, Hidden, Store};
 use super::secret::Secret;
 use super::section::section;
-use super::text::{ADDRESS, API_KEY, DEFAULT_LISTEN, STORE, StoreAddress};
+use super::text::{ADDRESS, API_KEY, STORE, StoreAddress};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -28,37 +25,41 @@ section! {
     /// The configuration of mcpproxy. Every key may be left out.
     pub struct Settings {
         /// The JSON Schema of this file, for editors. The program ignores it.
-        "$schema" schema: Unkept = Unkept, plain("a string", json!({ "type": "string" })).unkept();
+        "$schema" schema: () = null, Unkept(&AnyString);
         /// The address of the HTTP endpoint, `host:port` with an IP address or `localhost`.
         /// Port 0 picks a free one. May hold references.
-        "listen" pub listen: SocketAddr = DEFAULT_LISTEN, ADDRESS;
+        "listen" pub listen: SocketAddr = "127.0.0.1:8080", Text(ADDRESS, Address);
         /// The key of the REST interface. Without it, one is generated on the first start and kept
         /// in the file `api_key` of the data folder. May hold references.
-        "api_key" pub api_key: Option<Secret> = None, Optional(API_KEY);
+        "api_key" pub api_key: Option<Secret> = null, Text(API_KEY, Hidden);
         /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
-        "allow_plain_http" pub allow_plain_http: bool = false, flag();
+        "allow_plain_http" pub allow_plain_http: bool = false, Flag;
         /// The MCP servers behind the gateway, by name.
-        "mcpServers" pub servers: Vec<ServerSettings> = Vec::new(), ServersRule;
+        "mcpServers" pub servers: Vec<ServerSettings> = {}, Servers(&ServerSettings::SECTION);
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
-        "input_timeout" pub input_timeout: Duration = Duration::from_mins(5), span(MILLISECOND, DAY);
+        "input_timeout" pub input_timeout: Duration = "5m", Span(MILLISECOND, DAY);
         /// How declared intent is checked.
-        "intent_declaration" pub intent_declaration: IntentSettings = IntentSettings::default(), Nested;
+        "intent_declaration" pub intent_declaration: IntentSettings = {}, Nested(&IntentSettings::SECTION);
         /// What a search answers.
-        "discovery" pub discovery: DiscoverySettings = DiscoverySettings::default(), Nested;
+        "discovery" pub discovery: DiscoverySettings = {}, Nested(&DiscoverySettings::SECTION);
         /// The record of calls.
-        "activity" pub activity: ActivitySettings = ActivitySettings::default(), Nested;
+        "activity" pub activity: ActivitySettings = {}, Nested(&ActivitySettings::SECTION);
         /// Where state is kept.
-        "store" pub store: StoreSettings = StoreSettings::default(), Nested;
+        "store" pub store: StoreSettings = {}, Nested(&StoreSettings::SECTION);
         /// Hints that the gateway adds to results.
-        "hints" pub hints: HintSettings = HintSettings::default(), Nested;
+        "hints" pub hints: HintSettings = {}, Nested(&HintSettings::SECTION);
     }
     beside {
         /// The folder of all state.
-        data_dir: PathBuf;
+        pub data_dir: PathBuf;
         /// The configuration file, whether or not it exists.
-        config_file: PathBuf;
+        pub config_file: PathBuf;
         /// Whether the built-in sample server is added.
-        demo: bool;
+        pub demo: bool;
+        /// Every key as `config show` shows it.
+        pub(super) shown: Value;
+        /// Every secret of the file.
+        pub(super) secrets: Vec<Secret>;
     }
 }
 
@@ -66,15 +67,12 @@ section! {
     /// How declared intent is checked.
     pub struct IntentSettings {
         /// Whether an agent declares the operation a second time (`two_key`) or the variant it calls is enough (`inferred`).
-        "mode" pub mode: Mode = Mode::TwoKey, choice(&[("two_key", Mode::TwoKey), ("inferred", Mode::Inferred)]);
+        "mode" pub mode: Mode = "two_key", Choice(&["two_key", "inferred"]);
         /// Whether a call that contradicts the server's annotations is refused. If not, it goes on with a warning.
-        "strict_server_validation" pub strict_server_validation: bool = true, flag();
+        "strict_server_validation" pub strict_server_validation: bool = true, Flag;
         /// What a tool without annotations may be called with: any variant, at least `call_tool_write`, or `call_tool_destructive` only.
-        "unannotated" pub unannotated: Unannotated = Unannotated::TrustAgent, choice(&[
-            ("trust_agent", Unannotated::TrustAgent),
-            ("at_least_write", Unannotated::AtLeastWrite),
-            ("require_destructive", Unannotated::RequireDestructive),
-        ]);
+        "unannotated" pub unannotated: Unannotated = "trust_agent",
+            Choice(&["trust_agent", "at_least_write", "require_destructive"]);
     }
 }
 
@@ -82,11 +80,11 @@ section! {
     /// What a search answers.
     pub struct DiscoverySettings {
         /// How many tools a search answers when the agent does not say.
-        "limit" pub limit: usize = 5, whole(1, 50);
+        "limit" pub limit: usize = 5, Whole(1, 50);
         /// How much a search says of each tool when the agent does not say: everything, or a signature and a summary.
-        "detail" pub detail: Detail = Detail::Full, choice(&[("full", Detail::Full), ("compact", Detail::Compact)]);
+        "detail" pub detail: Detail = "full", Choice(&["full", "compact"]);
         /// Whether a search also looks at meaning, beside words. Checked, without effect in this version.
-        "semantic" pub semantic: bool = true, flag();
+        "semantic" pub semantic: bool = true, Flag;
     }
 }
 
@@ -94,15 +92,14 @@ section! {
     /// The record of calls.
     pub struct ActivitySettings {
         /// How many days a record is kept.
-        "retention_days" pub retention_days: u32 = 90, whole(1, 36_500);
+        "retention_days" pub retention_days: u32 = 90, Whole(1, 36_500);
         /// How many records are kept; by default, all within `retention_days`.
-        "max_records" pub max_records: Option<u64> = None, Optional(whole(1, 1_000_000_000));
+        "max_records" pub max_records: Option<u64> = null, Whole(1, 1_000_000_000);
         /// How many bytes of arguments and of a response are kept; the rest is cut off, its size is not.
-        "max_payload_bytes" pub max_payload_bytes: usize = 65_536, whole(1024, 16 * 1024 * 1024);
+        "max_payload_bytes" pub max_payload_bytes: usize = 65536, Whole(1024, 16 * 1024 * 1024);
         /// `strict`: a call that writes or destroys is on disk before it is sent, and its outcome before the answer
         /// leaves. `balanced`: every record is written within 100 ms, and no call waits for it.
-        "durability" pub durability: Durability = Durability::Strict,
-            choice(&[("strict", Durability::Strict), ("balanced", Durability::Balanced)]);
+        "durability" pub durability: Durability = "strict", Choice(&["strict", "balanced"]);
     }
 }
 
@@ -111,7 +108,7 @@ section! {
     pub struct StoreSettings {
         /// `sqlite` for a file in the data folder, or the `postgres://` address of a database that several
         /// gateways share. May hold references. A change takes effect at the next start.
-        "url" pub url: StoreAddress = StoreAddress::Sqlite, STORE;
+        "url" pub url: StoreAddress = "sqlite", Text(STORE, Store);
     }
 }
 
@@ -120,11 +117,7 @@ section! {
     pub struct HintSettings {
         /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
         /// into a text block at the end.
-        "proxied" pub proxied: ProxiedHints = ProxiedHints::Meta, choice(&[
-            ("off", ProxiedHints::Off),
-            ("meta", ProxiedHints::Meta),
-            ("content", ProxiedHints::Content),
-        ]);
+        "proxied" pub proxied: ProxiedHints = "meta", Choice(&["off", "meta", "content"]);
     }
 }
 
@@ -139,7 +132,8 @@ pub enum Detail {
 }
 
 /// What a writing call waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// Its record is on disk.
     Strict,
@@ -148,7 +142,8 @@ pub enum Durability {
 }
 
 /// Place of the agent hints that the gateway makes for tools whose servers send none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ProxiedHints {
     /// Nowhere.
     Off,
@@ -170,8 +165,6 @@ impl Settings {
 
     /// Every text that would give a secret away, for masking.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
-        let mut found = Vec::new();
-        Section::secrets(self, &mut found);
-        found.into_iter().flat_map(Secret::exposing_texts)
+        self.secrets.iter().flat_map(Secret::exposing_texts)
     }
 }
