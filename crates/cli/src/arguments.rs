@@ -4,12 +4,14 @@ mod activity;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use mcpproxy_gateway::settings::{Environment, Sources};
 
 pub(crate) use activity::{
-    ActivityCommand, ExportArguments, FilteredArguments, ListArguments, Look,
+    ActivityCommand, ExportArguments, FilteredArguments, ListArguments, Look, pairs,
 };
+
+use crate::output::Output;
 
 /// One safe, fast endpoint in front of every MCP server.
 #[derive(Debug, Parser)]
@@ -35,25 +37,13 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no running gateway, 4 
 pub(crate) struct Common {
     /// How results are shown
     #[arg(short, long, global = true, value_enum, default_value_t)]
-    pub(crate) output: OutputFormat,
+    pub(crate) output: Output,
     /// The configuration file [default: `mcp_config.json` in the data directory]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder of all state [default: ~/.mcpproxy]
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-}
-
-/// How results are shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// For people
-    #[default]
-    Table,
-    /// For programs
-    Json,
-    /// For both
-    Yaml,
 }
 
 #[derive(Debug, Subcommand)]

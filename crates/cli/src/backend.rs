@@ -72,11 +72,8 @@ struct ServersOfStatus {
 
 /// Our own program, for watching over server processes. The name holds even when the file
 /// was replaced by a newer one meanwhile.
-pub(crate) fn guard_path() -> Option<PathBuf> {
-    if cfg!(target_os = "linux") {
-        return Some(PathBuf::from("/proc/self/exe"));
-    }
-    None
+fn guard_path() -> Option<PathBuf> {
+    cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"))
 }
 
 impl Backend {
@@ -121,7 +118,7 @@ impl Backend {
                 };
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
-                    Err(failure) => Err(CliError::of_failure(failure, outcome.request_id)),
+                    Err(failure) => Err(CliError::of_gateway(failure.to_json(outcome.request_id))),
                 }
             }
         }
@@ -137,8 +134,9 @@ impl Backend {
             Self::Daemon(daemon) => {
                 let pairs = [("q", query), ("server", server)];
                 let pairs = pairs.map(|(name, value)| Some((name, value?)));
-                let pairs: Vec<_> = pairs.into_iter().flatten().collect();
-                daemon.get(&rest_path("/tools", &pairs)).await
+                daemon
+                    .get(&rest_path("/tools", pairs.into_iter().flatten()))
+                    .await
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
@@ -198,12 +196,8 @@ pub(crate) fn own(
     to_start: ServersToStart,
     role: LogRole,
 ) -> Result<Arc<Gateway>, CliError> {
+    create_data_dir(&settings)?;
     let shown = settings.data_dir.display().to_string();
-    settings::create_data_dir(&settings).map_err(|error| {
-        CliError::refused(format!(
-            "the data directory {shown} cannot be made: {error}"
-        ))
-    })?;
     let built_ins = mcpproxy_builtin::services(settings.demo)
         .map_err(|error| CliError::refused(format!("the demo cannot be offered: {error}")))?;
     let options = GatewayOptions {
@@ -215,6 +209,16 @@ pub(crate) fn own(
     Gateway::start(settings, options).map_err(|error| {
         CliError::refused(format!(
             "the activity log of the data directory {shown} cannot be opened: {error}"
+        ))
+    })
+}
+
+/// Creates the folder of all state, for its owner only.
+pub(crate) fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
+    settings::create_data_dir(settings).map_err(|error| {
+        let shown = settings.data_dir.display();
+        CliError::refused(format!(
+            "the data directory {shown} cannot be made: {error}"
         ))
     })
 }

@@ -41,14 +41,14 @@ pub(crate) struct Daemon {
 /// Response of the daemon, read to its end.
 #[derive(Debug)]
 pub(crate) struct DaemonResponse {
-    pub(crate) status: StatusCode,
+    status: StatusCode,
     pub(crate) session_id: Option<HeaderValue>,
     pub(crate) body: Bytes,
 }
 
 /// An answer that comes piece by piece, for as long as it takes.
 pub(crate) struct Stream {
-    pub(crate) status: StatusCode,
+    status: StatusCode,
     headers: HeaderMap,
     body: Incoming,
     driver: JoinHandle<hyper::Result<()>>,
@@ -92,52 +92,56 @@ impl Daemon {
 
     /// Answer of the REST interface at a path.
     pub(crate) async fn get(&self, path: &str) -> Result<String, CliError> {
-        let answer = self.send(request(Method::GET, path, Bytes::new())).await;
-        answer.map_err(CliError::not_reachable)?.into_text()
+        self.ask(Method::GET, path, Bytes::new()).await
     }
 
     /// Answer of the REST interface to what is sent to a path.
     pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<String, CliError> {
-        let answer = self.send(request(Method::POST, path, body)).await;
+        self.ask(Method::POST, path, body).await
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<String, CliError> {
+        let stream = self.stream(method, path, HeaderMap::new(), body);
+        let answer = in_time(async { stream.await?.collect().await }).await;
         answer.map_err(CliError::not_reachable)?.into_text()
     }
 
-    /// Begins to read something that may go on for long, or without an end. The header says where
-    /// an earlier stream broke, or which session it is of.
-    pub(crate) async fn open(
-        &self,
-        path: &str,
-        header: Option<(HeaderName, HeaderValue)>,
-    ) -> Result<Stream, String> {
-        let mut request = request(Method::GET, path, Bytes::new())?;
-        request.headers_mut().extend(header);
-        self.stream(request).await
+    /// Begins to read something that may go on for long, or without an end. Headers say where an
+    /// earlier stream broke, or which session it is of.
+    pub(crate) async fn open(&self, path: &str, headers: HeaderMap) -> Result<Stream, String> {
+        let body = Bytes::new();
+        self.stream(Method::GET, path, headers, body).await
     }
 
     /// Sends an MCP message with the headers that belong to it. The answer is one message, or a
     /// stream of them.
     pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Stream, String> {
-        let mut request = request(Method::POST, "/mcp", body)?;
-        request.headers_mut().extend(headers);
-        in_time(self.stream(request)).await
+        in_time(self.stream(Method::POST, "/mcp", headers, body)).await
     }
 
-    /// Ends an MCP session.
-    pub(crate) async fn end_session(&self, id: HeaderValue) -> Result<DaemonResponse, String> {
-        let mut request = request(Method::DELETE, "/mcp", Bytes::new())?;
-        request.headers_mut().insert(SESSION_ID, id);
-        self.send(Ok(request)).await
-    }
-
-    async fn send(
-        &self,
-        request: Result<Request<Full<Bytes>>, String>,
-    ) -> Result<DaemonResponse, String> {
-        in_time(async { self.stream(request?).await?.collect().await }).await
+    /// Ends the MCP session that the headers name.
+    pub(crate) async fn end_session(&self, headers: HeaderMap) -> Result<Stream, String> {
+        in_time(self.stream(Method::DELETE, "/mcp", headers, Bytes::new())).await
     }
 
     /// Sends a request and gives the answer as soon as its head is there.
-    async fn stream(&self, request: Request<Full<Bytes>>) -> Result<Stream, String> {
+    async fn stream(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Stream, String> {
+        const USER_AGENT: &str = concat!("mcpproxy-cli/", env!("CARGO_PKG_VERSION"));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::USER_AGENT, USER_AGENT)
+            .body(Full::new(body))
+            .map_err(|error| format!("the request cannot be sent: {error}"))?;
+        request.headers_mut().extend(headers);
         let exchange = async {
             let stream = UnixStream::connect(&self.socket).await?;
             let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -160,16 +164,13 @@ impl Daemon {
 
 impl DaemonResponse {
     /// The body of an answer of the REST interface, or the error in it.
-    pub(crate) fn into_text(self) -> Result<String, CliError> {
-        let body = String::from_utf8_lossy(&self.body).into_owned();
+    fn into_text(self) -> Result<String, CliError> {
         if self.status.is_success() {
-            return Ok(body);
+            return Ok(String::from_utf8_lossy(&self.body).into_owned());
         }
-        let error = serde_json::from_str::<Value>(&body)
-            .ok()
-            .and_then(|mut body| body.get_mut("error").map(Value::take));
-        Err(match error {
-            Some(error) => CliError::of_gateway(error),
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        Err(match body.get("error") {
+            Some(error) => CliError::of_gateway(error.clone()),
             None => CliError::refused(format!("the gateway answered with status {}", self.status)),
         })
     }
@@ -217,15 +218,14 @@ impl Stream {
         })
     }
 
-    /// Error that an answer without success tells; `otherwise` is for one that tells none.
-    pub(crate) async fn into_error(self, otherwise: &str) -> CliError {
-        match self.collect().await.map_err(CliError::not_reachable) {
-            Ok(answer) => match answer.into_text() {
-                Ok(_) => CliError::refused(otherwise),
-                Err(error) => error,
-            },
-            Err(error) => error,
+    /// The stream if the gateway tells of success, else the error in it.
+    pub(crate) async fn successful(self) -> Result<Self, CliError> {
+        if self.status.is_success() {
+            return Ok(self);
         }
+        let answer = self.collect().await.map_err(CliError::not_reachable)?;
+        let said = answer.into_text().map(CliError::refused);
+        Err(said.unwrap_or_else(|error| error))
     }
 }
 
@@ -237,29 +237,18 @@ impl Drop for Stream {
 
 type Broken = Box<dyn std::error::Error + Send + Sync>;
 
-fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
-    Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::HOST, "localhost")
-        .header(header::CONTENT_TYPE, "application/json")
-        .header(
-            header::USER_AGENT,
-            concat!("mcpproxy-cli/", env!("CARGO_PKG_VERSION")),
-        )
-        .body(Full::new(body))
-        .map_err(|error| format!("the request cannot be sent: {error}"))
-}
-
 async fn in_time<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let answered = tokio::time::timeout(ANSWER_TIME, answer).await;
     answered.unwrap_or_else(|_| Err("the gateway did not answer in time".to_owned()))
 }
 
 /// Path of something of the REST interface, with the parameters that are given.
-pub(crate) fn rest_path(of: &str, pairs: &[(&str, &str)]) -> String {
-    let pairs: Vec<String> = pairs
-        .iter()
+pub(crate) fn rest_path<'p>(
+    of: &str,
+    pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
+) -> String {
+    let pairs = pairs.into_iter();
+    let pairs: Vec<_> = pairs
         .map(|(name, value)| format!("{name}={}", encode(value)))
         .collect();
     let mark = if pairs.is_empty() { "" } else { "?" };

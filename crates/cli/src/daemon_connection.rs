@@ -120,10 +120,10 @@ impl ClientConnection for DaemonConnection {
     fn close(&self) -> BoxFuture<'static, ()> {
         let relay = Arc::clone(&self.relay);
         Box::pin(async move {
-            let session_id = relay.session_id().clone();
-            if let Some(session_id) = session_id {
+            let session = relay.session_headers();
+            if !session.is_empty() {
                 // The gateway forgets sessions by itself; this only frees its place sooner.
-                let _ = relay.daemon.end_session(session_id).await;
+                let _ = relay.daemon.end_session(session).await;
             }
         })
     }
@@ -143,18 +143,11 @@ impl DaemonRelay {
     fn messages(self: Arc<Self>, id: RequestId, stream: Stream, is_listen: bool) -> MessageStream {
         let (out, messages) = mpsc::channel(WAITING_MESSAGES);
         let driver = async move {
-            let is_over = async {
-                if is_listen {
-                    self.closing.cancelled().await;
-                } else {
-                    std::future::pending::<()>().await;
-                }
-            };
             let last = tokio::select! {
                 is_answered = pass_on(stream, &out) => (!is_answered).then(|| {
                     failed(&id, "the gateway broke off before it answered".to_owned())
                 }),
-                () = is_over => Some(end_of_changes(&id)),
+                () = self.closing.cancelled(), if is_listen => Some(end_of_changes(&id)),
             };
             if let Some(last) = last {
                 let _ = out.send(Outbound::Message(last)).await;
@@ -170,9 +163,9 @@ impl DaemonRelay {
     fn begin_session(self: &Arc<Self>, session_id: &HeaderValue) {
         *self.session_id() = Some(session_id.clone());
         let relay = Arc::clone(self);
-        let session = Some((SESSION_ID, session_id.clone()));
         tokio::spawn(async move {
             let changes = async {
+                let session = relay.session_headers();
                 let Ok(stream) = relay.daemon.open("/mcp", session).await else {
                     return;
                 };

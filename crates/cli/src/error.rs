@@ -18,63 +18,48 @@ pub(crate) struct CliError {
     error: Value,
 }
 
-/// Kind of an error, which decides the exit code.
+/// Kind of an error, whose number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExitKind {
-    Refused,
-    Usage,
-    NotReachable,
-    Configuration,
+    Refused = 1,
+    Usage = 2,
+    NotReachable = 3,
+    Configuration = 4,
 }
 
 impl CliError {
     /// Error of a call that was refused, or of something that failed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::new(ExitKind::Refused, "FAILED", &message.into())
+        Self::new(ExitKind::Refused, &message.into())
     }
 
     /// Error of something typed that cannot be used.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(ExitKind::Usage, "USAGE", &message.into())
-    }
-
-    /// Error of something typed that the gateway's own rules refuse.
-    pub(crate) fn wrong(failure: &Failure) -> Self {
-        Self {
-            kind: ExitKind::Usage,
-            error: failure.to_json(Uuid::now_v7()),
-        }
+        Self::new(ExitKind::Usage, &message.into())
     }
 
     /// Error of a command that needs a running gateway, where there is none.
     pub(crate) fn not_reachable(message: impl Into<String>) -> Self {
-        Self::new(
-            ExitKind::NotReachable,
-            "DAEMON_NOT_REACHABLE",
-            &message.into(),
-        )
+        Self::new(ExitKind::NotReachable, &message.into())
     }
 
     /// Error of a configuration that cannot be used.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
-        Self::new(
-            ExitKind::Configuration,
-            "INVALID_CONFIGURATION",
-            &message.into(),
-        )
+        Self::new(ExitKind::Configuration, &message.into())
+    }
+
+    /// Error of something typed that the gateway's own rules refuse.
+    pub(crate) fn wrong(failure: Failure) -> Self {
+        Self {
+            kind: ExitKind::Usage,
+            ..Self::from(failure)
+        }
     }
 
     /// Error with an error object of the gateway.
     pub(crate) fn of_gateway(error: Value) -> Self {
-        Self {
-            kind: ExitKind::Refused,
-            error,
-        }
-    }
-
-    /// Error of a gateway in this process.
-    pub(crate) fn of_failure(failure: &Failure, request_id: Uuid) -> Self {
-        Self::of_gateway(failure.to_json(request_id))
+        let kind = ExitKind::Refused;
+        Self { kind, error }
     }
 
     /// Error of a name that neither a server nor a file has.
@@ -83,15 +68,16 @@ impl CliError {
             [] => "No server is configured".to_owned(),
             _ => format!("Configured servers: {}", servers.join(", ")),
         };
-        let mut details = Map::new();
-        details.insert("server".to_owned(), json!(name));
-        details.insert("servers".to_owned(), json!(servers));
+        let details = [("server", json!(name)), ("servers", json!(servers))];
         Self::of_gateway(json!(ErrorObject {
             code: "UNKNOWN_SERVER",
             message: &format!("There is no server '{name}' and no file of that name. {configured}"),
             category: FailureCategory::Validation,
             retryable: false,
-            details,
+            details: details
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect(),
             request_id: Uuid::now_v7(),
         }))
     }
@@ -101,33 +87,28 @@ impl CliError {
         &self.error
     }
 
-    fn new(kind: ExitKind, code: &str, message: &str) -> Self {
-        let category = match kind {
-            ExitKind::Usage | ExitKind::Configuration => FailureCategory::Validation,
-            ExitKind::Refused | ExitKind::NotReachable => FailureCategory::System,
+    fn new(kind: ExitKind, message: &str) -> Self {
+        let (code, category) = match kind {
+            ExitKind::Refused => ("FAILED", FailureCategory::System),
+            ExitKind::Usage => ("USAGE", FailureCategory::Validation),
+            ExitKind::NotReachable => ("DAEMON_NOT_REACHABLE", FailureCategory::System),
+            ExitKind::Configuration => ("INVALID_CONFIGURATION", FailureCategory::Validation),
         };
-        Self {
-            kind,
-            error: json!(ErrorObject {
-                code,
-                message,
-                category,
-                retryable: kind == ExitKind::NotReachable,
-                details: Map::new(),
-                request_id: Uuid::now_v7(),
-            }),
-        }
+        let error = json!(ErrorObject {
+            code,
+            message,
+            category,
+            retryable: kind == ExitKind::NotReachable,
+            details: Map::new(),
+            request_id: Uuid::now_v7(),
+        });
+        Self { kind, error }
     }
 
     /// Tells the person, and gives the exit code.
     pub(crate) fn report(&self, output: Output) -> ExitCode {
         output.error(&self.error);
-        match self.kind {
-            ExitKind::Refused => ExitCode::from(1),
-            ExitKind::Usage => ExitCode::from(2),
-            ExitKind::NotReachable => ExitCode::from(3),
-            ExitKind::Configuration => ExitCode::from(4),
-        }
+        ExitCode::from(self.kind as u8)
     }
 }
 
@@ -139,6 +120,6 @@ impl From<SettingsError> for CliError {
 
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> Self {
-        Self::of_failure(&failure, Uuid::now_v7())
+        Self::of_gateway(failure.to_json(Uuid::now_v7()))
     }
 }

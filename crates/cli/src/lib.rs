@@ -18,21 +18,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Command, CommandLine};
+use arguments::{Command, CommandLine, Common};
 use error::CliError;
-use output::Output;
+
+/// Exit code of a command that ran, or why it did not do what was asked.
+type CommandResult = Result<ExitCode, CliError>;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     if let Some(code) = guard() {
         return code;
     }
-    let arguments = CommandLine::parse();
-    let output = Output::new(arguments.common.output);
-    match run(arguments, output) {
-        Ok(code) => code,
-        Err(failed) => failed.report(output),
-    }
+    let CommandLine { common, command } = CommandLine::parse();
+    let outcome = run(&common, command);
+    outcome.unwrap_or_else(|failed| failed.report(common.output))
 }
 
 /// A server process is started through this program itself, which then watches over it.
@@ -42,23 +41,22 @@ fn guard() -> Option<ExitCode> {
         .then(|| mcpproxy_upstream::guard::run(arguments))
 }
 
-fn run(arguments: CommandLine, output: Output) -> Result<ExitCode, CliError> {
-    logging::start(&arguments.command);
+fn run(common: &Common, command: Command) -> CommandResult {
+    logging::start(&command);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| CliError::refused(format!("the program could not start: {error}")))?;
-    let common = &arguments.common;
     let code = runtime.block_on(async {
-        match arguments.command {
-            Command::Serve(serve) => commands::serve::run(common, serve, output).await,
+        match command {
+            Command::Serve(serve) => commands::serve::run(common, serve).await,
             Command::Stdio => commands::stdio::run(common).await,
-            Command::Call(call) => commands::call::run(common, call, output).await,
-            Command::Tools(tools) => commands::tools::run(common, tools, output).await,
-            Command::Activity(activity) => commands::activity::run(common, *activity, output).await,
-            Command::Contract(contract) => commands::contract::run(common, contract, output).await,
-            Command::Config(config) => commands::config::run(common, config, output).await,
-            Command::Status => commands::status::run(common, output).await,
+            Command::Call(call) => commands::call::run(common, call).await,
+            Command::Tools(tools) => commands::tools::run(common, tools).await,
+            Command::Activity(activity) => commands::activity::run(common, *activity).await,
+            Command::Contract(contract) => commands::contract::run(common, contract).await,
+            Command::Config(config) => commands::config::run(common, config).await,
+            Command::Status => commands::status::run(common).await,
         }
     });
     // A read of standard input cannot be interrupted, so its thread is not waited for.

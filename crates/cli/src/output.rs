@@ -2,24 +2,25 @@
 
 use std::io::{IsTerminal, Write};
 
+use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use mcpproxy_wire::json::decode_for_display;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::arguments::OutputFormat;
-
-/// Output of a command in the format that was asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Output {
-    format: OutputFormat,
+/// Output of a command, in the format that was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// For both
+    Yaml,
 }
 
 impl Output {
-    pub(crate) fn new(format: OutputFormat) -> Self {
-        Self { format }
-    }
-
     /// Shows a result: as `table` draws it, or as the value itself.
     pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) {
         // A pipe that nobody reads any more is no failure.
@@ -29,33 +30,25 @@ impl Output {
     /// Shows one of many results that come one after the other; false if nobody reads them.
     pub(crate) fn item(self, text: &str, line: impl FnOnce(&Value) -> String) -> bool {
         // Each is a document of its own.
-        let mark = match self.format {
-            OutputFormat::Yaml => "---\n",
-            OutputFormat::Json | OutputFormat::Table => "",
-        };
+        let mark = if self == Self::Yaml { "---\n" } else { "" };
         write_out(&format!("{mark}{}", self.shown(text, line)))
     }
 
     fn shown(self, text: &str, table: impl FnOnce(&Value) -> String) -> String {
-        match self.format {
+        match self {
             // Decoding and writing again could change a number; programs get what was sent.
-            OutputFormat::Json => text.to_owned(),
-            OutputFormat::Yaml => as_yaml(&decode_for_display(text)),
-            OutputFormat::Table => table(&decode_for_display(text)),
+            Self::Json => text.to_owned(),
+            Self::Yaml => as_yaml(&decode_for_display(text)),
+            Self::Table => table(&decode_for_display(text)),
         }
-    }
-
-    /// Whether results are shown to people.
-    pub(crate) fn is_table(self) -> bool {
-        self.format == OutputFormat::Table
     }
 
     /// Tells of an error.
     pub(crate) fn error(self, error: &Value) {
-        let shown = match self.format {
-            OutputFormat::Json => serde_json::json!({ "error": error }).to_string(),
-            OutputFormat::Yaml => as_yaml(&serde_json::json!({ "error": error })),
-            OutputFormat::Table => {
+        let shown = match self {
+            Self::Json => json!({ "error": error }).to_string(),
+            Self::Yaml => as_yaml(&json!({ "error": error })),
+            Self::Table => {
                 let message = error["message"].as_str().unwrap_or("unknown error");
                 format!("error: {}", printable(message))
             }
@@ -142,6 +135,15 @@ pub(crate) fn on_one_line(text: &str) -> String {
 /// The elements of a list in an answer; none where it is no list.
 pub(crate) fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The text of a field; nothing where it has none.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn as_yaml(value: &Value) -> String {

@@ -48,9 +48,10 @@ pub(crate) enum ActivityCommand {
     Verify,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ListArguments {
     #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) filters: FilterArguments,
     /// How many records, from 1 to 1000 [default: 50]
     #[arg(long, value_name = "NUMBER")]
@@ -59,26 +60,31 @@ pub(crate) struct ListArguments {
     #[arg(long)]
     cursor: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     pub(crate) look: Look,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct FilteredArguments {
     #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) filters: FilterArguments,
     #[command(flatten)]
+    #[serde(skip)]
     pub(crate) look: Look,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
     #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::ALL.map(ExportFormat::as_str)))]
     pub(crate) format: String,
     /// A file that does not exist yet; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]
+    #[serde(skip)]
     pub(crate) file: PathBuf,
 }
 
@@ -132,38 +138,13 @@ pub(crate) struct FilterArguments {
     text: Option<String>,
 }
 
-impl ListArguments {
-    /// Parameters of the REST interface that ask for the same.
-    pub(crate) fn pairs(&self) -> Vec<Pair> {
-        let mut pairs = self.filters.pairs();
-        pairs.extend(given("limit", self.limit.as_deref()));
-        pairs.extend(given("cursor", self.cursor.as_deref()));
-        pairs
-    }
-}
-
-impl ExportArguments {
-    /// Parameters of the REST interface that ask for the same.
-    pub(crate) fn pairs(&self) -> Vec<Pair> {
-        let mut pairs = self.filters.pairs();
-        pairs.extend(given("format", Some(&self.format)));
-        pairs
-    }
-}
-
-impl FilterArguments {
-    /// The filters that were given, by the names of the REST interface.
-    pub(crate) fn pairs(&self) -> Vec<Pair> {
-        let filters = serde_json::to_value(self).unwrap_or_default();
-        let filters = filters.as_object().into_iter().flatten();
-        filters
-            .filter_map(|(name, value)| given(name, value.as_str()))
-            .collect()
-    }
-}
-
-fn given(name: &str, value: Option<&str>) -> Option<Pair> {
-    value.map(|value| (name.to_owned(), value.to_owned()))
+/// Parameters of the REST interface that ask for what was typed.
+pub(crate) fn pairs(arguments: &impl Serialize) -> Vec<Pair> {
+    let given = serde_json::to_value(arguments).unwrap_or_default();
+    let given = given.as_object().into_iter().flatten();
+    given
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser {
@@ -236,7 +217,7 @@ mod tests {
         let ActivityCommand::List(list) = *typed else {
             panic!("something else was typed");
         };
-        let names: Vec<String> = list.pairs().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = pairs(&list).into_iter().map(|(name, _)| name).collect();
         let expected = Filter::NAMES.iter().chain(&["limit", "cursor"]);
         assert!(names.iter().eq(expected), "{names:?}");
     }

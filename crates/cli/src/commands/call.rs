@@ -8,19 +8,16 @@ use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::{Value, json};
 
+use crate::CommandResult;
 use crate::arguments::{CallArguments, CallCommand, Common};
 use crate::backend::{Backend, CallBody, CallIntent};
 use crate::error::CliError;
-use crate::output::{Output, elements, printable};
+use crate::output::{elements, printable};
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
 
-pub(crate) async fn run(
-    common: &Common,
-    call: CallCommand,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common, call: CallCommand) -> CommandResult {
     let (variant, call) = match call {
         CallCommand::ToolRead(call) => (Operation::Read, call),
         CallCommand::ToolWrite(call) => (Operation::Write, call),
@@ -37,7 +34,7 @@ pub(crate) async fn run(
     let result = backend.call(variant, &request).await;
     backend.finish().await;
     let result = result?;
-    output.result(&result, text_content);
+    common.output.result(&result, text_content);
     let is_error = decode_for_display(&result)["isError"] == json!(true);
     Ok(ExitCode::from(u8::from(is_error)))
 }

@@ -5,25 +5,23 @@ use std::process::ExitCode;
 use mcpproxy_gateway::settings;
 use serde_json::{Value, json};
 
+use crate::CommandResult;
 use crate::arguments::{Common, ConfigCommand};
 use crate::daemon::Daemon;
-use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{elements, text};
 
-pub(crate) async fn run(
-    common: &Common,
-    config: ConfigCommand,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult {
     match config {
-        ConfigCommand::Schema => output.result(&settings::schema().to_string(), pretty),
+        ConfigCommand::Schema => common
+            .output
+            .result(&settings::schema().to_string(), pretty),
         ConfigCommand::Show => {
             let sources = common.sources();
             let shown = match Daemon::find(&sources).await? {
                 Some(daemon) => daemon.get("/api/v1/config").await?,
                 None => settings::effective(&settings::load(&sources)?).to_string(),
             };
-            output.result(&shown, pretty);
+            common.output.result(&shown, pretty);
         }
         ConfigCommand::Check => {
             let settings = settings::load(&common.sources())?;
@@ -39,7 +37,7 @@ pub(crate) async fn run(
                 "servers": settings.servers.len(),
                 "server_problems": problems,
             });
-            output.result(&report.to_string(), checked);
+            common.output.result(&report.to_string(), checked);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -52,12 +50,12 @@ fn pretty(value: &Value) -> String {
 fn checked(report: &Value) -> String {
     let mut shown = format!(
         "{} is valid, {} servers\n",
-        report["file"].as_str().unwrap_or_default(),
+        text(&report["file"]),
         report["servers"]
     );
-    for problem in report["server_problems"].as_array().unwrap_or(&Vec::new()) {
-        let text = |name: &str| problem[name].as_str().unwrap_or_default();
-        shown.push_str(&format!("server {}: {}\n", text("server"), text("problem")));
+    for problem in elements(&report["server_problems"]) {
+        let (server, problem) = (text(&problem["server"]), text(&problem["problem"]));
+        shown.push_str(&format!("server {server}: {problem}\n"));
     }
     shown
 }

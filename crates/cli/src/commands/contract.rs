@@ -16,27 +16,26 @@ use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::CommandResult;
 use crate::arguments::{Common, ContractCommand};
 use crate::backend::{Backend, CallBody, CallIntent};
 use crate::error::CliError;
-use crate::output::{Output, elements, note, printable};
+use crate::output::{elements, note, printable};
 use crate::progress_bar::TerminalProgress;
 
 /// The most examples of a tool that are called.
 const CALLED_EXAMPLES: usize = 10;
 
-pub(crate) async fn run(
-    common: &Common,
-    contract: ContractCommand,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common, contract: ContractCommand) -> CommandResult {
     let ContractCommand::Check { target, no_calls } = contract;
     let report = if is_file(&target) {
         checklist::report(&file::tools(&target)?, &[], &[])
     } else {
         of_server(common, &target, !no_calls).await?
     };
-    output.result(&json!(report).to_string(), |_| page::of(&report));
+    common
+        .output
+        .result(&json!(report).to_string(), |_| page::of(&report));
     Ok(ExitCode::from(u8::from(!report.conforms())))
 }
 

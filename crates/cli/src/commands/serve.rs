@@ -15,17 +15,13 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::CommandResult;
 use crate::arguments::{Common, ServeArguments};
 use crate::backend;
 use crate::daemon::{Daemon, socket_path};
 use crate::error::CliError;
-use crate::output::Output;
 
-pub(crate) async fn run(
-    common: &Common,
-    serve: ServeArguments,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult {
     let sources = Sources {
         listen: serve.listen,
         demo: serve.demo,
@@ -46,7 +42,9 @@ pub(crate) async fn run(
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
     let announcement = Announcement::new(&settings, address);
-    output.result(&to_text(&announcement), |_| announcement.welcome());
+    common
+        .output
+        .result(&to_text(&announcement), |_| announcement.welcome());
     let following = Arc::clone(&app);
     let following = Arc::clone(&gateway).follow(sources, move |key| following.set_api_key(key));
     let following = tokio::spawn(following);
@@ -98,15 +96,11 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, CliError> {
 /// The folder of all state, for its owner only. One that exists keeps its mode, because it may have
 /// been chosen for more than this; what is secret in it has a mode of its own.
 fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
-    let shown = settings.data_dir.display();
-    settings::create_data_dir(settings).map_err(|error| {
-        CliError::refused(format!(
-            "the data directory {shown} cannot be made: {error}"
-        ))
-    })?;
+    backend::create_data_dir(settings)?;
     let is_open = std::fs::metadata(&settings.data_dir)
         .is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
     if is_open {
+        let shown = settings.data_dir.display();
         tracing::warn!("other users can look into the data directory {shown}: `chmod 700` it");
     }
     Ok(())

@@ -5,24 +5,19 @@ use std::process::ExitCode;
 use mcpproxy_builtin::admin_tools;
 use serde_json::Value;
 
+use crate::CommandResult;
 use crate::arguments::Common;
 use crate::daemon::Daemon;
-use crate::error::CliError;
-use crate::output::{Output, elements, printable, table};
+use crate::output::{elements, printable, table, text};
 
-pub(crate) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common) -> CommandResult {
     let daemon = Daemon::require(&common.sources()).await?;
     let status = daemon.get("/api/v1/status").await?;
-    output.result(&status, page);
+    common.output.result(&status, page);
     Ok(ExitCode::SUCCESS)
 }
 
 fn page(status: &Value) -> String {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
     let calls = &status["calls"];
     let mut page = format!(
         "mcpproxy {} on http://{}/mcp, process {}, up {} s\n",
@@ -43,10 +38,8 @@ fn page(status: &Value) -> String {
         ));
     }
     let servers = elements(&status["servers"]);
-    if servers
-        .iter()
-        .all(|server| server["name"] == admin_tools::NAME)
-    {
+    let is_own = |server: &Value| server["name"] == admin_tools::NAME;
+    if servers.iter().all(is_own) {
         page.push_str("No servers yet. Add them under \"mcpServers\" in the configuration.\n");
     }
     page.push('\n');
@@ -57,18 +50,15 @@ fn page(status: &Value) -> String {
                 text(&server["name"]),
                 text(&server["state"]),
                 server["revision"].as_str().unwrap_or("-").to_owned(),
-                server["tools"].to_string(),
-                server["reason"].as_str().unwrap_or_default().to_owned(),
+                text(&server["tools"]),
+                text(&server["reason"]),
             ]
         }),
     ));
     for server in servers {
         for line in elements(&server["stderr"]) {
-            page.push_str(&printable(&format!(
-                "{}: {}\n",
-                text(&server["name"]),
-                text(line)
-            )));
+            let (name, line) = (text(&server["name"]), text(line));
+            page.push_str(&printable(&format!("{name}: {line}\n")));
         }
     }
     page

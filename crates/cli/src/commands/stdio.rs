@@ -7,13 +7,14 @@ use mcpproxy_gateway::{Gateway, LogRole, ServersToStart, settings};
 use mcpproxy_server::stdio::{serve, serve_through};
 use tokio::io::BufReader;
 
+use crate::CommandResult;
 use crate::arguments::Common;
 use crate::backend;
 use crate::daemon::Daemon;
 use crate::daemon_connection::DaemonConnection;
 use crate::error::CliError;
 
-pub(crate) async fn run(common: &Common) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common) -> CommandResult {
     let sources = common.sources();
     let served = if let Some(daemon) = Daemon::find(&sources).await? {
         let input = BufReader::new(tokio::io::stdin());

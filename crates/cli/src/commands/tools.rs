@@ -7,36 +7,28 @@ use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::split_name;
 use serde_json::Value;
 
+use crate::CommandResult;
 use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
-use crate::error::CliError;
-use crate::output::{Output, elements, printable, table};
+use crate::output::{elements, printable, table, text};
 
-pub(crate) async fn run(
-    common: &Common,
-    tools: ToolsCommand,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(crate) async fn run(common: &Common, tools: ToolsCommand) -> CommandResult {
     match tools {
-        ToolsCommand::Search { query, server } => {
-            list(common, Some(&query), server.as_deref(), output).await
-        }
-        ToolsCommand::List { server } => list(common, None, server.as_deref(), output).await,
-        ToolsCommand::Show { tool } => show(common, &tool, output).await,
+        ToolsCommand::Search { query, server } => list(common, Some(&query), server).await,
+        ToolsCommand::List { server } => list(common, None, server).await,
+        ToolsCommand::Show { tool } => show(common, &tool).await,
     }
 }
 
-async fn list(
-    common: &Common,
-    query: Option<&str>,
-    server: Option<&str>,
-    output: Output,
-) -> Result<ExitCode, CliError> {
-    let backend = Backend::find(&common.sources(), wanted(server)).await?;
-    let listed = backend.tools(query, server).await;
+async fn list(common: &Common, query: Option<&str>, server: Option<String>) -> CommandResult {
+    let wanted = server
+        .clone()
+        .map_or(ServersToStart::All, ServersToStart::Only);
+    let backend = Backend::find(&common.sources(), wanted).await?;
+    let listed = backend.tools(query, server.as_deref()).await;
     backend.finish().await;
     let is_all = query.is_none() && server.is_none();
-    output.result(&listed?, |value| {
+    common.output.result(&listed?, |value| {
         let mut shown = rows(value, query.is_some());
         if is_all && has_only_own(value) {
             shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
@@ -46,19 +38,14 @@ async fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(common: &Common, name: &str, output: Output) -> Result<ExitCode, CliError> {
+async fn show(common: &Common, name: &str) -> CommandResult {
     let (server, tool) = split_name(name)?;
-    let backend = Backend::find(&common.sources(), wanted(Some(server))).await?;
+    let wanted = ServersToStart::Only(server.to_owned());
+    let backend = Backend::find(&common.sources(), wanted).await?;
     let shown = backend.tool(server, tool).await;
     backend.finish().await;
-    output.result(&shown?, page);
+    common.output.result(&shown?, page);
     Ok(ExitCode::SUCCESS)
-}
-
-fn wanted(server: Option<&str>) -> ServersToStart {
-    server.map_or(ServersToStart::All, |server| {
-        ServersToStart::Only(server.to_owned())
-    })
 }
 
 fn rows(value: &Value, is_search: bool) -> String {
@@ -69,14 +56,11 @@ fn rows(value: &Value, is_search: bool) -> String {
     if tools.is_empty() {
         return "No tools. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n".to_owned();
     }
-    let cell = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
     let mut shown = table(
         &["NAME", "CLASS", "CALL WITH", "STATUS", "SUMMARY"],
         tools.iter().map(|tool| {
-            ["name", "class", "call_with", "status", "summary"]
-                .iter()
-                .map(|name| cell(tool, name))
-                .collect()
+            let names = ["name", "class", "call_with", "status", "summary"];
+            names.map(|name| text(&tool[name])).to_vec()
         }),
     );
     let total = value["total"].as_u64().unwrap_or_default();
@@ -93,7 +77,7 @@ fn has_only_own(value: &Value) -> bool {
 }
 
 fn page(tool: &Value) -> String {
-    let text = |name: &str| printable(tool[name].as_str().unwrap_or_default());
+    let shown = |name: &str| printable(&text(&tool[name]));
     let mut page = String::new();
     for (label, name) in [
         ("Name", "name"),
@@ -102,15 +86,12 @@ fn page(tool: &Value) -> String {
         ("Call with", "call_with"),
         ("Status", "status"),
     ] {
-        page.push_str(&format!("{label:<12}{}\n", text(name)));
+        page.push_str(&format!("{label:<12}{}\n", shown(name)));
     }
     if !tool["annotations"].is_null() {
-        page.push_str(&format!(
-            "Annotations {}\n",
-            printable(&tool["annotations"].to_string())
-        ));
+        page.push_str(&format!("Annotations {}\n", shown("annotations")));
     }
-    page.push_str(&format!("\n{}\n", text("description")));
+    page.push_str(&format!("\n{}\n", shown("description")));
     page.push_str(&format!(
         "\nArguments\n{}\n",
         printable(&format!("{:#}", tool["inputSchema"]))

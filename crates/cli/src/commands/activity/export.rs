@@ -10,19 +10,16 @@ use mcpproxy_gateway::records::{self, ExportFormat};
 use serde_json::{Value, json};
 
 use super::source::{Pieces, Source};
-use crate::arguments::{Common, ExportArguments};
+use crate::CommandResult;
+use crate::arguments::{Common, ExportArguments, pairs};
 use crate::commands::serve::interrupted;
 use crate::error::CliError;
-use crate::output::{Output, printable};
+use crate::output::printable;
 use crate::progress_bar::TerminalProgress;
 
-pub(super) async fn run(
-    common: &Common,
-    export: &ExportArguments,
-    output: Output,
-) -> Result<ExitCode, CliError> {
-    let pairs = export.pairs();
-    records::RecordExport::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
+pub(super) async fn run(common: &Common, export: &ExportArguments) -> CommandResult {
+    let given = pairs(export);
+    records::RecordExport::parse(&given).map_err(CliError::wrong)?;
     let source = Source::find(common).await?;
     let is_file = export.file.as_os_str() != "-";
     // A bar between the lines of the export would help nobody.
@@ -32,11 +29,11 @@ pub(super) async fn run(
         TerminalProgress::hidden()
     };
     let total = if progress.is_seen() {
-        source.count(&export.filters.pairs()).await?
+        source.count(&pairs(&export.filters)).await?
     } else {
         0
     };
-    let mut pieces = source.export(&pairs).await?;
+    let mut pieces = source.export(&given).await?;
     let mut counter = Counter::new(&export.format);
     let mut seen = |piece: &[u8]| {
         counter.count(piece);
@@ -53,7 +50,7 @@ pub(super) async fn run(
     if is_file {
         let report =
             json!({ "file": export.file, "format": export.format, "records": counter.records() });
-        output.result(&report.to_string(), sentence);
+        common.output.result(&report.to_string(), sentence);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -64,20 +61,13 @@ fn sentence(report: &Value) -> String {
 }
 
 async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<(), CliError> {
-    let mut stdout = io::stdout();
-    while let Some(piece) = pieces.next().await? {
-        match stdout.write_all(&piece).and_then(|()| stdout.flush()) {
-            Ok(()) => seen(&piece),
-            // Whoever closed the pipe has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Err(error) => {
-                return Err(CliError::refused(format!(
-                    "the export cannot be written: {error}"
-                )));
-            }
-        }
+    match copy(pieces, &mut io::stdout(), seen).await? {
+        // Whoever closed the pipe has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::refused(format!(
+            "the export cannot be written: {error}"
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes a new file. One that is not whole is removed, so that nobody takes it for the export.
@@ -87,10 +77,14 @@ async fn to_file(
     seen: &mut impl FnMut(&[u8]),
 ) -> Result<(), CliError> {
     let mut file = create(path)?;
-    let written = tokio::select! {
-        written = fill(&mut file, path, pieces, seen) => written,
+    let copied = tokio::select! {
+        copied = copy(pieces, &mut file, seen) => copied,
         () = interrupted() => Err(CliError::refused("the export was interrupted; the file is removed")),
     };
+    let written = copied.and_then(|copied| {
+        let synced = copied.and_then(|()| file.sync_all());
+        synced.map_err(|error| unwritable(path, &error))
+    });
     if written.is_err() {
         // What cannot be removed has at least been reported.
         let _ = std::fs::remove_file(path);
@@ -98,18 +92,19 @@ async fn to_file(
     written
 }
 
-async fn fill(
-    file: &mut File,
-    path: &Path,
+/// Writes every piece; the inner error is one of the writer.
+async fn copy(
     pieces: &mut Pieces,
+    to: &mut impl Write,
     seen: &mut impl FnMut(&[u8]),
-) -> Result<(), CliError> {
+) -> Result<io::Result<()>, CliError> {
     while let Some(piece) = pieces.next().await? {
-        file.write_all(&piece)
-            .map_err(|error| unwritable(path, &error))?;
+        if let Err(error) = to.write_all(&piece).and_then(|()| to.flush()) {
+            return Ok(Err(error));
+        }
         seen(&piece);
     }
-    file.sync_all().map_err(|error| unwritable(path, &error))
+    Ok(Ok(()))
 }
 
 /// Only the owner can read it: records hold what agents sent.

@@ -2,27 +2,29 @@
 
 use std::process::ExitCode;
 
-use mcpproxy_gateway::records::RecordQuery;
+use mcpproxy_activity::Archive;
+use mcpproxy_gateway::records::{self, RecordQuery};
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
 use super::source::Source;
-use super::words::{self, Icons, text};
-use crate::arguments::{Common, ListArguments};
+use super::words::{self, Icons};
+use crate::CommandResult;
+use crate::arguments::{Common, ListArguments, pairs};
 use crate::error::CliError;
-use crate::output::{Output, elements, note, wide_table};
+use crate::output::{Output, elements, note, text, wide_table};
 
-pub(super) async fn run(
-    common: &Common,
-    list: &ListArguments,
-    output: Output,
-) -> Result<ExitCode, CliError> {
-    let pairs = list.pairs();
-    RecordQuery::parse(&pairs).map_err(|failure| CliError::wrong(&failure))?;
-    let listed = Source::find(common).await?.list(&pairs).await?;
+pub(super) async fn run(common: &Common, list: &ListArguments) -> CommandResult {
+    let pairs = pairs(list);
+    RecordQuery::parse(&pairs).map_err(CliError::wrong)?;
+    let source = Source::find(common).await?;
+    let of_store = async |archive: &Archive| records::list(archive, &pairs).await;
+    let listed = source.get(("/activity", &pairs), of_store).await?;
     let icons = Icons::wanted(list.look);
-    output.result(&listed, |list| rows(list, icons, !pairs.is_empty()));
-    if output.is_table()
+    common
+        .output
+        .result(&listed, |list| rows(list, icons, !pairs.is_empty()));
+    if common.output == Output::Table
         && let Some(cursor) = decode_for_display(&listed)["next_cursor"].as_str()
     {
         note(&format!("There are more, next: --cursor {cursor}"));

@@ -2,28 +2,31 @@
 
 use std::process::ExitCode;
 
+use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records;
 use serde_json::Value;
 
 use super::source::Source;
-use super::words::{self, Icons, text};
+use super::words::{self, Icons};
+use crate::CommandResult;
 use crate::arguments::{Common, Look};
+use crate::daemon::encode;
 use crate::error::CliError;
-use crate::output::{Output, elements, printable};
+use crate::output::{elements, printable, text};
 
 /// How far the values stand to the right of the margin.
 const LABEL: usize = 14;
 
-pub(super) async fn run(
-    common: &Common,
-    id: &str,
-    look: Look,
-    output: Output,
-) -> Result<ExitCode, CliError> {
+pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult {
     records::parse_id(id).map_err(|failure| CliError::wrong(&failure))?;
-    let shown = Source::find(common).await?.show(id).await?;
+    let path = format!("/activity/{}", encode(id));
+    let of_store = async |archive: &Archive| records::show(archive, id).await;
+    let shown = Source::find(common)
+        .await?
+        .get((&path, &[]), of_store)
+        .await?;
     let icons = Icons::wanted(look);
-    output.result(&shown, |record| page(record, icons));
+    common.output.result(&shown, |record| page(record, icons));
     Ok(ExitCode::SUCCESS)
 }
 

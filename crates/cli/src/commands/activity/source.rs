@@ -2,12 +2,13 @@
 //!
 //! Both give the very same texts, because one place makes them.
 
+use http::HeaderMap;
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, Pair, RecordExport};
 use mcpproxy_gateway::{Failure, redaction, settings};
 
 use crate::arguments::Common;
-use crate::daemon::{Daemon, Stream, encode, rest_path};
+use crate::daemon::{Daemon, Stream, rest_path};
 use crate::error::CliError;
 
 /// Source that answers what is asked of the log.
@@ -39,39 +40,22 @@ impl Source {
         Ok(Self::Store(records::open(&settings)?))
     }
 
-    /// A page of records.
-    pub(super) async fn list(&self, pairs: &[Pair]) -> Result<String, CliError> {
+    /// Answer at a path of the REST interface, or of the store to the same question.
+    pub(super) async fn get(
+        &self,
+        (path, pairs): (&str, &[Pair]),
+        of_store: impl AsyncFnOnce(&Archive) -> Result<String, Failure>,
+    ) -> Result<String, CliError> {
         match self {
-            Self::Daemon(daemon) => get(daemon, "/activity", pairs).await,
-            Self::Store(archive) => Ok(records::list(archive, pairs).await?),
-        }
-    }
-
-    /// One record.
-    pub(super) async fn show(&self, id: &str) -> Result<String, CliError> {
-        match self {
-            Self::Daemon(daemon) => get(daemon, &format!("/activity/{}", encode(id)), &[]).await,
-            Self::Store(archive) => Ok(records::show(archive, id).await?),
+            Self::Daemon(daemon) => daemon.get(&records_path(path, pairs)).await,
+            Self::Store(archive) => Ok(of_store(archive).await?),
         }
     }
 
     /// Counts.
     pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, CliError> {
-        match self {
-            Self::Daemon(daemon) => get(daemon, "/activity/summary", pairs).await,
-            Self::Store(archive) => Ok(records::summary(archive, pairs).await?),
-        }
-    }
-
-    /// Whether everything is as it was written. A running gateway does not tell how far it is.
-    pub(super) async fn verify(
-        &self,
-        progress: impl FnMut(u64, u64) + Send,
-    ) -> Result<String, CliError> {
-        match self {
-            Self::Daemon(daemon) => get(daemon, "/activity/verify", &[]).await,
-            Self::Store(archive) => Ok(records::verify(archive, progress).await?),
-        }
+        let of_store = async |archive: &Archive| records::summary(archive, pairs).await;
+        self.get(("/activity/summary", pairs), of_store).await
     }
 
     /// How many records there are.
@@ -93,12 +77,10 @@ impl Source {
     pub(super) async fn export(&self, pairs: &[Pair]) -> Result<Pieces, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let stream = daemon.open(&path("/activity/export", pairs), None).await;
+                let path = records_path("/activity/export", pairs);
+                let stream = daemon.open(&path, HeaderMap::new()).await;
                 let stream = stream.map_err(CliError::not_reachable)?;
-                if stream.status.is_success() {
-                    return Ok(Pieces::Daemon(stream));
-                }
-                Err(stream.into_error("the gateway gave no export").await)
+                Ok(Pieces::Daemon(stream.successful().await?))
             }
             Self::Store(archive) => {
                 let (filter, format) = RecordExport::parse(pairs)?;
@@ -125,12 +107,7 @@ impl Pieces {
     }
 }
 
-/// The path of something of the REST interface.
-pub(super) fn path(of: &str, pairs: &[Pair]) -> String {
-    let pairs = pairs.iter().map(|(name, value)| (&**name, &**value));
-    rest_path(of, &pairs.collect::<Vec<_>>())
-}
-
-async fn get(daemon: &Daemon, of: &str, pairs: &[Pair]) -> Result<String, CliError> {
-    daemon.get(&path(of, pairs)).await
+/// The path of something of the REST interface, with filters and other parameters.
+pub(super) fn records_path(of: &str, pairs: &[Pair]) -> String {
+    rest_path(of, pairs.iter().map(|(name, value)| (&**name, &**value)))
 }

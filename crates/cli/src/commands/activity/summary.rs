@@ -6,10 +6,11 @@ use mcpproxy_gateway::records;
 use serde_json::Value;
 
 use super::source::Source;
-use super::words::{self, Icons, text};
-use crate::arguments::{Common, FilteredArguments};
+use super::words::{self, Icons};
+use crate::CommandResult;
+use crate::arguments::{Common, FilteredArguments, pairs};
 use crate::error::CliError;
-use crate::output::{Output, columns, elements, on_one_line};
+use crate::output::{columns, elements, on_one_line, text};
 
 /// How many servers and tools are shown; programs get all of them.
 const MOST_LINES: usize = 10;
@@ -17,16 +18,14 @@ const MOST_LINES: usize = 10;
 /// How many characters the longest bar has.
 const BAR: usize = 24;
 
-pub(super) async fn run(
-    common: &Common,
-    summary: &FilteredArguments,
-    output: Output,
-) -> Result<ExitCode, CliError> {
-    let pairs = summary.filters.pairs();
-    records::parse_filter(&pairs).map_err(|failure| CliError::wrong(&failure))?;
+pub(super) async fn run(common: &Common, summary: &FilteredArguments) -> CommandResult {
+    let pairs = pairs(summary);
+    records::parse_filter(&pairs).map_err(CliError::wrong)?;
     let counted = Source::find(common).await?.summary(&pairs).await?;
     let icons = Icons::wanted(summary.look);
-    output.result(&counted, |counted| page(counted, icons));
+    common
+        .output
+        .result(&counted, |counted| page(counted, icons));
     Ok(ExitCode::SUCCESS)
 }
 

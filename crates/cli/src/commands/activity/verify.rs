@@ -2,24 +2,28 @@
 
 use std::process::ExitCode;
 
+use mcpproxy_activity::Archive;
+use mcpproxy_gateway::records;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
 use super::source::Source;
+use crate::CommandResult;
 use crate::arguments::Common;
-use crate::error::CliError;
-use crate::output::{Output, elements, printable};
+use crate::output::{elements, printable};
 use crate::progress_bar::TerminalProgress;
 
-pub(super) async fn run(common: &Common, output: Output) -> Result<ExitCode, CliError> {
+pub(super) async fn run(common: &Common) -> CommandResult {
     let source = Source::find(common).await?;
     let progress = TerminalProgress::start("checking");
-    let verdict = source
-        .verify(|checked, total| progress.at(checked, total))
-        .await;
+    // A running gateway does not tell how far it is.
+    let of_store = async |archive: &Archive| {
+        records::verify(archive, |checked, total| progress.at(checked, total)).await
+    };
+    let verdict = source.get(("/activity/verify", &[]), of_store).await;
     progress.end();
     let verdict = verdict?;
-    output.result(&verdict, sentence);
+    common.output.result(&verdict, sentence);
     let is_whole = decode_for_display(&verdict)["ok"] == Value::Bool(true);
     Ok(ExitCode::from(u8::from(!is_whole)))
 }

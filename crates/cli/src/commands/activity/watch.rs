@@ -9,13 +9,14 @@ use mcpproxy_wire::header;
 use mcpproxy_wire::sse::SseReader;
 use serde_json::Value;
 
-use super::source::path;
-use super::words::{self, Icons, text};
-use crate::arguments::{Common, FilteredArguments};
+use super::source::records_path;
+use super::words::{self, Icons};
+use crate::CommandResult;
+use crate::arguments::{Common, FilteredArguments, pairs};
 use crate::commands::serve::interrupted;
 use crate::daemon::{Daemon, LAST_EVENT_ID, Stream};
 use crate::error::CliError;
-use crate::output::{Output, note, on_one_line};
+use crate::output::{note, on_one_line, text};
 
 /// How long to wait before a stream that broke is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -29,16 +30,12 @@ const MOST_TRIES_OF_A_LISTENER: u32 = 150;
 /// The largest event that is read; a record is far smaller.
 const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
-pub(super) async fn run(
-    common: &Common,
-    watch: &FilteredArguments,
-    output: Output,
-) -> Result<ExitCode, CliError> {
-    let pairs = watch.filters.pairs();
-    records::parse_filter(&pairs).map_err(|failure| CliError::wrong(&failure))?;
+pub(super) async fn run(common: &Common, watch: &FilteredArguments) -> CommandResult {
+    let pairs = pairs(watch);
+    records::parse_filter(&pairs).map_err(CliError::wrong)?;
     let daemon = Daemon::require(&common.sources()).await?;
     let icons = Icons::wanted(watch.look);
-    let show = |data: &str| output.item(data, |record| line(record, icons));
+    let show = |data: &str| common.output.item(data, |record| line(record, icons));
     tokio::select! {
         followed = follow(&daemon, &pairs, show) => followed?,
         () = interrupted() => {}
@@ -90,10 +87,9 @@ async fn open(
     last_id: Option<&str>,
 ) -> Result<Result<Stream, String>, CliError> {
     let last_id = last_id.and_then(|id| HeaderValue::from_str(id).ok());
-    let last_id = last_id.map(|id| (LAST_EVENT_ID, id));
-    match daemon.open(&path("/events", pairs), last_id).await {
-        Ok(stream) if stream.status.is_success() => Ok(Ok(stream)),
-        Ok(stream) => Err(stream.into_error("the gateway gave no events").await),
+    let last_id = last_id.map(|id| (LAST_EVENT_ID, id)).into_iter().collect();
+    match daemon.open(&records_path("/events", pairs), last_id).await {
+        Ok(stream) => Ok(Ok(stream.successful().await?)),
         Err(reason) => Ok(Err(reason)),
     }
 }

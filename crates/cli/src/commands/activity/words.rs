@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 use crate::arguments::Look;
+use crate::output::text;
 
 /// Whether icons and blocks are shown: on a terminal, unless somebody does not want them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,15 +72,6 @@ pub(super) fn duration(milliseconds: &Value) -> String {
             let seconds = time / 1_000.0;
             format!("{:.0}m {:02.0}s", (seconds / 60.0).floor(), seconds % 60.0)
         }
-    }
-}
-
-/// The text of a field; nothing where it has none.
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
