@@ -1,10 +1,11 @@
 //! The key of the REST interface: the configured one, or one that is made on the first start.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write as _};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
+use super::document::read_bounded;
 use super::keys::Settings;
 use super::secret::Secret;
 use super::text;
@@ -19,7 +20,7 @@ const RANDOM_BYTES: usize = 32;
 const SHORTEST_KEY: usize = 16;
 
 /// Far above any key, far below what would hurt to read.
-const LONGEST_FILE: u64 = 4096;
+const LONGEST_FILE: usize = 4096;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
@@ -39,13 +40,8 @@ pub enum ApiKeyError {
     )]
     NotAKey,
     /// The file or its folder cannot be read or written.
-    #[error("the file api_key in the data folder cannot be {action}: {source}")]
-    Io {
-        /// What was tried: `read` or `written`.
-        action: &'static str,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error("the file api_key in the data folder cannot be {0}: {1}")]
+    Io(&'static str, #[source] io::Error),
     /// The operating system gives no random numbers.
     #[error("no key can be generated because the operating system gives no random numbers: {0}")]
     NoRandomNumbers(getrandom::Error),
@@ -58,13 +54,10 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
     }
     let path = settings.data_dir.join(KEY_FILE);
     match read(&path) {
-        Err(ApiKeyError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+        Err(ApiKeyError::Io(_, source)) if source.kind() == ErrorKind::NotFound => {}
         found => return found,
     }
-    let written = |source| ApiKeyError::Io {
-        action: "written",
-        source,
-    };
+    let written = |source| ApiKeyError::Io("written", source);
     create_data_dir(settings).map_err(written)?;
     // Each caller has its own draft, so that two that start at once do not write into one.
     let draft = path.with_file_name(format!("{KEY_FILE}.{}.new", random_hex::<8>()?));
@@ -74,10 +67,9 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
 }
 
 /// What of the key file must not be shown; nothing without one.
-pub(crate) fn secrets_of_key_file(settings: &Settings) -> impl Iterator<Item = String> {
-    let key = read(&settings.data_dir.join(KEY_FILE)).ok();
-    key.into_iter()
-        .flat_map(|key| key.exposing_texts().collect::<Vec<_>>())
+pub(crate) fn secrets_of_key_file(settings: &Settings) -> Vec<String> {
+    let key = read(&settings.data_dir.join(KEY_FILE));
+    key.map_or_else(|_| Vec::new(), |key| key.exposing_texts().collect())
 }
 
 /// Creates the data folder, for its owner only, unless it exists.
@@ -90,19 +82,14 @@ pub fn create_data_dir(settings: &Settings) -> io::Result<()> {
 }
 
 fn read(path: &Path) -> Result<Secret, ApiKeyError> {
-    let mut content = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut content))
-        .map_err(|source| ApiKeyError::Io {
-            action: "read",
-            source,
-        })?;
+    let content = read_bounded(path, LONGEST_FILE);
+    let content = content.map_err(|source| ApiKeyError::Io("read", source))?;
     let text = String::from_utf8(content).map_err(|_| ApiKeyError::NotAKey)?;
     let key = text.trim();
     if key.is_empty() {
         return Err(ApiKeyError::Empty);
     }
-    if !(text::API_KEY.is_valid)(key) || text.len() as u64 > LONGEST_FILE {
+    if !(text::API_KEY.is_valid)(key) || text.len() > LONGEST_FILE {
         return Err(ApiKeyError::NotAKey);
     }
     if key.len() < SHORTEST_KEY {
@@ -124,27 +111,21 @@ fn random_hex<const BYTES: usize>() -> Result<String, ApiKeyError> {
 
 /// Writes the key so that a reader finds all of it or nothing, and never over another key.
 fn write_new(draft: &Path, path: &Path, key: &str) -> io::Result<()> {
-    let result = write_draft(draft, key).and_then(|()| publish(draft, path));
-    let _ = fs::remove_file(draft);
-    result
-}
-
-fn write_draft(draft: &Path, key: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(draft)?;
-    writeln!(file, "{key}")?;
-    file.sync_all()
-}
-
-/// A link fails when the name is taken, which a rename does not.
-fn publish(draft: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(draft, path) {
-        Ok(()) => Ok(()),
+    let written = options.open(draft).and_then(|mut file| {
+        writeln!(file, "{key}")?;
+        file.sync_all()
+    });
+    // A link fails when the name is taken, which a rename does not.
+    let published = written.and_then(|()| match fs::hard_link(draft, path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         // Some file systems have no links.
         Err(_) => fs::rename(draft, path),
-    }
+        linked => linked,
+    });
+    let _ = fs::remove_file(draft);
+    published
 }

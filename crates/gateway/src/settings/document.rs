@@ -14,7 +14,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_
 use super::problem::{FilePosition, SettingsError};
 
 /// A configuration of thousands of servers stays well below this.
-const SIZE_LIMIT: usize = 4 * 1024 * 1024;
+pub(super) const SIZE_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The deepest valid file nests seven levels; the parser recurses, so it never sees more than this.
 const DEPTH_LIMIT: usize = 64;
@@ -29,9 +29,9 @@ pub(super) struct Document {
 }
 
 /// Reads a file, one byte more than is allowed at most.
-pub(super) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = SIZE_LIMIT as u64 + 1;
+    let limit = limit as u64 + 1;
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -39,29 +39,25 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 impl Document {
     /// Checks size, encoding and depth of the bytes of a file with this name.
     pub(super) fn parse(file: &str, bytes: Vec<u8>) -> Result<Self, SettingsError> {
-        let document = |text: &str| Self {
+        let mut document = Self {
             file: file.to_owned(),
-            text: text.to_owned(),
+            text: String::new(),
         };
         if bytes.len() > SIZE_LIMIT {
             let limit = SIZE_LIMIT / 1024 / 1024;
             let message = format!("the file is larger than the {limit} MiB allowed");
-            return Err(document("").error(0, &message));
+            return Err(document.error(0, &message));
         }
         if bytes.starts_with(BYTE_ORDER_MARK) {
             let message = "the file begins with a byte order mark: save it as UTF-8 without one";
-            return Err(document("").error(0, message));
+            return Err(document.error(0, message));
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let before = error.as_bytes().get(..valid).unwrap_or_default();
+        let valid = str::from_utf8(&bytes).map_err(|error| error.valid_up_to());
+        document.text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Err(offset) = valid {
             let message = "the file is not valid UTF-8 from here on: save it as UTF-8";
-            document(&String::from_utf8_lossy(before)).error(valid, message)
-        })?;
-        let document = Self {
-            file: file.to_owned(),
-            text,
-        };
+            return Err(document.error(offset, message));
+        }
         if let Some(offset) = too_deep_at(&document.text) {
             let message = format!("nested deeper than the {DEPTH_LIMIT} levels allowed");
             return Err(document.error(offset, &message));
@@ -98,17 +94,12 @@ impl Document {
         ((line, column), format!("{file}:{line}:{column}: {message}"))
     }
 
-    /// The line of a byte offset, counted from one.
-    pub(super) fn line(&self, offset: usize) -> usize {
-        self.position(offset).0
-    }
-
     fn error(&self, offset: usize, message: &str) -> SettingsError {
         SettingsError::Invalid(self.problem(offset, message).1)
     }
 
-    /// Lines end at `\n`, `\r\n` or a lone `\r`, as the parser counts them.
-    fn position(&self, offset: usize) -> FilePosition {
+    /// Position of a byte offset. Lines end at `\n`, `\r\n` or a lone `\r`, as the parser counts them.
+    pub(super) fn position(&self, offset: usize) -> FilePosition {
         let before = self.text.get(..offset).unwrap_or_default();
         let before = before.replace("\r\n", "\n");
         let lines = before.split(['\n', '\r']).enumerate();

@@ -5,18 +5,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
 
-/// The folder of all state. The flag `--data-dir` wins over it.
-pub const DATA_DIR: &str = "MCPPROXY_DATA_DIR";
-/// The configuration file. The flag `--config` wins over it.
-pub const CONFIG: &str = "MCPPROXY_CONFIG";
-/// The address to listen on. The flag `--listen` wins over it.
-pub const LISTEN: &str = "MCPPROXY_LISTEN";
-/// The key of the REST interface, taken as it stands: references are not replaced in it.
-pub const API_KEY: &str = "MCPPROXY_API_KEY";
-/// The person's home folder, where the data folder is by default.
-pub const HOME: &str = "HOME";
+pub(super) const DATA_DIR: &str = "MCPPROXY_DATA_DIR";
+pub(super) const CONFIG: &str = "MCPPROXY_CONFIG";
+pub(super) const LISTEN: &str = "MCPPROXY_LISTEN";
+pub(super) const API_KEY: &str = "MCPPROXY_API_KEY";
+pub(super) const HOME: &str = "HOME";
 
-/// The variables with what they set, for the reference page.
+/// Variables with what they set, for the reference page.
 pub(super) const DOCUMENTED: [(&str, &str); 5] = [
     (
         DATA_DIR,
@@ -47,11 +42,6 @@ pub struct Environment(Arc<Lookup>);
 type Lookup = dyn Fn(&str) -> Option<OsString> + Send + Sync;
 
 impl Environment {
-    /// The environment of this process.
-    pub fn of_process() -> Self {
-        Self(Arc::new(|name| std::env::var_os(name)))
-    }
-
     /// An environment that holds these variables and no others.
     pub fn of_variables<N: Into<String>, V: Into<OsString>>(
         variables: impl IntoIterator<Item = (N, V)>,
@@ -79,8 +69,9 @@ impl Environment {
 }
 
 impl Default for Environment {
+    /// The environment of this process.
     fn default() -> Self {
-        Self::of_process()
+        Self(Arc::new(|name| std::env::var_os(name)))
     }
 }
 

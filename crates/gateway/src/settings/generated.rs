@@ -17,10 +17,9 @@ pub fn schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mcpproxy configuration",
     });
-    if let (Value::Object(schema), Value::Object(keys)) =
-        (&mut schema, Rule::Nested(&Settings::SECTION).schema())
-    {
-        schema.extend(keys);
+    let keys = Rule::Nested(&Settings::SECTION).schema();
+    for (key, value) in keys.as_object().into_iter().flatten() {
+        schema[key] = value.clone();
     }
     schema
 }

@@ -1,8 +1,8 @@
 //! Settings in force, which a reload replaces.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use mcpproxy_redact::Mask;
 
 use super::keys::Settings;
@@ -12,7 +12,7 @@ pub struct LiveSettings {
     settings: ArcSwap<Settings>,
     mask: ArcSwap<Mask>,
     /// Set after a change of the file that could not be used.
-    problem: Mutex<Option<String>>,
+    problem: ArcSwapOption<String>,
 }
 
 impl LiveSettings {
@@ -20,7 +20,7 @@ impl LiveSettings {
         Self {
             mask: ArcSwap::from_pointee(Mask::new(settings.secrets())),
             settings: ArcSwap::from_pointee(settings),
-            problem: Mutex::default(),
+            problem: ArcSwapOption::empty(),
         }
     }
 
@@ -41,14 +41,11 @@ impl LiveSettings {
 
     /// Why the file on disk is not what runs.
     pub fn problem(&self) -> Option<String> {
-        self.problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.problem.load().as_deref().cloned()
     }
 
     pub(crate) fn set_problem(&self, problem: Option<String>) {
-        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+        self.problem.store(problem.map(Arc::new));
     }
 
     /// Puts other settings in force.

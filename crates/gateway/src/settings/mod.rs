@@ -10,7 +10,7 @@
 
 mod api_key;
 mod document;
-pub mod environment;
+mod environment;
 mod generated;
 mod keys;
 mod live;
@@ -48,7 +48,7 @@ pub use sources::Sources;
 pub use text::{ADMIN_SERVER, StoreAddress};
 pub use watch::{SettingsWatch, watch};
 
-use document::{Document, read_bounded};
+use document::{Document, SIZE_LIMIT, read_bounded};
 use reader::{SettingsReader, Written};
 use references::References;
 use rules::Rule;
@@ -73,13 +73,13 @@ pub fn effective(settings: &Settings) -> serde_json::Value {
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
     let path = locations.config_file;
-    let bytes = match read_bounded(&path) {
+    let bytes = match read_bounded(&path, SIZE_LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => b"{}".to_vec(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(SettingsError::Missing { path });
+            return Err(SettingsError::Missing(path));
         }
-        Err(source) => return Err(SettingsError::Unreadable { path, source }),
+        Err(source) => return Err(SettingsError::Unreadable(path, source)),
     };
     let name = path.file_name().unwrap_or(path.as_os_str());
     let document = Document::parse(&name.to_string_lossy(), bytes)?;

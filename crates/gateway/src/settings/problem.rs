@@ -19,20 +19,12 @@ pub enum SettingsError {
     /// A file that was asked for is not there.
     #[error(
         "the configuration file '{}' does not exist: create it or name another with --config",
-        .path.display()
+        .0.display()
     )]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    Missing(PathBuf),
     /// The file is there and cannot be read.
-    #[error("the configuration file '{}' cannot be read: {source}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error("the configuration file '{}' cannot be read: {}", .0.display(), .1)]
+    Unreadable(PathBuf, #[source] io::Error),
     /// There is no folder for the state.
     #[error(
         "the data folder is not known because HOME is not set: give it with --data-dir or MCPPROXY_DATA_DIR"
@@ -44,20 +36,12 @@ pub enum SettingsError {
     /// Reading the file broke on our side; the panic itself is in the log.
     #[error(
         "the configuration file '{}' cannot be read because of a fault in the gateway, its log has the cause",
-        .path.display()
+        .0.display()
     )]
-    Panicked {
-        /// The file.
-        path: PathBuf,
-    },
+    Panicked(PathBuf),
     /// A path that was given cannot be made absolute.
-    #[error("the path '{}' cannot be used: {source}", .path.display())]
-    UnusablePath {
-        /// The path as given.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error("the path '{}' cannot be used: {}", .0.display(), .1)]
+    UnusablePath(PathBuf, #[source] io::Error),
 }
 
 /// Line and column of a problem, both counted from one; columns are characters. Zero for what does

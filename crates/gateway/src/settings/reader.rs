@@ -99,29 +99,32 @@ impl<'d> SettingsReader<'d> {
                     .map_or_else(String::new, |meant| format!(" (did you mean \"{meant}\"?)"));
                 self.refuse(rule, at, &format!("\"{}\"{hint}", shown(&word.value)))
             }
-            (Rule::Text(text, kind), Value::StringLit(raw)) => {
-                self.text(rule, (text, *kind), &raw.value, at)
-            }
+            (Rule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
             (Rule::List(rule), Value::Array(array)) => {
                 let items = array.elements.iter().enumerate();
-                let items =
-                    items.map(|(index, item)| self.read(rule, Written::new(item, &at.item(index))));
+                let items = items.map(|(index, item)| {
+                    let path = format!("{}[{index}]", at.path);
+                    self.read(rule, Written::new(item, &path))
+                });
                 let items: Vec<Option<Resolved>> = items.collect();
                 let items: Vec<Resolved> = items.into_iter().collect::<Option<_>>()?;
-                let (value, shown) = items
-                    .into_iter()
-                    .map(|item| (item.value, item.shown))
-                    .unzip();
+                let items = items.into_iter().map(|item| (item.value, item.shown));
+                let (value, shown): (Vec<Json>, Vec<Json>) = items.unzip();
                 Some(Resolved {
-                    value: Json::Array(value),
-                    shown: Json::Array(shown),
+                    value: value.into(),
+                    shown: shown.into(),
                 })
             }
             (Rule::Entries(names, rule), Value::Object(object)) => {
                 self.entries(names, rule, object, at.path)
             }
             (Rule::Nested(section), Value::Object(object)) => {
-                self.section(section, object, at.path)
+                self.refuse_duplicates(object, at.path);
+                self.refuse_unknown(section, object, at.path);
+                let keys = section.keys.iter();
+                let read = keys.map(|key| (key.name, self.key(key, object, at.path)));
+                // Every key is looked at before one may give up.
+                joined(read.collect())
             }
             (Rule::Servers(section), Value::Object(_) | Value::Array(_)) => {
                 self.servers(section, at)
@@ -172,16 +175,6 @@ impl<'d> SettingsReader<'d> {
         let pairs = value.as_object().into_iter().flatten();
         let value = pairs.map(|(name, value)| json!([name, value])).collect();
         Some(Resolved { value, shown })
-    }
-
-    fn section(&mut self, section: &Section, object: &Object<'_>, path: &str) -> Option<Resolved> {
-        self.refuse_duplicates(object, path);
-        self.refuse_unknown(section, object, path);
-        let keys = section.keys.iter();
-        let read = keys.map(|key| (key.name, self.key(key, object, path)));
-        let read: Vec<_> = read.collect();
-        // Only now may one give up: every key has been looked at.
-        joined(read)
     }
 
     /// Reads a key of a section, or takes what holds when it is not written.
@@ -243,7 +236,7 @@ impl<'d> SettingsReader<'d> {
     ) {
         let document = self.document;
         self.report(part, || {
-            let (what, line) = (what(), document.line(first));
+            let (what, line) = (what(), document.position(first).0);
             format!("duplicate {what}, first given on line {line}")
         });
     }
@@ -279,11 +272,6 @@ impl<'d> SettingsReader<'d> {
 impl<'v> Written<'v> {
     pub(super) fn new(value: &'v Value<'v>, path: &'v str) -> Self {
         Self { value, path }
-    }
-
-    /// The path of an item of an array.
-    pub(super) fn item(&self, index: usize) -> String {
-        format!("{}[{index}]", self.path)
     }
 }
 

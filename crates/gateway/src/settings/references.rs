@@ -1,15 +1,16 @@
 //! References in strings: `${env:NAME}` and `${file:PATH}`.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
+use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
 use super::secret::Secret;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
-const FILE_LIMIT: u64 = 64 * 1024;
+const FILE_LIMIT: usize = 64 * 1024;
 
 /// Where references lead.
 pub(super) struct References<'a> {
@@ -18,43 +19,22 @@ pub(super) struct References<'a> {
     pub(super) folder: &'a Path,
 }
 
-/// One piece of a string.
-enum ReferencePiece<'r> {
-    Literal(&'r str),
-    Variable(&'r str),
-    File(&'r str),
-    Keyring(&'r str),
-}
-
 /// Whether every reference in a string is well formed, and if not, what is wrong.
 pub(super) fn check(raw: &str) -> Result<(), String> {
-    split(raw).map(|_| ())
+    replace(raw, |_, _| Ok(String::new())).map(drop)
 }
 
 impl References<'_> {
     /// Replaces every reference. The error names the one that leads nowhere, never a value.
     pub(super) fn expand(&self, raw: &str) -> Result<Secret, String> {
-        let mut value = String::new();
-        let mut parts = Vec::new();
-        for piece in split(raw)? {
-            let part = match piece {
-                ReferencePiece::Literal(text) => {
-                    value.push_str(text);
-                    continue;
-                }
-                ReferencePiece::Variable(name) => self.variable(name)?,
-                ReferencePiece::File(path) => self.file(path)?,
-                ReferencePiece::Keyring(name) => {
-                    return Err(format!(
-                        "this version has no keyring for ${{keyring:{}}}, use ${{env:…}} or ${{file:…}}",
-                        shown(name)
-                    ));
-                }
-            };
-            value.push_str(&part);
-            parts.push(part);
-        }
-        Ok(Secret { value, parts })
+        replace(raw, |kind, name| match kind {
+            "env" => self.variable(name),
+            "file" => self.file(name),
+            _ => Err(format!(
+                "this version has no keyring for ${{keyring:{}}}, use ${{env:…}} or ${{file:…}}",
+                shown(name)
+            )),
+        })
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
@@ -79,11 +59,8 @@ impl References<'_> {
         if !fs::metadata(&full).map_err(unreadable)?.is_file() {
             return Err(problem("is not a regular file"));
         }
-        let mut content = Vec::new();
-        File::open(&full)
-            .and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut content))
-            .map_err(unreadable)?;
-        if content.len() as u64 > FILE_LIMIT {
+        let content = read_bounded(&full, FILE_LIMIT).map_err(unreadable)?;
+        if content.len() > FILE_LIMIT {
             return Err(problem("is larger than the 64 KiB allowed"));
         }
         let mut content = String::from_utf8(content).map_err(|_| problem("is not valid UTF-8"))?;
@@ -92,37 +69,36 @@ impl References<'_> {
     }
 }
 
-/// The pieces of a string; `$${` stands for a literal `${`.
-fn split(raw: &str) -> Result<Vec<ReferencePiece<'_>>, String> {
-    let mut pieces = Vec::new();
-    let mut rest = raw;
+/// Replaces every reference by what is said to its kind and name; `$${` stands for a literal `${`.
+fn replace(
+    raw: &str,
+    resolve: impl Fn(&str, &str) -> Result<String, String>,
+) -> Result<Secret, String> {
+    let (mut value, mut parts, mut rest) = (String::new(), Vec::new(), raw);
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
-            pieces.extend([
-                ReferencePiece::Literal(before),
-                ReferencePiece::Literal("${"),
-            ]);
+            value.extend([before, "${"]);
             rest = after;
             continue;
         }
         let Some((reference, after)) = after.split_once('}') else {
             return Err("a reference has no closing }, write $${ for a literal ${".to_owned());
         };
-        pieces.extend([ReferencePiece::Literal(before), piece(reference)?]);
+        let part = match reference.split_once(':') {
+            Some((kind @ ("env" | "file" | "keyring"), name)) if !name.is_empty() => {
+                resolve(kind, name)?
+            }
+            _ => {
+                return Err(format!(
+                    "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{file:PATH}}; write $${{ for a literal ${{",
+                    shown(reference)
+                ));
+            }
+        };
+        value.extend([before, &part]);
+        parts.push(part);
         rest = after;
     }
-    pieces.push(ReferencePiece::Literal(rest));
-    Ok(pieces)
-}
-
-fn piece(reference: &str) -> Result<ReferencePiece<'_>, String> {
-    match reference.split_once(':') {
-        Some(("env", name)) if !name.is_empty() => Ok(ReferencePiece::Variable(name)),
-        Some(("file", path)) if !path.is_empty() => Ok(ReferencePiece::File(path)),
-        Some(("keyring", name)) if !name.is_empty() => Ok(ReferencePiece::Keyring(name)),
-        _ => Err(format!(
-            "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{file:PATH}}; write $${{ for a literal ${{",
-            shown(reference)
-        )),
-    }
+    value.push_str(rest);
+    Ok(Secret { value, parts })
 }

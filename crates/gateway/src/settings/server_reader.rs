@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json, json};
 
@@ -21,24 +21,26 @@ impl SettingsReader<'_> {
         section: &'static Section,
         at: Written<'_>,
     ) -> Option<Resolved> {
-        let mut seen = HashMap::new();
-        let servers: Vec<Option<Resolved>> = match at.value {
-            Value::Array(array) => {
-                let items = array.elements.iter().enumerate();
-                let read = items.map(|(index, item)| {
-                    self.item(section, Written::new(item, &at.item(index)), &mut seen)
-                });
-                read.collect()
+        let (mut servers, mut seen) = (Vec::new(), HashMap::new());
+        if let Value::Array(array) = at.value {
+            for (index, item) in array.elements.iter().enumerate() {
+                let path = format!("{}[{index}]", at.path);
+                servers.push(self.item(section, Written::new(item, &path), &mut seen));
             }
-            Value::Object(object) => {
-                self.refuse_duplicates(object, at.path);
-                let entries = object.properties.iter();
-                entries
-                    .map(|entry| self.entry(section, entry, at.path))
-                    .collect()
+        } else if let Value::Object(object) = at.value {
+            self.refuse_duplicates(object, at.path);
+            for entry in &object.properties {
+                let name = entry.name.as_str();
+                let path = join(at.path, name);
+                self.check_name(&entry.name, name);
+                if let Some(key) = entry.value.as_object().and_then(|one| one.get("name")) {
+                    self.report(key, || {
+                        format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
+                    });
+                }
+                servers.push(self.server(section, Written::new(&entry.value, &path), name));
             }
-            _ => Vec::new(),
-        };
+        }
         let (mut values, mut entries) = (Vec::new(), Map::new());
         for server in servers {
             let Resolved { value, shown } = server?;
@@ -47,24 +49,6 @@ impl SettingsReader<'_> {
         }
         let (value, shown) = (Json::Array(values), Json::Object(entries));
         Some(Resolved { value, shown })
-    }
-
-    /// Reads a server of the map form.
-    fn entry(
-        &mut self,
-        section: &'static Section,
-        entry: &ObjectProp<'_>,
-        path: &str,
-    ) -> Option<Resolved> {
-        let name = entry.name.as_str();
-        let path = &join(path, name);
-        self.check_name(&entry.name, name);
-        if let Some(key) = entry.value.as_object().and_then(|one| one.get("name")) {
-            self.report(key, || {
-                format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
-            });
-        }
-        self.server(section, Written::new(&entry.value, path), name)
     }
 
     /// Reads a server of the array form.

@@ -84,8 +84,6 @@ impl Locations {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, SettingsError> {
-    std::path::absolute(path).map_err(|source| SettingsError::UnusablePath {
-        path: path.to_owned(),
-        source,
-    })
+    let absolute = std::path::absolute(path);
+    absolute.map_err(|source| SettingsError::UnusablePath(path.to_owned(), source))
 }

@@ -55,19 +55,16 @@ pub(super) const NOT_EMPTY: TextRule = TextRule {
     is_valid: |text| !text.is_empty() && !text.contains('\0'),
 };
 
-/// Rule of an address to listen on.
 pub(super) const ADDRESS: TextRule = TextRule {
     allowed: "an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"",
     is_valid: |text| parse_address(text).is_some(),
 };
 
-/// Rule of a key that fits into a header.
 pub(super) const API_KEY: TextRule = TextRule {
     allowed: "a string of visible ASCII characters without spaces that is not empty",
     is_valid: |text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
 };
 
-/// Rule of the address of a server.
 pub(super) const URL: TextRule = TextRule {
     allowed: "an address that begins with http:// or https://",
     is_valid: |text| {
@@ -75,19 +72,16 @@ pub(super) const URL: TextRule = TextRule {
     },
 };
 
-/// Rule of the address of the state.
 pub(super) const STORE: TextRule = TextRule {
     allowed: "\"sqlite\", or an address that begins with postgres://",
     is_valid: |text| text == "sqlite" || has_host(text, ["postgres://", "postgresql://"]),
 };
 
-/// Rule of the name of a header.
 pub(super) const HEADER_NAME: TextRule = TextRule {
     allowed: "a header name of letters, digits and !#$%&'*+-.^_`|~",
     is_valid: |text| http::HeaderName::from_bytes(text.as_bytes()).is_ok(),
 };
 
-/// Rule of the value of a header.
 pub(super) const HEADER_VALUE: TextRule = TextRule {
     allowed: "a string of visible ASCII characters and spaces",
     is_valid: |text| {
@@ -96,7 +90,6 @@ pub(super) const HEADER_VALUE: TextRule = TextRule {
     },
 };
 
-/// Rule of the name of a variable.
 pub(super) const VARIABLE_NAME: TextRule = TextRule {
     allowed: "a name that is not empty, without '=' and NUL",
     is_valid: |text| !text.is_empty() && !text.contains(['=', '\0']),

@@ -30,31 +30,27 @@ impl SettingsReader<'_> {
 
     /// Reads a string that may hold references. It is checked twice: whether the references are well
     /// formed, and what it has become once they are replaced.
-    pub(super) fn text(
-        &mut self,
-        rule: &Rule,
-        (text_rule, kind): (&TextRule, TextKind),
-        raw: &str,
-        at: Written<'_>,
-    ) -> Option<Resolved> {
+    pub(super) fn text(&mut self, rule: &Rule, raw: &str, at: Written<'_>) -> Option<Resolved> {
+        let Rule::Text(TextRule { allowed, is_valid }, kind) = *rule else {
+            return None;
+        };
         let Written { value, path } = at;
         if let Err(problem) = references::check(raw) {
             self.report(value, || format!("{path}: {problem}"));
             return None;
         }
         // What references will make of it cannot be known here.
-        if !raw.contains("${") && !(text_rule.is_valid)(raw) {
+        if !raw.contains("${") && !is_valid(raw) {
             return self.refuse(rule, at, &found(kind, raw));
         }
         if self.given.iter().any(|(key, _)| *key == path) {
             return Some(Resolved::default());
         }
         let problem = match self.references.expand(raw) {
-            Ok(text) if (text_rule.is_valid)(text.expose()) => {
+            Ok(text) if is_valid(text.expose()) => {
                 return Some(self.resolve(kind, path, text));
             }
             Ok(_) => {
-                let allowed = text_rule.allowed;
                 format!("its references give a value that is not allowed, allowed: {allowed}")
             }
             Err(problem) => problem,

@@ -156,10 +156,8 @@ impl Reloader {
         self.locations.is_named |= self.locations.config_file.exists();
         let load = || (self.load)(self.locations.clone(), &self.sources);
         // A fault of ours costs this one change; the next one may be read again.
-        let outcome = catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| {
-            let path = self.locations.config_file.clone();
-            Err(SettingsError::Panicked { path })
-        });
+        let outcome = catch_unwind(AssertUnwindSafe(load))
+            .unwrap_or_else(|_| Err(SettingsError::Panicked(self.locations.config_file.clone())));
         let comparable = match &outcome {
             Ok(settings) => Ok(settings.clone()),
             Err(error) => Err(error.to_string()),
@@ -255,7 +253,7 @@ mod tests {
             changed.expect("a change is seen").expect("the watch runs")
         };
         let broken = write_and_wait("// panic").await;
-        assert!(matches!(broken, Err(SettingsError::Panicked { .. })));
+        assert!(matches!(broken, Err(SettingsError::Panicked(..))));
         let limit = r#"{ "discovery": { "limit": 3 } }"#;
         assert_eq!(write_and_wait(limit).await.unwrap().discovery.limit, 3);
     }
@@ -272,7 +270,7 @@ mod tests {
         assert!(reloader.attempt().is_none(), "there with nothing new in it");
         fs::remove_file(&file).unwrap();
         let outcome = reloader.attempt();
-        assert!(matches!(outcome, Some(Err(SettingsError::Missing { .. }))));
+        assert!(matches!(outcome, Some(Err(SettingsError::Missing(..)))));
         assert!(reloader.attempt().is_none(), "still gone");
         fs::write(&file, "{}").unwrap();
         assert!(matches!(reloader.attempt(), Some(Ok(_))), "back again");

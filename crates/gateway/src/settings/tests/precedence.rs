@@ -93,17 +93,14 @@ fn the_configuration_file() {
     scene.sources.config = Some(scene.path("flag.json"));
     assert_eq!(scene.settings().discovery.limit, 3);
     fs::remove_file(scene.path("flag.json")).unwrap();
-    assert!(matches!(scene.load(), Err(SettingsError::Missing { .. })));
+    assert!(matches!(scene.load(), Err(SettingsError::Missing(..))));
 }
 
 #[test]
 fn a_folder_in_place_of_the_file_cannot_be_read() {
     let scene = Scene::empty();
     fs::create_dir(scene.path("mcp_config.json")).unwrap();
-    assert!(matches!(
-        scene.load(),
-        Err(SettingsError::Unreadable { .. })
-    ));
+    assert!(matches!(scene.load(), Err(SettingsError::Unreadable(..))));
 }
 
 #[test]

@@ -67,7 +67,7 @@ async fn a_deleted_file_is_reported_and_the_watch_goes_on() {
     for limit in [2, 3] {
         fs::remove_file(scene.path("mcp_config.json")).unwrap();
         let error = next(&mut watch).await.unwrap_err();
-        assert!(matches!(error, SettingsError::Missing { .. }), "{error}");
+        assert!(matches!(error, SettingsError::Missing(..)), "{error}");
         scene.write("mcp_config.json", &with_limit(limit));
         settle(&mut watch, limit).await;
     }
@@ -86,7 +86,7 @@ async fn a_folder_that_comes_later_and_is_replaced() {
         fs::remove_dir_all(scene.path("not")).unwrap();
         assert!(matches!(
             next(&mut watch).await,
-            Err(SettingsError::Missing { .. })
+            Err(SettingsError::Missing(..))
         ));
     }
 }
