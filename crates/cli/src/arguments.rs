@@ -5,7 +5,7 @@ mod activity;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use mcpproxy_gateway::settings::{Environment, Sources};
+use mcpproxy_gateway::settings::Sources;
 
 pub(crate) use activity::{
     ActivityCommand, ExportArguments, FilteredArguments, ListArguments, Look, pairs,
@@ -207,9 +207,7 @@ impl Common {
         Sources {
             data_dir: self.data_dir.clone(),
             config: self.config.clone(),
-            listen: None,
-            demo: false,
-            environment: Environment::of_process(),
+            ..Sources::default()
         }
     }
 }

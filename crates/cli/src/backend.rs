@@ -1,6 +1,5 @@
 //! Backend that answers a command: the running gateway, or one of its own.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,8 @@ use mcpproxy_gateway::{
 };
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_wire::Json;
-use serde::{Deserialize, Serialize};
+use mcpproxy_wire::json::decode_for_display;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, encode, rest_path};
@@ -32,50 +32,6 @@ pub(crate) enum Backend {
     Own(Arc<Gateway>),
 }
 
-/// Call of a tool, as the variants of the menu take it.
-#[derive(Debug, Serialize)]
-pub(crate) struct CallBody<'a> {
-    /// Tool, as `server:tool`.
-    pub(crate) name: &'a str,
-    pub(crate) intent: CallIntent<'a>,
-    /// Arguments as an object.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) args: Option<&'a Value>,
-    /// Arguments as text, so that numbers and the order of keys stay as they were typed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) args_json: Option<String>,
-}
-
-/// Intent that a command declares for its call.
-#[derive(Debug, Serialize)]
-pub(crate) struct CallIntent<'a> {
-    pub(crate) operation_type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) data_sensitivity: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<&'a str>,
-}
-
-/// Call of a tool, as the REST interface takes it.
-#[derive(Serialize)]
-struct RestCallBody<'a> {
-    #[serde(flatten)]
-    request: &'a CallBody<'a>,
-    variant: &'static str,
-}
-
-/// Servers in the answer of `status`.
-#[derive(Default, Deserialize)]
-struct ServersOfStatus {
-    servers: Vec<ServerStatus>,
-}
-
-/// Our own program, for watching over server processes. The name holds even when the file
-/// was replaced by a newer one meanwhile.
-fn guard_path() -> Option<PathBuf> {
-    cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"))
-}
-
 impl Backend {
     /// The running gateway if there is one; else starts the servers that are wanted.
     pub(crate) async fn find(sources: &Sources, wanted: ServersToStart) -> Result<Self, CliError> {
@@ -87,19 +43,16 @@ impl Backend {
         Ok(Self::Own(own(settings, wanted, LogRole::Command)?))
     }
 
-    /// Makes a call; the answer is a `CallToolResult`.
+    /// Makes a call, as the variants of the menu take it; the answer is a `CallToolResult`.
     pub(crate) async fn call(
         &self,
         variant: Operation,
-        request: &CallBody<'_>,
+        mut request: Value,
     ) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let body = RestCallBody {
-                    request,
-                    variant: variant.variant(),
-                };
-                let body = Bytes::from(json!(body).to_string());
+                request["variant"] = json!(variant.variant());
+                let body = Bytes::from(request.to_string());
                 daemon.post("/api/v1/tools/call", body).await
             }
             Self::Own(gateway) => {
@@ -111,7 +64,7 @@ impl Backend {
                     // The person at the terminal owns this gateway.
                     rights: Rights::Administer,
                 });
-                let request = CallRequest::parse(variant, &Json::of(&json!(request)));
+                let request = CallRequest::parse(variant, &Json::of(&request));
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
                     Err(failure) => gateway.refuse_call(variant, failure, &caller).await,
@@ -140,7 +93,12 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                tell_of_failures(gateway);
+                // Servers have no tools if they failed.
+                for ServerStatus { name, reason, .. } in gateway.servers().status() {
+                    if let Some(reason) = reason {
+                        note(&printable(&format!("server '{name}' failed: {reason}")));
+                    }
+                }
                 Ok(gateway.search().list_tools(query, server)?.to_string())
             }
         }
@@ -168,8 +126,8 @@ impl Backend {
             let servers = match self {
                 Self::Daemon(daemon) => {
                     let status = daemon.get("/api/v1/status").await?;
-                    let status: ServersOfStatus = serde_json::from_str(&status).unwrap_or_default();
-                    status.servers
+                    let servers = &decode_for_display(&status)["servers"];
+                    Vec::deserialize(servers).unwrap_or_default()
                 }
                 Self::Own(gateway) => gateway.servers().status(),
             };
@@ -201,7 +159,8 @@ pub(crate) fn own(
     let built_ins = mcpproxy_builtin::services(settings.demo)
         .map_err(|error| CliError::refused(format!("the demo cannot be offered: {error}")))?;
     let options = GatewayOptions {
-        guard: guard_path(),
+        // Our own program. The name holds even when the file was replaced by a newer one meanwhile.
+        guard: cfg!(target_os = "linux").then(|| "/proc/self/exe".into()),
         to_start,
         built_ins,
         role,
@@ -231,13 +190,4 @@ async fn settle(gateway: &Gateway) {
         }
     };
     let _ = tokio::time::timeout(SETTLE_TIME, settled).await;
-}
-
-/// Tells the person which servers have no tools because they failed.
-fn tell_of_failures(gateway: &Gateway) {
-    for ServerStatus { name, reason, .. } in gateway.servers().status() {
-        if let Some(reason) = reason {
-            note(&printable(&format!("server '{name}' failed: {reason}")));
-        }
-    }
 }

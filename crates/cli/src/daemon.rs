@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -14,12 +14,9 @@ use mcpproxy_wire::header as wire_header;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::net::UnixStream;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::error::CliError;
-
-/// The socket's name in the data directory.
-const SOCKET: &str = "mcpproxy.sock";
 
 /// A call may take as long as its server's timeout, of at most an hour, and a little more.
 const ANSWER_TIME: Duration = Duration::from_mins(65);
@@ -38,25 +35,18 @@ pub(crate) struct Daemon {
     socket: PathBuf,
 }
 
-/// Response of the daemon, read to its end.
-#[derive(Debug)]
-pub(crate) struct DaemonResponse {
-    status: StatusCode,
-    pub(crate) session_id: Option<HeaderValue>,
-    pub(crate) body: Bytes,
-}
-
 /// An answer that comes piece by piece, for as long as it takes.
 pub(crate) struct Stream {
     status: StatusCode,
-    headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     body: Incoming,
-    driver: JoinHandle<hyper::Result<()>>,
+    /// Task of the connection, which ends when the set is dropped.
+    _driver: JoinSet<hyper::Result<()>>,
 }
 
 /// Where the socket of a data directory is.
 pub(crate) fn socket_path(data_dir: &Path) -> PathBuf {
-    data_dir.join(SOCKET)
+    data_dir.join("mcpproxy.sock")
 }
 
 impl Daemon {
@@ -101,9 +91,15 @@ impl Daemon {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<String, CliError> {
-        let stream = self.stream(method, path, HeaderMap::new(), body);
-        let answer = in_time(async { stream.await?.collect().await }).await;
-        answer.map_err(CliError::not_reachable)?.into_text()
+        let answer = async {
+            let stream = self.stream(method, path, HeaderMap::new(), body).await?;
+            Ok((stream.status, stream.collect().await?))
+        };
+        let (status, body) = in_time(answer).await.map_err(CliError::not_reachable)?;
+        if status.is_success() {
+            return Ok(String::from_utf8_lossy(&body).into_owned());
+        }
+        Err(error_in(status, &body))
     }
 
     /// Begins to read something that may go on for long, or without an end. Headers say where an
@@ -145,34 +141,18 @@ impl Daemon {
         let exchange = async {
             let stream = UnixStream::connect(&self.socket).await?;
             let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-            // It ends with the connection.
-            let driver = tokio::spawn(connection);
+            let mut driver = JoinSet::new();
+            driver.spawn(connection);
             let (parts, body) = sender.send_request(request).await?.into_parts();
             Ok::<_, Broken>(Stream {
                 status: parts.status,
                 headers: parts.headers,
                 body,
-                driver,
+                _driver: driver,
             })
         };
         let stream = exchange.await;
         stream.map_err(|error| format!("the gateway could not be reached: {error}"))
-    }
-}
-
-// === impl DaemonResponse ===
-
-impl DaemonResponse {
-    /// The body of an answer of the REST interface, or the error in it.
-    fn into_text(self) -> Result<String, CliError> {
-        if self.status.is_success() {
-            return Ok(String::from_utf8_lossy(&self.body).into_owned());
-        }
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        Err(match body.get("error") {
-            Some(error) => CliError::of_gateway(error.clone()),
-            None => CliError::refused(format!("the gateway answered with status {}", self.status)),
-        })
     }
 }
 
@@ -181,14 +161,8 @@ impl DaemonResponse {
 impl Stream {
     /// Whether it is a stream of events, and not one message.
     pub(crate) fn has_events(&self) -> bool {
-        self.header("content-type")
-            .is_some_and(|kind| kind.starts_with("text/event-stream"))
-    }
-
-    /// A header of the answer.
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
-        let value = self.headers.get(name)?;
-        value.to_str().ok().map(str::to_owned)
+        let kind = self.headers.get(header::CONTENT_TYPE);
+        kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
     }
 
     /// The next bytes; nothing at the end. An answer that broke off is an error.
@@ -203,7 +177,7 @@ impl Stream {
     }
 
     /// The rest, as a whole.
-    pub(crate) async fn collect(mut self) -> Result<DaemonResponse, String> {
+    pub(crate) async fn collect(mut self) -> Result<Vec<u8>, String> {
         let mut body = Vec::new();
         while let Some(bytes) = self.next().await? {
             body.extend_from_slice(&bytes);
@@ -211,31 +185,30 @@ impl Stream {
                 return Err("the gateway's answer is too large".to_owned());
             }
         }
-        Ok(DaemonResponse {
-            status: self.status,
-            session_id: self.headers.get(SESSION_ID).cloned(),
-            body: body.into(),
-        })
+        Ok(body)
     }
 
     /// The stream if the gateway tells of success, else the error in it.
     pub(crate) async fn successful(self) -> Result<Self, CliError> {
-        if self.status.is_success() {
+        let status = self.status;
+        if status.is_success() {
             return Ok(self);
         }
-        let answer = self.collect().await.map_err(CliError::not_reachable)?;
-        let said = answer.into_text().map(CliError::refused);
-        Err(said.unwrap_or_else(|error| error))
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.driver.abort();
+        let body = self.collect().await.map_err(CliError::not_reachable)?;
+        Err(error_in(status, &body))
     }
 }
 
 type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+/// Error in an answer of the REST interface.
+fn error_in(status: StatusCode, body: &[u8]) -> CliError {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    match body.get("error") {
+        Some(error) => CliError::of_gateway(error.clone()),
+        None => CliError::refused(format!("the gateway answered with status {status}")),
+    }
+}
 
 async fn in_time<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let answered = tokio::time::timeout(ANSWER_TIME, answer).await;

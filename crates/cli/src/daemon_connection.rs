@@ -19,7 +19,7 @@ use mcpproxy_wire::{Message, Protocol, RequestId, header, sse};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::{Daemon, DaemonResponse, SESSION_ID, Stream};
+use crate::daemon::{Daemon, SESSION_ID, Stream};
 
 /// Messages that wait to be written.
 const WAITING_MESSAGES: usize = 64;
@@ -37,7 +37,8 @@ pub(crate) struct DaemonConnection {
 struct DaemonRelay {
     daemon: Daemon,
     lines: LineSender,
-    session_id: Mutex<Option<HeaderValue>>,
+    /// Header that names the session, once one has begun.
+    session: Mutex<HeaderMap>,
     /// Cancelled when the input has ended.
     closing: CancellationToken,
 }
@@ -52,7 +53,7 @@ impl DaemonConnection {
             relay: Arc::new(DaemonRelay {
                 daemon,
                 lines,
-                session_id: Mutex::default(),
+                session: Mutex::default(),
                 closing,
             }),
         }
@@ -68,7 +69,7 @@ impl ClientConnection for DaemonConnection {
         let relay = Arc::clone(&self.relay);
         let headers = match request.protocol() {
             Some(Protocol::Stateless) => mirror(&request),
-            Some(Protocol::Session) | None => relay.session_headers(),
+            Some(Protocol::Session) | None => relay.session().clone(),
         };
         Box::pin(async move {
             let (id, is_listen) = (request.id, request.method == Method::SubscriptionsListen);
@@ -76,41 +77,40 @@ impl ClientConnection for DaemonConnection {
                 Ok(stream) if stream.has_events() => {
                     return Reply::Messages(relay.messages(id, stream, is_listen));
                 }
-                Ok(stream) => stream.collect().await,
-                Err(message) => Err(message),
-            };
-            let (out, messages) = mpsc::channel(1);
-            let text = match answer {
-                Ok(answer) => {
-                    if let Some(session_id) = &answer.session_id {
+                Ok(stream) => {
+                    let session_id = stream.headers.get(SESSION_ID).cloned();
+                    let answer = stream.collect().await;
+                    if let (Ok(_), Some(session_id)) = (&answer, session_id) {
                         relay.begin_session(session_id);
                     }
-                    (!answer.body.is_empty()).then(|| with_id(&answer.body, &id))
+                    answer
                 }
+                Err(message) => Err(message),
+            };
+            let text = match answer {
+                Ok(answer) => (!answer.is_empty()).then(|| with_id(&answer, &id)),
                 Err(message) => Some(failed(&id, message)),
             };
+            let (out, messages) = mpsc::channel(1);
             if let Some(text) = text {
                 // There is room for one message, and nobody else sends any.
                 let _ = out.try_send(Outbound::Message(text));
             }
-            Reply::Messages(MessageStream {
-                messages,
-                driver: None,
-            })
+            let driver = None;
+            Reply::Messages(MessageStream { messages, driver })
         })
     }
 
     fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>> {
-        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session_headers());
+        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session().clone());
         Box::pin(async move {
             let answer = relay.post(headers, line).await.ok()?;
-            let text = || String::from_utf8_lossy(&answer.body).into_owned();
-            (!answer.body.is_empty()).then(text)
+            (!answer.is_empty()).then(|| String::from_utf8_lossy(&answer).into_owned())
         })
     }
 
     fn receive(&self, _: Incoming, line: Bytes) -> BoxFuture<'static, ()> {
-        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session_headers());
+        let (relay, headers) = (Arc::clone(&self.relay), self.relay.session().clone());
         Box::pin(async move {
             // Nobody waits for an answer, so there is nobody to tell of a failure.
             let _ = relay.post(headers, line).await;
@@ -120,7 +120,7 @@ impl ClientConnection for DaemonConnection {
     fn close(&self) -> BoxFuture<'static, ()> {
         let relay = Arc::clone(&self.relay);
         Box::pin(async move {
-            let session = relay.session_headers();
+            let session = relay.session().clone();
             if !session.is_empty() {
                 // The gateway forgets sessions by itself; this only frees its place sooner.
                 let _ = relay.daemon.end_session(session).await;
@@ -133,7 +133,7 @@ impl ClientConnection for DaemonConnection {
 
 impl DaemonRelay {
     /// Sends a message of the session that has one answer at most.
-    async fn post(&self, headers: HeaderMap, line: Bytes) -> Result<DaemonResponse, String> {
+    async fn post(&self, headers: HeaderMap, line: Bytes) -> Result<Vec<u8>, String> {
         let stream = self.daemon.message(headers, line).await?;
         stream.collect().await
     }
@@ -143,8 +143,9 @@ impl DaemonRelay {
     fn messages(self: Arc<Self>, id: RequestId, stream: Stream, is_listen: bool) -> MessageStream {
         let (out, messages) = mpsc::channel(WAITING_MESSAGES);
         let driver = async move {
+            let send = |message| out.send(Outbound::Message(message));
             let last = tokio::select! {
-                is_answered = pass_on(stream, &out) => (!is_answered).then(|| {
+                is_answered = pass_on(stream, send) => (!is_answered).then(|| {
                     failed(&id, "the gateway broke off before it answered".to_owned())
                 }),
                 () = self.closing.cancelled(), if is_listen => Some(end_of_changes(&id)),
@@ -160,48 +161,29 @@ impl DaemonRelay {
     }
 
     /// Begins a session: its changes are written until the input ends.
-    fn begin_session(self: &Arc<Self>, session_id: &HeaderValue) {
-        *self.session_id() = Some(session_id.clone());
+    fn begin_session(self: &Arc<Self>, session_id: HeaderValue) {
+        self.session().insert(SESSION_ID, session_id);
         let relay = Arc::clone(self);
         tokio::spawn(async move {
             let changes = async {
-                let session = relay.session_headers();
-                let Ok(stream) = relay.daemon.open("/mcp", session).await else {
-                    return;
-                };
-                let (out, mut messages) = mpsc::channel(WAITING_MESSAGES);
-                let write = async {
-                    while let Some(Outbound::Message(message)) = messages.recv().await {
-                        let _ = relay.lines.send(message).await;
-                    }
-                };
-                if stream.has_events() {
-                    let read = async move { pass_on(stream, &out).await };
-                    tokio::join!(read, write);
+                let session = relay.session().clone();
+                let stream = relay.daemon.open("/mcp", session).await;
+                if let Some(stream) = stream.ok().filter(Stream::has_events) {
+                    let write = |message| relay.lines.send(message);
+                    pass_on(stream, write).await;
                 }
             };
-            tokio::select! {
-                () = relay.closing.cancelled() => {}
-                () = changes => {}
-            }
+            relay.closing.run_until_cancelled(changes).await;
         });
     }
 
-    fn session_headers(&self) -> HeaderMap {
-        let session_id = self.session_id().clone();
-        let headers = session_id.map(|id| (SESSION_ID, id));
-        headers.into_iter().collect()
-    }
-
-    fn session_id(&self) -> MutexGuard<'_, Option<HeaderValue>> {
-        self.session_id
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn session(&self) -> MutexGuard<'_, HeaderMap> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Passes the events of a stream on as messages; gives whether a response was among them.
-async fn pass_on(mut stream: Stream, out: &mpsc::Sender<Outbound>) -> bool {
+async fn pass_on<W: Future>(mut stream: Stream, write: impl Fn(String) -> W) -> bool {
     let mut reader = sse::SseReader::new(EVENT_LIMIT);
     let mut is_answered = false;
     while let Ok(Some(bytes)) = stream.next().await
@@ -210,7 +192,8 @@ async fn pass_on(mut stream: Stream, out: &mpsc::Sender<Outbound>) -> bool {
         for event in events.into_iter().filter(|event| !event.data.is_empty()) {
             let message = Message::parse(event.data.as_bytes());
             is_answered |= matches!(message, Ok(Message::Response { .. }));
-            let _ = out.send(Outbound::Message(event.data)).await;
+            // Whoever has gone needs nothing written.
+            let _ = write(event.data).await;
         }
     }
     is_answered

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use mcpproxy_gateway::Failure;
-use mcpproxy_gateway::failure::{ErrorObject, FailureCategory};
+use mcpproxy_gateway::failure::{Code, ErrorObject, FailureCategory};
 use mcpproxy_gateway::settings::SettingsError;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::output::Output;
 pub(crate) struct CliError {
     kind: ExitKind,
     /// The error object that every face shows.
-    error: Value,
+    pub(crate) error: Value,
 }
 
 /// Kind of an error, whose number is the exit code.
@@ -68,23 +68,13 @@ impl CliError {
             [] => "No server is configured".to_owned(),
             _ => format!("Configured servers: {}", servers.join(", ")),
         };
-        let details = [("server", json!(name)), ("servers", json!(servers))];
-        Self::of_gateway(json!(ErrorObject {
-            code: "UNKNOWN_SERVER",
-            message: &format!("There is no server '{name}' and no file of that name. {configured}"),
-            category: FailureCategory::Validation,
-            retryable: false,
-            details: details
-                .map(|(key, value)| (key.to_owned(), value))
-                .into_iter()
-                .collect(),
-            request_id: Uuid::now_v7(),
-        }))
-    }
-
-    /// The error object.
-    pub(crate) fn error(&self) -> &Value {
-        &self.error
+        let message = format!("There is no server '{name}' and no file of that name. {configured}");
+        let failure = Failure::new(Code::UnknownServer, message);
+        Self::from(
+            failure
+                .with("server", name)
+                .with("servers", servers.to_vec()),
+        )
     }
 
     fn new(kind: ExitKind, message: &str) -> Self {

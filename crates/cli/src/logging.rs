@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use mcpproxy_gateway::redaction;
 use mcpproxy_redact::OwnSecrets;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::arguments::Command;
 use crate::output::stderr_has_colour;
@@ -24,24 +23,10 @@ pub(crate) fn start(command: &Command) {
         .add_directive(NEVER_LOGGED.parse().expect("it is a directive"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(RedactingWriter(io::stderr))
+        .with_writer(|| RedactedLines::new(io::stderr()))
         .with_ansi(stderr_has_colour())
         .with_target(false)
         .init();
-}
-
-/// Maker of writers that redact every line, whatever it is that logs it.
-struct RedactingWriter<T>(T);
-
-impl<'a, T: MakeWriter<'a>> MakeWriter<'a> for RedactingWriter<T> {
-    type Writer = RedactedLines<T::Writer>;
-
-    fn make_writer(&'a self) -> Self::Writer {
-        RedactedLines {
-            to: self.0.make_writer(),
-            line: Vec::new(),
-        }
-    }
 }
 
 /// Writer that passes on line by line, each without its secrets: a secret that came in
@@ -52,6 +37,11 @@ struct RedactedLines<W: Write> {
 }
 
 impl<W: Write> RedactedLines<W> {
+    fn new(to: W) -> Self {
+        let line = Vec::new();
+        Self { to, line }
+    }
+
     fn pass_on(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
@@ -112,17 +102,13 @@ mod tests {
         let written = SharedBuffer::default();
         let to = written.clone();
         let subscriber = tracing_subscriber::fmt()
-            .with_writer(RedactingWriter(move || to.clone()))
+            .with_writer(move || RedactedLines::new(to.clone()))
             .with_ansi(false)
             .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::error!(value = "a log-line-secret b", "with log-line-secret in it");
         });
-        let mut lines = RedactingWriter({
-            let to = written.clone();
-            move || to.clone()
-        })
-        .make_writer();
+        let mut lines = RedactedLines::new(written.clone());
         lines.write_all(b"broken log-line").unwrap();
         lines
             .write_all(b"-secret off\nand an end log-line-secret")

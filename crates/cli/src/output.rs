@@ -1,6 +1,7 @@
 //! Output: results on stdout, all else on stderr.
 
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
@@ -21,10 +22,11 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Shows a result: as `table` draws it, or as the value itself.
-    pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) {
+    /// Shows the result of a command that did what was asked: as `table` draws it, or as the value.
+    pub(crate) fn result(self, text: &str, table: impl FnOnce(&Value) -> String) -> ExitCode {
         // A pipe that nobody reads any more is no failure.
         let _ = write_out(&self.shown(text, table));
+        ExitCode::SUCCESS
     }
 
     /// Shows one of many results that come one after the other; false if nobody reads them.
@@ -60,12 +62,9 @@ impl Output {
 /// Writes a result; false if it could not be written: whoever closed the pipe has seen enough.
 fn write_out(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(end))
-        .and_then(|()| stdout.flush());
-    written.is_ok()
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = write!(stdout, "{text}{end}");
+    written.and_then(|()| stdout.flush()).is_ok()
 }
 
 /// Tells the person something that is not the result.
@@ -95,11 +94,6 @@ pub(crate) fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<Str
         .into_iter()
         .map(|row| row.iter().map(|cell| on_one_line(cell)).collect());
     drawn(Table::new(), header, rows)
-}
-
-/// Cells below each other, without a header; wide characters count as wide as they are.
-pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    drawn(Table::new(), &[], rows)
 }
 
 fn drawn(mut table: Table, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use mcpproxy_activity::{RecordKind, Status};
 use mcpproxy_gateway::records::{ExportFormat, Pair};
@@ -80,7 +79,7 @@ pub(crate) struct ExportArguments {
     #[serde(flatten)]
     pub(crate) filters: FilterArguments,
     /// JSON lines, or CSV that is safe to open in a spreadsheet
-    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = words(ExportFormat::ALL.map(ExportFormat::as_str)))]
+    #[arg(long, default_value = ExportFormat::JsonLines.as_str(), value_parser = ExportFormat::ALL.map(ExportFormat::as_str))]
     pub(crate) format: String,
     /// A file that does not exist yet; - is standard output
     #[arg(long, value_name = "PATH", default_value = "-")]
@@ -101,7 +100,7 @@ pub(crate) struct Look {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArguments {
     /// What kind of thing happened
-    #[arg(long = "type", value_parser = words(RecordKind::ALL.map(RecordKind::as_str)))]
+    #[arg(long = "type", value_parser = RecordKind::ALL.map(RecordKind::as_str))]
     r#type: Option<String>,
     /// The server it was about
     #[arg(long)]
@@ -110,10 +109,10 @@ pub(crate) struct FilterArguments {
     #[arg(long)]
     tool: Option<String>,
     /// What came of it
-    #[arg(long, value_parser = words(Status::ALL.map(Status::as_str)))]
+    #[arg(long, value_parser = Status::ALL.map(Status::as_str))]
     status: Option<String>,
     /// The operation it declared
-    #[arg(long, value_parser = words(Operation::ALL.map(Operation::as_str)))]
+    #[arg(long, value_parser = Operation::ALL.map(Operation::as_str))]
     intent_type: Option<String>,
     /// The request it answers
     #[arg(long, value_name = "ID")]
@@ -122,7 +121,7 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
     /// How sensitive the data is
-    #[arg(long, value_parser = words(Sensitivity::ALL.map(Sensitivity::as_str)))]
+    #[arg(long, value_parser = Sensitivity::ALL.map(Sensitivity::as_str))]
     sensitivity: Option<String>,
     /// Who asked: the token's name, else the client's
     #[arg(long)]
@@ -145,10 +144,6 @@ pub(crate) fn pairs(arguments: &impl Serialize) -> Vec<Pair> {
     given
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect()
-}
-
-fn words(words: impl IntoIterator<Item = &'static str>) -> PossibleValuesParser {
-    PossibleValuesParser::new(words)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::arguments::{CallArguments, CallCommand, Common};
-use crate::backend::{Backend, CallBody, CallIntent};
+use crate::backend::Backend;
 use crate::error::CliError;
 use crate::output::{elements, printable};
 
@@ -23,15 +23,12 @@ pub(crate) async fn run(common: &Common, call: CallCommand) -> CommandResult {
         CallCommand::ToolWrite(call) => (Operation::Write, call),
         CallCommand::ToolDestructive(call) => (Operation::Destructive, call),
     };
-    let name = call
-        .tool
-        .as_deref()
-        .or(call.tool_name.as_deref())
-        .unwrap_or_default();
+    let name = call.tool.as_deref().or(call.tool_name.as_deref());
+    let name = name.unwrap_or_default();
     let request = request(variant, name, &call)?;
     let server = name.split(':').next().unwrap_or_default();
     let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
-    let result = backend.call(variant, &request).await;
+    let result = backend.call(variant, request).await;
     backend.finish().await;
     let result = result?;
     common.output.result(&result, text_content);
@@ -40,55 +37,44 @@ pub(crate) async fn run(common: &Common, call: CallCommand) -> CommandResult {
 }
 
 /// Call, with the operation that the command itself declares.
-fn request<'a>(
-    variant: Operation,
-    name: &'a str,
-    call: &'a CallArguments,
-) -> Result<CallBody<'a>, CliError> {
-    let args_json = call.args.as_deref().map(read_object).transpose()?;
-    Ok(CallBody {
-        name,
-        intent: CallIntent {
-            operation_type: variant.as_str(),
-            data_sensitivity: call.sensitivity.as_deref(),
-            reason: call.reason.as_deref(),
-        },
-        args: None,
-        args_json,
-    })
+fn request(variant: Operation, name: &str, call: &CallArguments) -> Result<Value, CliError> {
+    let mut request = json!({ "name": name, "intent": { "operation_type": variant.as_str() } });
+    if let Some(sensitivity) = &call.sensitivity {
+        request["intent"]["data_sensitivity"] = json!(sensitivity);
+    }
+    if let Some(reason) = &call.reason {
+        request["intent"]["reason"] = json!(reason);
+    }
+    if let Some(args) = &call.args {
+        // As text, so that numbers and the order of keys stay as they were typed.
+        request["args_json"] = json!(read_object(args)?);
+    }
+    Ok(request)
 }
 
 /// Text of a JSON object, from wherever `given` says.
 fn read_object(given: &str) -> Result<String, CliError> {
-    let text = read_arguments(given)?;
-    let is_object = serde_json::from_str::<Value>(&text)
-        .map_err(|error| CliError::usage(format!("--args is not valid JSON: {error}")))?
-        .is_object();
-    if is_object {
+    let mut text = String::new();
+    let read = match given.strip_prefix('@') {
+        _ if given == "-" => std::io::stdin()
+            .take(ARGUMENTS_LIMIT)
+            .read_to_string(&mut text),
+        Some(path) => std::fs::File::open(path)
+            .and_then(|file| file.take(ARGUMENTS_LIMIT).read_to_string(&mut text)),
+        None => {
+            given.clone_into(&mut text);
+            Ok(0)
+        }
+    };
+    read.map_err(|error| CliError::usage(format!("--args {given} could not be read: {error}")))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| CliError::usage(format!("--args is not valid JSON: {error}")))?;
+    if value.is_object() {
         return Ok(text);
     }
     Err(CliError::usage(
         "--args must be a JSON object, such as '{\"key\": 1}'",
     ))
-}
-
-fn read_arguments(given: &str) -> Result<String, CliError> {
-    let mut text = String::new();
-    if given == "-" {
-        std::io::stdin()
-            .take(ARGUMENTS_LIMIT)
-            .read_to_string(&mut text)
-            .map_err(|error| CliError::usage(format!("--args - could not be read: {error}")))?;
-    } else if let Some(path) = given.strip_prefix('@') {
-        std::fs::File::open(path)
-            .and_then(|file| file.take(ARGUMENTS_LIMIT).read_to_string(&mut text))
-            .map_err(|error| {
-                CliError::usage(format!("--args {given} could not be read: {error}"))
-            })?;
-    } else {
-        given.clone_into(&mut text);
-    }
-    Ok(text)
 }
 
 /// Content of a result as a person wants to see it: its text, and a line for what is not text.

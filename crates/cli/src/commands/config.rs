@@ -1,7 +1,5 @@
 //! `mcpproxy config schema|show|check`
 
-use std::process::ExitCode;
-
 use mcpproxy_gateway::settings;
 use serde_json::{Value, json};
 
@@ -11,7 +9,7 @@ use crate::daemon::Daemon;
 use crate::output::{elements, text};
 
 pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult {
-    match config {
+    Ok(match config {
         ConfigCommand::Schema => common
             .output
             .result(&settings::schema().to_string(), pretty),
@@ -21,26 +19,21 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
                 Some(daemon) => daemon.get("/api/v1/config").await?,
                 None => settings::effective(&settings::load(&sources)?).to_string(),
             };
-            common.output.result(&shown, pretty);
+            common.output.result(&shown, pretty)
         }
         ConfigCommand::Check => {
             let settings = settings::load(&common.sources())?;
-            let problems: Vec<Value> = settings
-                .servers
-                .iter()
-                .filter_map(|server| {
-                    Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
-                })
-                .collect();
+            let problems = settings.servers.iter().filter_map(|server| {
+                Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
+            });
             let report = json!({
                 "file": settings.config_file,
                 "servers": settings.servers.len(),
-                "server_problems": problems,
+                "server_problems": problems.collect::<Vec<_>>(),
             });
-            common.output.result(&report.to_string(), checked);
+            common.output.result(&report.to_string(), checked)
         }
-    }
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 fn pretty(value: &Value) -> String {

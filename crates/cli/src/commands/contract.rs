@@ -10,17 +10,17 @@ use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
 use mcpproxy_contract_check::checklist::{self, Report};
-use mcpproxy_gateway::{ServerStatus, ServersToStart};
+use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::arguments::{Common, ContractCommand};
-use crate::backend::{Backend, CallBody, CallIntent};
+use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::{elements, note, printable};
+use crate::output::{elements, note, printable, text};
 use crate::progress_bar::TerminalProgress;
 
 /// The most examples of a tool that are called.
@@ -72,16 +72,56 @@ async fn gather(
     progress: &TerminalProgress,
 ) -> Result<Report, CliError> {
     let tools = checked_tools(backend, server, progress).await?;
-    let mut seen = CallFindings::default();
-    if with_calls {
-        let calls: Vec<(&str, usize, &Value)> = tools.iter().flat_map(calls).collect();
-        for (done, (tool, number, params)) in calls.iter().enumerate() {
-            progress.at(done as u64, calls.len() as u64);
-            seen.call(backend, server, tool, *number, params).await;
+    let calls: Vec<_> = tools
+        .iter()
+        .filter(|_| with_calls)
+        .flat_map(calls)
+        .collect();
+    let (mut results, mut violations) = (Vec::new(), Vec::new());
+    for (done, (tool, number, params)) in calls.iter().enumerate() {
+        progress.at(done as u64, calls.len() as u64);
+        let request = json!({
+            "name": format!("{server}:{tool}"),
+            "intent": { "operation_type": Operation::Read.as_str(), "reason": "contract check" },
+            "args": params,
+        });
+        match backend.call(Operation::Read, request).await {
+            Ok(result) => {
+                let result = decode_for_display(&result);
+                results.push(((*tool).to_owned(), result["structuredContent"].clone()));
+            }
+            Err(failed) => {
+                let told = violations_in(&failed.error, tool);
+                if told.is_empty() {
+                    let message = text(&failed.error["message"]);
+                    note(&printable(&format!(
+                        "example {number} of '{tool}' gave no result: {message}"
+                    )));
+                }
+                violations.extend(told);
+            }
         }
     }
     let tools: Vec<Value> = tools.into_iter().map(|one| one.published).collect();
-    Ok(checklist::report(&tools, &seen.results, &seen.violations))
+    Ok(checklist::report(&tools, &results, &violations))
+}
+
+/// Violations that the gateway found in a result it did not pass on.
+fn violations_in(error: &Value, tool: &str) -> Vec<ContractViolation> {
+    /// Violation as the gateway reports it.
+    #[derive(Deserialize)]
+    struct ReportedViolation {
+        rule: Rule,
+        message: String,
+    }
+    let told = &error["details"]["contract_violations"];
+    let told: Vec<ReportedViolation> = Deserialize::deserialize(told).unwrap_or_default();
+    let told = told.into_iter().map(|one| ContractViolation {
+        tool: tool.to_owned(),
+        rule: one.rule,
+        message: one.message,
+    });
+    told.collect()
 }
 
 /// Every tool of a server that is there and offers some.
@@ -98,28 +138,22 @@ async fn checked_tools(
     let listed = decode_for_display(&backend.tools(None, Some(server)).await?);
     let rows = elements(&listed["tools"]);
     if rows.is_empty() {
-        return Err(nothing_to_check(status));
+        let (state, reason) = (&status.state, status.reason.as_ref());
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        return Err(CliError::refused(format!(
+            "Server '{server}' offers no tools to check; its state is {state}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
+        )));
     }
     let mut tools = Vec::with_capacity(rows.len());
     for (done, row) in rows.iter().enumerate() {
         progress.at(done as u64, rows.len() as u64);
-        let qualified = row["name"].as_str().unwrap_or_default();
-        let name = qualified
-            .strip_prefix(&format!("{server}:"))
-            .unwrap_or(qualified);
+        let qualified = text(&row["name"]);
+        let own = qualified.strip_prefix(&format!("{server}:"));
+        let name = own.unwrap_or(&qualified);
         let shown = decode_for_display(&backend.tool(server, name).await?);
         tools.push(CheckedTool::new(name, shown));
     }
     Ok(tools)
-}
-
-fn nothing_to_check(status: &ServerStatus) -> CliError {
-    let (server, state) = (&status.name, &status.state);
-    let reason = status.reason.as_ref();
-    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    CliError::refused(format!(
-        "Server '{server}' offers no tools to check; its state is {state}{reason}. `mcpproxy tools list --server {server}` shows what it offers"
-    ))
 }
 
 /// The calls to be made: the examples of a tool that announces the contract, and that both its
@@ -140,68 +174,6 @@ fn calls(checked: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
         .map(move |(index, example)| (name, index + 1, &example["params"]))
 }
 
-/// Findings of the calls.
-#[derive(Default)]
-struct CallFindings {
-    results: Vec<(String, Value)>,
-    /// Violations that the gateway found in results it did not pass on.
-    violations: Vec<ContractViolation>,
-}
-
-/// Violation as the gateway reports it.
-#[derive(Deserialize)]
-struct ReportedViolation {
-    rule: Rule,
-    message: String,
-}
-
-impl CallFindings {
-    async fn call(
-        &mut self,
-        backend: &Backend,
-        server: &str,
-        tool: &str,
-        number: usize,
-        params: &Value,
-    ) {
-        let request = CallBody {
-            name: &format!("{server}:{tool}"),
-            intent: CallIntent {
-                operation_type: Operation::Read.as_str(),
-                data_sensitivity: None,
-                reason: Some("contract check"),
-            },
-            args: Some(params),
-            args_json: None,
-        };
-        match backend.call(Operation::Read, &request).await {
-            Ok(result) => {
-                let mut result = decode_for_display(&result);
-                let structured = result.get_mut("structuredContent").map(Value::take);
-                self.results
-                    .push((tool.to_owned(), structured.unwrap_or_default()));
-            }
-            Err(failed) => {
-                let told = &failed.error()["details"]["contract_violations"];
-                let told: Vec<ReportedViolation> =
-                    Deserialize::deserialize(told).unwrap_or_default();
-                if told.is_empty() {
-                    let message = failed.error()["message"].as_str().unwrap_or_default();
-                    note(&printable(&format!(
-                        "example {number} of '{tool}' gave no result: {message}"
-                    )));
-                }
-                self.violations
-                    .extend(told.into_iter().map(|one| ContractViolation {
-                        tool: tool.to_owned(),
-                        rule: one.rule,
-                        message: one.message,
-                    }));
-            }
-        }
-    }
-}
-
 // === impl CheckedTool ===
 
 impl CheckedTool {
@@ -209,8 +181,7 @@ impl CheckedTool {
     fn new(name: &str, mut shown: Value) -> Self {
         let is_readable = shown["class"] == "read" && shown["status"] == "callable";
         let own = shown.get_mut("server_annotations").map(Value::take);
-        let mut published = Map::new();
-        published.insert("name".to_owned(), json!(name));
+        let mut published = json!({ "name": name });
         for key in [
             "title",
             "description",
@@ -220,14 +191,14 @@ impl CheckedTool {
             "_meta",
         ] {
             if let Some(value) = shown.get_mut(key) {
-                published.insert(key.to_owned(), value.take());
+                published[key] = value.take();
             }
         }
         if let Some(own) = own {
-            published.insert("annotations".to_owned(), own);
+            published["annotations"] = own;
         }
         Self {
-            published: Value::Object(published),
+            published,
             is_readable,
         }
     }

@@ -2,15 +2,14 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{LogRole, ServersToStart};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
-use mcpproxy_wire::json::to_text;
-use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use crate::arguments::{Common, ServeArguments};
 use crate::backend;
 use crate::daemon::{Daemon, socket_path};
 use crate::error::CliError;
+use crate::output::text;
 
 pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult {
     let sources = Sources {
@@ -33,7 +33,12 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
     let api_key =
         settings::api_key(&settings).map_err(|error| CliError::configuration(error.to_string()))?;
     let socket = bind_socket(&settings.data_dir).await?;
-    let listener = bind(settings.listen).await?;
+    let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
+        CliError::refused(format!(
+            "cannot listen on {}: {error}; choose another address with --listen, port 0 takes a free one",
+            settings.listen
+        ))
+    })?;
     let address = listener.local_addr().unwrap_or(settings.listen);
 
     // Before anything is on record: a stop is to be on record too.
@@ -41,10 +46,8 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
     let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
     let shutdown = CancellationToken::new();
     let app = App::new(Arc::clone(&gateway), api_key, address, shutdown.clone());
-    let announcement = Announcement::new(&settings, address);
-    common
-        .output
-        .result(&to_text(&announcement), |_| announcement.welcome());
+    let announcement = announcement(&settings, address);
+    common.output.result(&announcement.to_string(), welcome);
     let following = Arc::clone(&app);
     let following = Arc::clone(&gateway).follow(sources, move |key| following.set_api_key(key));
     let following = tokio::spawn(following);
@@ -85,14 +88,6 @@ pub(crate) fn interrupted() -> impl Future<Output = ()> {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, CliError> {
-    TcpListener::bind(address).await.map_err(|error| {
-        CliError::refused(format!(
-            "cannot listen on {address}: {error}; choose another address with --listen, port 0 takes a free one"
-        ))
-    })
-}
-
 /// The folder of all state, for its owner only. One that exists keeps its mode, because it may have
 /// been chosen for more than this; what is secret in it has a mode of its own.
 fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
@@ -131,48 +126,37 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
 }
 
 /// Facts that a person needs to use the gateway that just started.
-#[derive(Serialize)]
-struct Announcement {
-    endpoint: String,
-    rest: String,
-    api_key: String,
-    configuration: PathBuf,
-    servers: usize,
-    demo: bool,
+fn announcement(settings: &Settings, address: SocketAddr) -> Value {
+    json!({
+        "endpoint": format!("http://{address}/mcp"),
+        "rest": format!("http://{address}/api/v1"),
+        "api_key": match settings.api_key {
+            Some(_) => "the configuration".to_owned(),
+            None => settings.data_dir.join("api_key").display().to_string(),
+        },
+        "configuration": settings.config_file.display().to_string(),
+        "servers": settings.servers.len(),
+        "demo": settings.demo,
+    })
 }
 
-impl Announcement {
-    fn new(settings: &Settings, address: SocketAddr) -> Self {
-        Self {
-            endpoint: format!("http://{address}/mcp"),
-            rest: format!("http://{address}/api/v1"),
-            api_key: match settings.api_key {
-                Some(_) => "the configuration".to_owned(),
-                None => settings.data_dir.join("api_key").display().to_string(),
-            },
-            configuration: settings.config_file.clone(),
-            servers: settings.servers.len(),
-            demo: settings.demo,
-        }
-    }
-
-    fn welcome(&self) -> String {
-        let demo = if self.demo {
-            "
+fn welcome(announcement: &Value) -> String {
+    let demo = if announcement["demo"] == true {
+        "
 Try the sample server, in another terminal:
   mcpproxy tools search 'review a card'
   mcpproxy call tool-read cards:review-next-card
   mcpproxy call tool-read cards:delete-card --args '{\"cardId\":\"card_1\"}'    (refused: it deletes)
 "
-        } else {
-            ""
-        };
-        let empty = if self.servers == 0 && demo.is_empty() {
-            "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
-        } else {
-            ""
-        };
-        format!(
+    } else {
+        ""
+    };
+    let empty = if announcement["servers"] == 0 && demo.is_empty() {
+        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+    } else {
+        ""
+    };
+    format!(
         "mcpproxy is running
 
   MCP endpoint   {endpoint}
@@ -188,10 +172,9 @@ Connect a client:
 {demo}{empty}
 Stop with Ctrl-C.
 ",
-        endpoint = self.endpoint,
-        rest = self.rest,
-        key = self.api_key,
-        configuration = self.configuration.display(),
+        endpoint = text(&announcement["endpoint"]),
+        rest = text(&announcement["rest"]),
+        key = text(&announcement["api_key"]),
+        configuration = text(&announcement["configuration"]),
     )
-    }
 }

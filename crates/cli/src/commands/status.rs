@@ -1,7 +1,5 @@
 //! `mcpproxy status`
 
-use std::process::ExitCode;
-
 use mcpproxy_builtin::admin_tools;
 use serde_json::Value;
 
@@ -13,8 +11,7 @@ use crate::output::{elements, printable, table, text};
 pub(crate) async fn run(common: &Common) -> CommandResult {
     let daemon = Daemon::require(&common.sources()).await?;
     let status = daemon.get("/api/v1/status").await?;
-    common.output.result(&status, page);
-    Ok(ExitCode::SUCCESS)
+    Ok(common.output.result(&status, page))
 }
 
 fn page(status: &Value) -> String {

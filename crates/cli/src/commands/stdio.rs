@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use mcpproxy_gateway::{Gateway, LogRole, ServersToStart, settings};
+use mcpproxy_gateway::{LogRole, ServersToStart, settings};
 use mcpproxy_server::stdio::{serve, serve_through};
 use tokio::io::BufReader;
 
@@ -24,26 +24,15 @@ pub(crate) async fn run(common: &Common) -> CommandResult {
         .await
     } else {
         let settings = settings::load(&sources)?;
-        serve_own(backend::own(
-            settings,
-            ServersToStart::All,
-            LogRole::Command,
-        )?)
-        .await
+        let gateway = backend::own(settings, ServersToStart::All, LogRole::Command)?;
+        let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+        let served = tokio::select! {
+            served = serve(Arc::clone(&gateway), input, output) => served,
+            () = super::serve::interrupted() => Ok(()),
+        };
+        gateway.stop().await;
+        served
     };
     served.map_err(|error| CliError::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)
-}
-
-async fn serve_own(gateway: Arc<Gateway>) -> std::io::Result<()> {
-    let served = tokio::select! {
-        served = serve(
-            Arc::clone(&gateway),
-            BufReader::new(tokio::io::stdin()),
-            tokio::io::stdout(),
-        ) => served,
-        () = super::serve::interrupted() => Ok(()),
-    };
-    gateway.stop().await;
-    served
 }

@@ -1,7 +1,5 @@
 //! `mcpproxy tools search|list|show`
 
-use std::process::ExitCode;
-
 use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::split_name;
@@ -28,14 +26,14 @@ async fn list(common: &Common, query: Option<&str>, server: Option<String>) -> C
     let listed = backend.tools(query, server.as_deref()).await;
     backend.finish().await;
     let is_all = query.is_none() && server.is_none();
-    common.output.result(&listed?, |value| {
+    Ok(common.output.result(&listed?, |value| {
         let mut shown = rows(value, query.is_some());
-        if is_all && has_only_own(value) {
+        let is_own = |tool: &Value| tool["server"] == admin_tools::NAME;
+        if is_all && elements(&value["tools"]).iter().all(is_own) {
             shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
         }
         shown
-    });
-    Ok(ExitCode::SUCCESS)
+    }))
 }
 
 async fn show(common: &Common, name: &str) -> CommandResult {
@@ -44,8 +42,7 @@ async fn show(common: &Common, name: &str) -> CommandResult {
     let backend = Backend::find(&common.sources(), wanted).await?;
     let shown = backend.tool(server, tool).await;
     backend.finish().await;
-    common.output.result(&shown?, page);
-    Ok(ExitCode::SUCCESS)
+    Ok(common.output.result(&shown?, page))
 }
 
 fn rows(value: &Value, is_search: bool) -> String {
@@ -68,12 +65,6 @@ fn rows(value: &Value, is_search: bool) -> String {
         shown.push_str(&format!("{} of {total} shown\n", tools.len()));
     }
     shown
-}
-
-/// Whether no other server has a tool.
-fn has_only_own(value: &Value) -> bool {
-    let tools = value["tools"].as_array();
-    tools.is_some_and(|tools| tools.iter().all(|tool| tool["server"] == admin_tools::NAME))
 }
 
 fn page(tool: &Value) -> String {

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use futures_util::TryStreamExt;
 use mcpproxy_gateway::records::{self, ExportFormat};
 use serde_json::{Value, json};
 
@@ -98,7 +99,7 @@ async fn copy(
     to: &mut impl Write,
     seen: &mut impl FnMut(&[u8]),
 ) -> Result<io::Result<()>, CliError> {
-    while let Some(piece) = pieces.next().await? {
+    while let Some(piece) = pieces.try_next().await? {
         if let Err(error) = to.write_all(&piece).and_then(|()| to.flush()) {
             return Ok(Err(error));
         }

@@ -1,7 +1,5 @@
 //! `mcpproxy activity show`
 
-use std::process::ExitCode;
-
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records;
 use serde_json::Value;
@@ -26,8 +24,7 @@ pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult 
         .get((&path, &[]), of_store)
         .await?;
     let icons = Icons::wanted(look);
-    common.output.result(&shown, |record| page(record, icons));
-    Ok(ExitCode::SUCCESS)
+    Ok(common.output.result(&shown, |record| page(record, icons)))
 }
 
 fn page(record: &Value, icons: Icons) -> String {
@@ -47,25 +44,37 @@ fn page(record: &Value, icons: Icons) -> String {
         ("Belongs to", text(&record["parent_id"])),
     ]);
     intent(&mut page, record, icons);
-    if record["error"].is_object() {
-        page.section("Error");
-        page.lines(&[
+    page.section(
+        "Error",
+        &[
             ("Code", text(&record["error"]["code"])),
             ("Message", text(&record["error"]["message"])),
-        ]);
+        ],
+    );
+    let warnings = elements(&record["warnings"]);
+    if !warnings.is_empty() {
+        let lines: Vec<String> = warnings.iter().map(warning).collect();
+        page.text("Warnings", &lines.join("\n"));
     }
-    warnings(&mut page, &record["warnings"]);
     payload(&mut page, record, "Arguments", "arguments");
     payload(&mut page, record, "Response", "response");
-    more(&mut page, &record["metadata"]);
-    page.section("Chain");
-    page.lines(&[
-        ("Chain", text(&record["chain"])),
-        ("Number", text(&record["seq"])),
-        ("Opened as", text(&record["opened_seq"])),
-        ("Hash", text(&record["hash"])),
-        ("Hash before", text(&record["prev_hash"])),
-    ]);
+    // Metadata besides what is shown elsewhere.
+    let metadata = record["metadata"].as_object().into_iter().flatten();
+    let more = metadata.filter(|(name, _)| !["intent", "tool_variant"].contains(&name.as_str()));
+    let more: Vec<_> = more
+        .map(|(name, value)| (name.as_str(), text(value)))
+        .collect();
+    page.section("More", &more);
+    page.section(
+        "Chain",
+        &[
+            ("Chain", text(&record["chain"])),
+            ("Number", text(&record["seq"])),
+            ("Opened as", text(&record["opened_seq"])),
+            ("Hash", text(&record["hash"])),
+            ("Hash before", text(&record["prev_hash"])),
+        ],
+    );
     page.0
 }
 
@@ -75,71 +84,45 @@ fn intent(page: &mut RecordText, record: &Value, icons: Icons) {
     if declared.is_null() && of_variant.is_empty() {
         return;
     }
-    page.section("Intent");
     let operation = match declared["operation_type"].as_str() {
         Some(operation) => words::intent(operation, icons),
         None => format!("{} (of the variant)", words::intent(&of_variant, icons)),
     };
-    page.lines(&[
-        ("Operation", operation),
-        ("Variant", text(&record["tool_variant"])),
-        ("Sensitivity", text(&record["data_sensitivity"])),
-        ("Reason", text(&declared["reason"])),
-    ]);
     let known = ["operation_type", "data_sensitivity", "reason"];
-    let is_plain = |name: &String| known.contains(&name.as_str());
-    let is_odd = match declared {
-        Value::Null => false,
-        Value::Object(fields) => !fields.keys().all(is_plain),
-        _ => true,
-    };
-    if is_odd {
-        page.lines(&[("As declared", declared.to_string())]);
-    }
+    let is_known = |name: &String| known.contains(&name.as_str());
+    let fields = declared.as_object();
+    let is_plain = declared.is_null() || fields.is_some_and(|fields| fields.keys().all(is_known));
+    let odd = (!is_plain).then(|| declared.to_string());
+    page.section(
+        "Intent",
+        &[
+            ("Operation", operation),
+            ("Variant", text(&record["tool_variant"])),
+            ("Sensitivity", text(&record["data_sensitivity"])),
+            ("Reason", text(&declared["reason"])),
+            ("As declared", odd.unwrap_or_default()),
+        ],
+    );
 }
 
-fn warnings(page: &mut RecordText, warnings: &Value) {
-    let warnings = elements(warnings);
-    if warnings.is_empty() {
-        return;
-    }
-    page.section("Warnings");
-    for warning in warnings {
-        let line = match (warning["code"].as_str(), warning["message"].as_str()) {
-            (Some(code), Some(message)) => format!("{code}: {message}"),
-            _ => warning.to_string(),
-        };
-        page.text(&line);
+fn warning(warning: &Value) -> String {
+    match (warning["code"].as_str(), warning["message"].as_str()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        _ => warning.to_string(),
     }
 }
 
 fn payload(page: &mut RecordText, record: &Value, title: &str, name: &str) {
-    let value = &record[name];
     let Some(size) = record[format!("{name}_size")].as_u64() else {
         return;
     };
     let is_cut = record[format!("{name}_truncated")] == Value::Bool(true);
     let cut = if is_cut { ", cut" } else { "" };
-    page.section(&format!("{title} ({size} bytes{cut})"));
-    match value {
-        Value::String(text) => page.text(text),
-        value => page.text(&format!("{value:#}")),
-    }
-}
-
-/// Metadata besides what is shown elsewhere.
-fn more(page: &mut RecordText, metadata: &Value) {
-    let fields = metadata.as_object().into_iter().flatten();
-    let rest: Vec<_> = fields
-        .filter(|(name, _)| !["intent", "tool_variant"].contains(&name.as_str()))
-        .collect();
-    if rest.is_empty() {
-        return;
-    }
-    page.section("More");
-    for (name, value) in rest {
-        page.lines(&[(name, text(value))]);
-    }
+    let shown = match &record[name] {
+        Value::String(text) => text.clone(),
+        value => format!("{value:#}"),
+    };
+    page.text(&format!("{title} ({size} bytes{cut})"), &shown);
 }
 
 /// Text of a record for a person; nothing in it can steer the terminal.
@@ -147,10 +130,6 @@ fn more(page: &mut RecordText, metadata: &Value) {
 struct RecordText(String);
 
 impl RecordText {
-    fn section(&mut self, title: &str) {
-        self.0.push_str(&format!("\n{title}\n"));
-    }
-
     /// Labels and their values; what has no value is left out.
     fn lines(&mut self, lines: &[(&str, String)]) {
         for (label, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
@@ -161,7 +140,17 @@ impl RecordText {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    /// Labels and their values below a title, if there are any.
+    fn section(&mut self, title: &str, lines: &[(&str, String)]) {
+        if lines.iter().any(|(_, value)| !value.is_empty()) {
+            self.0.push_str(&format!("\n{title}\n"));
+            self.lines(lines);
+        }
+    }
+
+    /// Text below a title.
+    fn text(&mut self, title: &str, text: &str) {
+        self.0.push_str(&format!("\n{title}\n"));
         for line in printable(text).lines() {
             self.0.push_str(&format!("  {line}\n"));
         }

@@ -2,13 +2,15 @@
 //!
 //! Both give the very same texts, because one place makes them.
 
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use http::HeaderMap;
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, Pair, RecordExport};
 use mcpproxy_gateway::{Failure, redaction, settings};
 
 use crate::arguments::Common;
-use crate::daemon::{Daemon, Stream, rest_path};
+use crate::daemon::{Daemon, rest_path};
 use crate::error::CliError;
 
 /// Source that answers what is asked of the log.
@@ -20,12 +22,7 @@ pub(super) enum Source {
 }
 
 /// Records as they are exported, piece by piece.
-pub(super) enum Pieces {
-    /// From the running gateway.
-    Daemon(Stream),
-    /// From the store.
-    Store(Box<RecordExport>),
-}
+pub(super) type Pieces = BoxStream<'static, Result<Vec<u8>, CliError>>;
 
 impl Source {
     /// The running gateway of the data directory, else its store.
@@ -79,29 +76,24 @@ impl Source {
             Self::Daemon(daemon) => {
                 let path = records_path("/activity/export", pairs);
                 let stream = daemon.open(&path, HeaderMap::new()).await;
-                let stream = stream.map_err(CliError::not_reachable)?;
-                Ok(Pieces::Daemon(stream.successful().await?))
+                let stream = stream
+                    .map_err(CliError::not_reachable)?
+                    .successful()
+                    .await?;
+                let pieces = stream::try_unfold(stream, |mut stream| async move {
+                    let piece = stream.next().await.map_err(CliError::refused)?;
+                    Ok(piece.map(|bytes| (bytes.to_vec(), stream)))
+                });
+                Ok(pieces.boxed())
             }
             Self::Store(archive) => {
                 let (filter, format) = RecordExport::parse(pairs)?;
                 let export = RecordExport::new(archive.clone(), filter, format);
-                Ok(Pieces::Store(Box::new(export)))
-            }
-        }
-    }
-}
-
-impl Pieces {
-    /// The next piece; nothing after the last one.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, CliError> {
-        match self {
-            Self::Daemon(stream) => {
-                let piece = stream.next().await.map_err(CliError::refused)?;
-                Ok(piece.map(|bytes| bytes.to_vec()))
-            }
-            Self::Store(export) => {
-                let piece = export.next().await?;
-                Ok(piece.map(|piece| piece.text.into_bytes()))
+                let pieces = stream::try_unfold(export, |mut export| async move {
+                    let piece = export.next().await?;
+                    Ok(piece.map(|piece| (piece.text.into_bytes(), export)))
+                });
+                Ok(pieces.boxed())
             }
         }
     }

@@ -1,7 +1,5 @@
 //! `mcpproxy activity summary`
 
-use std::process::ExitCode;
-
 use mcpproxy_gateway::records;
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use super::words::{self, Icons};
 use crate::CommandResult;
 use crate::arguments::{Common, FilteredArguments, pairs};
 use crate::error::CliError;
-use crate::output::{columns, elements, on_one_line, text};
+use crate::output::{elements, on_one_line, text, wide_table};
 
 /// How many servers and tools are shown; programs get all of them.
 const MOST_LINES: usize = 10;
@@ -23,10 +21,9 @@ pub(super) async fn run(common: &Common, summary: &FilteredArguments) -> Command
     records::parse_filter(&pairs).map_err(CliError::wrong)?;
     let counted = Source::find(common).await?.summary(&pairs).await?;
     let icons = Icons::wanted(summary.look);
-    common
+    Ok(common
         .output
-        .result(&counted, |counted| page(counted, icons));
-    Ok(ExitCode::SUCCESS)
+        .result(&counted, |counted| page(counted, icons)))
 }
 
 fn page(summary: &Value, icons: Icons) -> String {
@@ -63,7 +60,7 @@ fn chart(title: &str, counts: &[Value], icons: Icons) -> String {
         ]
     });
     let mut chart = format!("\n{title}\n");
-    for line in columns(rows).lines() {
+    for line in wide_table(&[], rows).lines() {
         chart.push_str(&format!("  {line}\n"));
     }
     if counts.len() > shown.len() {
@@ -98,10 +95,10 @@ fn trouble(title: &str, counted: &Value) -> String {
             Some(format!("{count} {word}"))
         })
         .collect();
-    if parts.is_empty() {
-        return String::new();
+    match parts.as_slice() {
+        [] => String::new(),
+        parts => format!("({})", parts.join(", ")),
     }
-    format!("({})", parts.join(", "))
 }
 
 /// A bar whose length is the share of the largest count; there is always something to see.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use mcpproxy_gateway::records::{self, Pair};
-use mcpproxy_wire::header;
 use mcpproxy_wire::sse::SseReader;
 use serde_json::Value;
 
@@ -50,16 +49,19 @@ async fn follow(
     pairs: &[Pair],
     mut show: impl FnMut(&str) -> bool,
 ) -> Result<(), CliError> {
-    let mut last_id = None;
+    let path = records_path("/events", pairs);
+    let mut last_id: Option<HeaderValue> = None;
     let mut tries = 0;
     loop {
-        match open(daemon, pairs, last_id.as_deref()).await? {
+        let headers = last_id.clone().map(|id| (LAST_EVENT_ID, id));
+        match daemon.open(&path, headers.into_iter().collect()).await {
             Ok(stream) => {
+                let stream = stream.successful().await?;
                 if last_id.is_none() {
                     note("watching; Ctrl-C ends it");
                 }
                 tries = 0;
-                last_id = stream.header(header::LAST_EVENT_ID).or(last_id);
+                last_id = stream.headers.get(LAST_EVENT_ID).cloned().or(last_id);
                 if !read(stream, &mut last_id, &mut show).await {
                     return Ok(());
                 }
@@ -80,24 +82,10 @@ async fn follow(
     }
 }
 
-/// Opens the stream; the inner error is one that may pass.
-async fn open(
-    daemon: &Daemon,
-    pairs: &[Pair],
-    last_id: Option<&str>,
-) -> Result<Result<Stream, String>, CliError> {
-    let last_id = last_id.and_then(|id| HeaderValue::from_str(id).ok());
-    let last_id = last_id.map(|id| (LAST_EVENT_ID, id)).into_iter().collect();
-    match daemon.open(&records_path("/events", pairs), last_id).await {
-        Ok(stream) => Ok(Ok(stream.successful().await?)),
-        Err(reason) => Ok(Err(reason)),
-    }
-}
-
 /// Shows what comes until the stream breaks; false when nobody wants to see more.
 async fn read(
     mut stream: Stream,
-    last_id: &mut Option<String>,
+    last_id: &mut Option<HeaderValue>,
     show: &mut impl FnMut(&str) -> bool,
 ) -> bool {
     let mut reader = SseReader::new(EVENT_LIMIT);
@@ -109,7 +97,8 @@ async fn read(
             if !show(&event.data) {
                 return false;
             }
-            *last_id = event.id.or(last_id.take());
+            let id = event.id.and_then(|id| HeaderValue::try_from(id).ok());
+            *last_id = id.or(last_id.take());
         }
     }
     true

@@ -20,16 +20,12 @@ impl Icons {
 /// An operation, with the icon that people look for.
 pub(super) fn intent(operation: &str, icons: Icons) -> String {
     let icon = match operation {
-        "read" => "📖",
-        "write" => "✏️",
-        "destructive" => "⚠️",
+        "read" if icons.0 => "📖 ",
+        "write" if icons.0 => "✏️ ",
+        "destructive" if icons.0 => "⚠️ ",
         _ => "",
     };
-    if icons.0 && !icon.is_empty() {
-        format!("{icon} {operation}")
-    } else {
-        operation.to_owned()
-    }
+    format!("{icon}{operation}")
 }
 
 /// Status of a record; that of a call whose outcome nobody saw stands out.
@@ -43,13 +39,15 @@ pub(super) fn status(status: &str, icons: Icons) -> String {
 
 /// The tool, or what kind of thing happened where there is none.
 pub(super) fn tool(record: &Value) -> String {
-    match record["tool_name"].as_str() {
-        Some(tool) => tool.to_owned(),
+    let kind = text(&record["type"]);
+    match (
+        record["tool_name"].as_str(),
+        record["metadata"]["event"].as_str(),
+    ) {
+        (Some(tool), _) => tool.to_owned(),
         // What happened to it says more than what kind of thing happened.
-        None => match record["metadata"]["event"].as_str() {
-            Some(event) => format!("({}: {event})", text(&record["type"])),
-            None => format!("({})", text(&record["type"])),
-        },
+        (None, Some(event)) => format!("({kind}: {event})"),
+        (None, None) => format!("({kind})"),
     }
 }
 

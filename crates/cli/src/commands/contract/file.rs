@@ -31,24 +31,18 @@ pub(super) fn tools(path: &str) -> Result<Vec<Value>, CliError> {
     if is_a_part(&value) {
         note("the file holds one page of several; only its tools are checked");
     }
-    listed(value)
+    listed(&value)
         .ok_or_else(|| CliError::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
 }
 
 /// The list in one of its forms: alone, in a result of `tools/list`, or in a whole response.
-pub(super) fn listed(mut value: Value) -> Option<Vec<Value>> {
-    let list = match &mut value {
-        Value::Array(_) => value,
-        Value::Object(fields) => match fields.get_mut("result") {
-            Some(result) => result.get_mut("tools")?.take(),
-            None => fields.get_mut("tools")?.take(),
-        },
-        _ => return None,
+pub(super) fn listed(value: &Value) -> Option<Vec<Value>> {
+    let list = match value.get("result") {
+        Some(result) => &result["tools"],
+        None if value.is_array() => value,
+        None => &value["tools"],
     };
-    match list {
-        Value::Array(tools) => Some(tools),
-        _ => None,
-    }
+    list.as_array().cloned()
 }
 
 /// Whether more pages follow.

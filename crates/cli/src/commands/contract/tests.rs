@@ -24,7 +24,7 @@ fn a_file_may_hold_the_list_in_three_forms() {
         json!({ "tools": tools }),
         json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": tools } }),
     ] {
-        assert_eq!(file::listed(value), Some(vec![json!({ "name": "a" })]));
+        assert_eq!(file::listed(&value), Some(vec![json!({ "name": "a" })]));
     }
     for value in [
         json!(7),
@@ -33,7 +33,7 @@ fn a_file_may_hold_the_list_in_three_forms() {
         json!({ "result": {} }),
         json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": "no" } }),
     ] {
-        assert_eq!(file::listed(value.clone()), None, "{value}");
+        assert_eq!(file::listed(&value), None, "{value}");
     }
 }
 
