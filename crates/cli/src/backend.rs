@@ -18,10 +18,10 @@ use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
 use crate::output::{note, printable};
 
-/// How long a gateway of our own waits for its servers before it answers with what is there.
+/// Longest wait of a gateway of our own for its servers, before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_mins(1);
 
-/// How often the wait for servers looks again.
+/// Pause before the wait for servers looks again.
 const SETTLE_STEP: Duration = Duration::from_millis(20);
 
 /// Backend that answers commands. All answers are the JSON text of the REST interface.

@@ -44,7 +44,7 @@ pub(crate) struct Stream {
     _driver: JoinSet<hyper::Result<()>>,
 }
 
-/// Where the socket of a data directory is.
+/// Path of the socket in a data directory.
 pub(crate) fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("mcpproxy.sock")
 }

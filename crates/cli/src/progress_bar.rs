@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often a bar moves by itself, so that a person sees the program is alive.
+/// Pace at which a bar moves by itself, so that a person sees the program is alive.
 const TICK: Duration = Duration::from_millis(120);
 
 /// Progress bar, or nothing where nobody would see one.
@@ -34,7 +34,7 @@ impl TerminalProgress {
         !self.0.is_hidden()
     }
 
-    /// So much of so much is done.
+    /// Shows that so much of so much is done.
     pub(crate) fn at(&self, done: u64, total: u64) {
         if self.0.length() != Some(total) {
             self.0.set_length(total);

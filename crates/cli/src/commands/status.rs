@@ -61,7 +61,7 @@ fn page(status: &Value) -> String {
     page
 }
 
-/// How the activity log is.
+/// State of the activity log.
 fn log(activity: &Value) -> String {
     let Some(store) = activity["store"].as_str() else {
         return String::new();

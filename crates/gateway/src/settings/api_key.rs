@@ -13,16 +13,16 @@ use super::text;
 /// The file in the data folder.
 const KEY_FILE: &str = "api_key";
 
-/// As many as cannot be guessed.
+/// Length of a new key: as many bytes as cannot be guessed.
 const RANDOM_BYTES: usize = 32;
 
 /// A key file with fewer characters was cut short or written by hand without care.
 const SHORTEST_KEY: usize = 16;
 
-/// Far above any key, far below what would hurt to read.
+/// Most bytes of a key file: far above any key, far below what would hurt to read.
 const LONGEST_FILE: usize = 4096;
 
-/// Why there is no key.
+/// Reason why there is no key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiKeyError {
@@ -66,7 +66,7 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
     read(&path)
 }
 
-/// What of the key file must not be shown; nothing without one.
+/// Texts of the key file that must not be shown; none without one.
 pub(crate) fn secrets_of_key_file(settings: &Settings) -> Vec<String> {
     let key = read(&settings.data_dir.join(KEY_FILE));
     key.map_or_else(|_| Vec::new(), |key| key.exposing_texts().collect())

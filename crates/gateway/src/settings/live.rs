@@ -39,7 +39,7 @@ impl LiveSettings {
         self.mask.load()
     }
 
-    /// Why the file on disk is not what runs.
+    /// Reason why the file on disk is not what runs.
     pub fn problem(&self) -> Option<String> {
         self.problem.load().as_deref().cloned()
     }

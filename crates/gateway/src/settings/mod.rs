@@ -61,7 +61,7 @@ pub fn load(sources: &Sources) -> Result<Settings, SettingsError> {
     load_from(Locations::find(sources)?, sources)
 }
 
-/// Where the state is kept, whatever the configuration file says or whether it can be read.
+/// Folder of the state, whatever the configuration file says or whether it can be read.
 pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
     Ok(Locations::find(sources)?.data_dir)
 }

@@ -1,15 +1,15 @@
-//! What is wrong with a configuration, said so that a person can mend it.
+//! Problems of a configuration, said so that a person can mend it.
 
 use std::io;
 use std::path::PathBuf;
 
-/// More problems than this are counted, not listed.
+/// Most problems that are listed; more are counted.
 const LISTED_PROBLEMS: usize = 50;
 
-/// How many characters of a key or value from the file a message repeats.
+/// Most characters of a key or value from the file that a message repeats.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// Why the settings could not be loaded. Nothing in it holds a secret.
+/// Reason why the settings could not be loaded. Nothing in it holds a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {

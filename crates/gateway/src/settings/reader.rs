@@ -179,11 +179,11 @@ impl<'d> SettingsReader<'d> {
 
     /// Reads a key of a section, or takes what holds when it is not written.
     fn key(&mut self, key: &Key, object: &Object<'_>, path: &str) -> Option<Resolved> {
+        let key_path = join(path, key.name);
         let read = if let Some(property) = object.get(key.name) {
-            let path = join(path, key.name);
-            self.read(&key.rule, Written::new(&property.value, &path))
-        } else if key.default.is_some() {
-            self.default(key)
+            self.read(&key.rule, Written::new(&property.value, &key_path))
+        } else if let Some(default) = key.default {
+            self.read_default(&key.rule, default, &key_path)
         } else {
             self.report(object, || {
                 let (key, place, allowed) = (key.name, place(path), key.rule.allowed());
@@ -198,11 +198,10 @@ impl<'d> SettingsReader<'d> {
         }
     }
 
-    /// Reads what holds when a key is not written.
-    fn default(&mut self, key: &Key) -> Option<Resolved> {
-        match parse_literal(key.default?) {
+    fn read_default(&mut self, rule: &Rule, default: &str, path: &str) -> Option<Resolved> {
+        match parse_literal(default) {
             Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
-            Some(value) => self.read(&key.rule, Written::new(&value, key.name)),
+            Some(value) => self.read(rule, Written::new(&value, path)),
         }
     }
 
@@ -215,10 +214,9 @@ impl<'d> SettingsReader<'d> {
 
     /// Notes what was found in place of what is allowed.
     pub(super) fn refuse(&mut self, rule: &Rule, at: Written<'_>, found: &str) -> Option<Resolved> {
-        let name = if at.path.is_empty() {
-            "the file"
-        } else {
-            at.path
+        let name = match at.path {
+            "" => "the file",
+            path => path,
         };
         self.report(at.value, || {
             let allowed = rule.allowed();
@@ -306,24 +304,21 @@ pub(super) fn defaults(section: &'static Section) -> Json {
     };
     let document = Document::default();
     let mut reader = SettingsReader::new(&document, &references);
-    let keys = section.keys.iter();
-    keys.filter_map(|key| Some((key.name.to_owned(), reader.default(key)?.value)))
-        .collect()
+    let read = reader.read_default(&Rule::Nested(section), "{}", "");
+    read.unwrap_or_default().value
 }
 
 /// The path of a key inside an object.
 pub(super) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        shown(key)
-    } else {
-        format!("{path}.{}", shown(key))
+    match path {
+        "" => shown(key),
+        _ => format!("{path}.{}", shown(key)),
     }
 }
 
 fn place(path: &str) -> String {
-    if path.is_empty() {
-        "at the top level".to_owned()
-    } else {
-        format!("in {path}")
+    match path {
+        "" => "at the top level".to_owned(),
+        _ => format!("in {path}"),
     }
 }

@@ -12,7 +12,7 @@ use mcpproxy_redact::Redactor;
 use super::api_key::secrets_of_key_file;
 use super::keys::Settings;
 
-/// What hides secrets now.
+/// Redactor in force.
 static CURRENT: LazyLock<ArcSwap<Redactor>> = LazyLock::new(ArcSwap::default);
 
 /// Every secret that was ever known.

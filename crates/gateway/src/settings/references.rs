@@ -12,7 +12,7 @@ use super::secret::Secret;
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: usize = 64 * 1024;
 
-/// Where references lead.
+/// Places that references lead to.
 pub(super) struct References<'a> {
     pub(super) environment: &'a Environment,
     /// Relative paths start here.

@@ -16,16 +16,12 @@ const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
 
 impl SettingsReader<'_> {
     /// Reads every server of an array or an object, in the order of the file.
-    pub(super) fn servers(
-        &mut self,
-        section: &'static Section,
-        at: Written<'_>,
-    ) -> Option<Resolved> {
+    pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
         let (mut servers, mut seen) = (Vec::new(), HashMap::new());
         if let Value::Array(array) = at.value {
             for (index, item) in array.elements.iter().enumerate() {
                 let path = format!("{}[{index}]", at.path);
-                servers.push(self.item(section, Written::new(item, &path), &mut seen));
+                servers.push(self.item(keys, Written::new(item, &path), &mut seen));
             }
         } else if let Value::Object(object) = at.value {
             self.refuse_duplicates(object, at.path);
@@ -38,7 +34,7 @@ impl SettingsReader<'_> {
                         format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
                     });
                 }
-                servers.push(self.server(section, Written::new(&entry.value, &path), name));
+                servers.push(self.server(keys, Written::new(&entry.value, &path), name));
             }
         }
         let (mut values, mut entries) = (Vec::new(), Map::new());
@@ -54,13 +50,13 @@ impl SettingsReader<'_> {
     /// Reads a server of the array form.
     fn item(
         &mut self,
-        section: &'static Section,
+        keys: &'static Section,
         at: Written<'_>,
         seen: &mut HashMap<String, usize>,
     ) -> Option<Resolved> {
         let item = at.value.as_object();
         let name = item.and_then(|item| item.get_string("name"));
-        let server = self.server(section, at, name.map_or("", |name| &name.value));
+        let server = self.server(keys, at, name.map_or("", |name| &name.value));
         let Some(name) = name else {
             // A name that is no string has been reported, and so has an item that is no object.
             if item.is_some_and(|item| item.get("name").is_none()) {
@@ -81,18 +77,13 @@ impl SettingsReader<'_> {
 
     /// Reads a server of this name; what its references lack becomes its problem and no other
     /// server's. It is shown with the keys that go with its transport.
-    fn server(
-        &mut self,
-        section: &'static Section,
-        at: Written<'_>,
-        name: &str,
-    ) -> Option<Resolved> {
+    fn server(&mut self, keys: &'static Section, at: Written<'_>, name: &str) -> Option<Resolved> {
         // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
         if let Some(object) = at.value.as_object() {
             self.check_transport(object, at.path);
         }
         self.server_problems = Some(Vec::new());
-        let read = self.read(&Rule::Nested(section), at);
+        let read = self.read(&Rule::Nested(keys), at);
         let problems = self.server_problems.take().unwrap_or_default();
         let Resolved {
             mut value,
@@ -100,12 +91,12 @@ impl SettingsReader<'_> {
         } = read?;
         value["name"] = json!(name);
         value["problem"] = json!((!problems.is_empty()).then(|| problems.join("; ")));
-        if let Some(keys) = shown.as_object_mut() {
-            let foreign: &[&str] = match keys.contains_key("url") {
-                true => &["args", "env"],
-                false => &["headers"],
-            };
-            keys.retain(|key, _| !foreign.contains(&key.as_str()));
+        let foreign: &[&str] = match shown.get("url") {
+            Some(_) => &["args", "env"],
+            None => &["headers"],
+        };
+        if let Some(shown) = shown.as_object_mut() {
+            shown.retain(|key, _| !foreign.contains(&key.as_str()));
         }
         // The order of the tools means nothing, so another one is no change.
         if let (Some(tools), Some(shown)) = (

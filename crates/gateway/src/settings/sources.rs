@@ -1,4 +1,4 @@
-//! What the command line and the environment say, and where the files are.
+//! Sources of the settings besides the file, and the places of the files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ const CONFIG_FILE: &str = "mcp_config.json";
 /// The data folder, inside the home folder, when no other is named.
 const DATA_FOLDER: &str = ".mcpproxy";
 
-/// What the command line said, and where variables are looked up.
+/// Flags of the command line, and the environment.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// `--data-dir`.
@@ -26,7 +26,7 @@ pub struct Sources {
     pub environment: Environment,
 }
 
-/// Where the files are.
+/// Places of the files.
 #[derive(Debug, Clone)]
 pub(super) struct Locations {
     pub(super) data_dir: PathBuf,

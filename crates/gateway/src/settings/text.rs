@@ -10,7 +10,7 @@ use super::secret::Secret;
 /// Rule of a string that may hold references.
 #[derive(Clone, Copy)]
 pub(super) struct TextRule {
-    /// What is allowed, in words that follow "allowed: ".
+    /// Strings that are allowed, in words that follow "allowed: ".
     pub(super) allowed: &'static str,
     pub(super) is_valid: fn(&str) -> bool,
 }

@@ -101,7 +101,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// What was found in place of an allowed string; only addresses to listen on hold no secret.
+/// Words for what was found in place of an allowed string; only addresses to listen on hold no secret.
 fn found(kind: TextKind, text: &str) -> String {
     match (text, kind) {
         ("", _) => "an empty string".to_owned(),

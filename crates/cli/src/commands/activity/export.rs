@@ -108,7 +108,7 @@ async fn copy(
     Ok(Ok(()))
 }
 
-/// Only the owner can read it: records hold what agents sent.
+/// Creates a file that only its owner can read: records hold what agents sent.
 fn create(path: &Path) -> Result<File, CliError> {
     let file = OpenOptions::new()
         .write(true)

@@ -12,7 +12,7 @@ use crate::daemon::encode;
 use crate::error::CliError;
 use crate::output::{elements, printable, text};
 
-/// How far the values stand to the right of the margin.
+/// Distance of the values from the margin.
 const LABEL: usize = 14;
 
 pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult {

@@ -55,7 +55,7 @@ impl Source {
         self.get(("/activity/summary", pairs), of_store).await
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub(super) async fn count(&self, pairs: &[Pair]) -> Result<u64, CliError> {
         match self {
             Self::Daemon(_) => {

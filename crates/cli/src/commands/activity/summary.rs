@@ -10,10 +10,10 @@ use crate::arguments::{Common, FilteredArguments, pairs};
 use crate::error::CliError;
 use crate::output::{elements, on_one_line, text, wide_table};
 
-/// How many servers and tools are shown; programs get all of them.
+/// Most servers and tools that are shown; programs get all of them.
 const MOST_LINES: usize = 10;
 
-/// How many characters the longest bar has.
+/// Characters of the longest bar.
 const BAR: usize = 24;
 
 pub(super) async fn run(common: &Common, summary: &FilteredArguments) -> CommandResult {

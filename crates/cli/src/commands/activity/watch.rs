@@ -17,10 +17,10 @@ use crate::daemon::{Daemon, LAST_EVENT_ID, Stream};
 use crate::error::CliError;
 use crate::output::{note, on_one_line, text};
 
-/// How long to wait before a stream that broke is opened again.
+/// Wait before a stream that broke is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often that is tried before a gateway that does not listen counts as gone.
+/// Times that this is tried before a gateway that does not listen counts as gone.
 const MOST_TRIES: u32 = 10;
 
 /// Times that this is tried with a gateway that listens and yet gives no stream.

@@ -59,7 +59,7 @@ pub(super) fn time(timestamp: &str) -> String {
     }
 }
 
-/// How long something took; nothing if that is not known.
+/// Time that something took; nothing if that is not known.
 pub(super) fn duration(milliseconds: &Value) -> String {
     match milliseconds.as_f64() {
         None => String::new(),
