@@ -38,7 +38,7 @@ pub(super) fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 
 impl Document {
     /// Checks size, encoding and depth of the bytes of a file with this name.
-    pub(super) fn parse(file: &str, bytes: Vec<u8>) -> Result<Self, SettingsError> {
+    pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, SettingsError> {
         let mut document = Self {
             file: file.to_owned(),
             text: String::new(),
@@ -52,8 +52,8 @@ impl Document {
             let message = "the file begins with a byte order mark: save it as UTF-8 without one";
             return Err(document.error(0, message));
         }
-        let valid = str::from_utf8(&bytes).map_err(|error| error.valid_up_to());
-        document.text = String::from_utf8_lossy(&bytes).into_owned();
+        let valid = str::from_utf8(bytes).map_err(|error| error.valid_up_to());
+        document.text = String::from_utf8_lossy(bytes).into_owned();
         if let Err(offset) = valid {
             let message = "the file is not valid UTF-8 from here on: save it as UTF-8";
             return Err(document.error(offset, message));

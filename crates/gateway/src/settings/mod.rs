@@ -82,7 +82,7 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         Err(source) => return Err(SettingsError::Unreadable(path, source)),
     };
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let document = Document::parse(&name.to_string_lossy(), bytes)?;
+    let document = Document::parse(&name.to_string_lossy(), &bytes)?;
     let tree = document.tree()?;
     let references = References {
         environment: &sources.environment,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ section! {
     /// The configuration of mcpproxy. Every key may be left out.
     pub struct Settings {
         /// The JSON Schema of this file, for editors. The program ignores it.
-        "$schema" schema: () = null, Unkept(&AnyString);
+        "$schema" schema: IgnoredAny = null, Unkept(&AnyString);
         /// The address of the HTTP endpoint, `host:port` with an IP address or `localhost`.
         /// Port 0 picks a free one. May hold references.
         "listen" pub listen: SocketAddr = "127.0.0.1:8080", Text(ADDRESS, Address);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_upstream::ProtocolSetting;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -24,7 +25,7 @@ section! {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
         "name" pub name: Arc<str> = null, Unkept(&ServerName);
         /// How the server is reached, as many clients write it. It must agree with `command` or `url`; it may be left out.
-        "type" kind: () = null, Unkept(&Choice(&["stdio", "http", "streamable-http", "sse"]));
+        "type" kind: IgnoredAny = null, Unkept(&Choice(&["stdio", "http", "streamable-http", "sse"]));
         /// The program to start. May hold references.
         "command" pub command: Option<SettingText> = null, Text(NOT_EMPTY, Visible);
         /// The arguments of the program. May hold references.
@@ -119,7 +120,7 @@ pub enum Trust {
 
 impl ServerSettings {
     /// A server inside this program, with the defaults of the file. No file can say this.
-    pub fn built_in(name: &Arc<str>) -> Self {
+    pub(crate) fn built_in(name: &Arc<str>) -> Self {
         let mut keys = defaults(&Self::SECTION);
         keys["name"] = json!(name);
         serde_json::from_value(keys).expect("the defaults are those of a server")
