@@ -46,6 +46,17 @@ pub(crate) struct Common {
     data_dir: Option<PathBuf>,
 }
 
+impl Common {
+    /// Sources of the settings, for a command without flags of its own for them.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources {
+            data_dir: self.data_dir.clone(),
+            config: self.config.clone(),
+            ..Sources::default()
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway
@@ -197,17 +208,4 @@ pub(crate) enum ConfigCommand {
     /// Check the configuration file and report every problem
     #[command(after_help = "Example:\n  mcpproxy config check --config ./mcp_config.json")]
     Check,
-}
-
-// === impl Common ===
-
-impl Common {
-    /// Sources of the settings, for a command without flags of its own for them.
-    pub(crate) fn sources(&self) -> Sources {
-        Sources {
-            data_dir: self.data_dir.clone(),
-            config: self.config.clone(),
-            ..Sources::default()
-        }
-    }
 }

@@ -87,9 +87,8 @@ impl Backend {
             Self::Daemon(daemon) => {
                 let pairs = [("q", query), ("server", server)];
                 let pairs = pairs.map(|(name, value)| Some((name, value?)));
-                daemon
-                    .get(&rest_path("/tools", pairs.into_iter().flatten()))
-                    .await
+                let path = rest_path("/tools", pairs.into_iter().flatten());
+                daemon.get(&path).await
             }
             Self::Own(gateway) => {
                 settle(gateway).await;

@@ -4,6 +4,7 @@
 //! the session's id. A request that is cancelled loses its HTTP connection, which cancels it at the
 //! gateway, whatever the protocol.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -207,21 +208,15 @@ fn mirror(request: &RequestMessage) -> HeaderMap {
         _ => request.params.text("name"),
     };
     let name = name.map(|name| header::encode_value(&name).into_owned());
-    let revision = request.params.revision();
-    [
-        (
-            header::PROTOCOL_VERSION,
-            revision.map(std::borrow::Cow::into_owned),
-        ),
-        (header::METHOD, Some(request.method_name.to_string())),
-        (header::NAME, name),
-    ]
-    .into_iter()
-    .filter_map(|(header, value)| {
+    let revision = request.params.revision().map(Cow::into_owned);
+    let method = Some(request.method_name.to_string());
+    let names = [header::PROTOCOL_VERSION, header::METHOD, header::NAME];
+    let headers = names.into_iter().zip([revision, method, name]);
+    let headers = headers.filter_map(|(header, value)| {
         let value = HeaderValue::try_from(value?).ok()?;
         Some((HeaderName::from_static(header), value))
-    })
-    .collect()
+    });
+    headers.collect()
 }
 
 /// Answer with the id of its request. Errors of the HTTP layer have none; on stdio each answer has to

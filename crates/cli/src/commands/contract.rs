@@ -65,6 +65,34 @@ struct CheckedTool {
     is_readable: bool,
 }
 
+impl CheckedTool {
+    /// The tool under its own name and with its own annotations.
+    fn new(name: &str, mut shown: Value) -> Self {
+        let is_readable = shown["class"] == "read" && shown["status"] == "callable";
+        let own = shown.get_mut("server_annotations").map(Value::take);
+        let mut published = json!({ "name": name });
+        for key in [
+            "title",
+            "description",
+            "inputSchema",
+            "outputSchema",
+            "annotations",
+            "_meta",
+        ] {
+            if let Some(value) = shown.get_mut(key) {
+                published[key] = value.take();
+            }
+        }
+        if let Some(own) = own {
+            published["annotations"] = own;
+        }
+        Self {
+            published,
+            is_readable,
+        }
+    }
+}
+
 async fn gather(
     backend: &Backend,
     server: &str,
@@ -172,36 +200,6 @@ fn calls(checked: &CheckedTool) -> impl Iterator<Item = (&str, usize, &Value)> {
         .enumerate()
         .filter(|(_, example)| example["params"].is_object())
         .map(move |(index, example)| (name, index + 1, &example["params"]))
-}
-
-// === impl CheckedTool ===
-
-impl CheckedTool {
-    /// The tool under its own name and with its own annotations.
-    fn new(name: &str, mut shown: Value) -> Self {
-        let is_readable = shown["class"] == "read" && shown["status"] == "callable";
-        let own = shown.get_mut("server_annotations").map(Value::take);
-        let mut published = json!({ "name": name });
-        for key in [
-            "title",
-            "description",
-            "inputSchema",
-            "outputSchema",
-            "annotations",
-            "_meta",
-        ] {
-            if let Some(value) = shown.get_mut(key) {
-                published[key] = value.take();
-            }
-        }
-        if let Some(own) = own {
-            published["annotations"] = own;
-        }
-        Self {
-            published,
-            is_readable,
-        }
-    }
 }
 
 #[cfg(test)]

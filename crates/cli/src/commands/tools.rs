@@ -19,9 +19,8 @@ pub(crate) async fn run(common: &Common, tools: ToolsCommand) -> CommandResult {
 }
 
 async fn list(common: &Common, query: Option<&str>, server: Option<String>) -> CommandResult {
-    let wanted = server
-        .clone()
-        .map_or(ServersToStart::All, ServersToStart::Only);
+    let wanted = server.clone();
+    let wanted = wanted.map_or(ServersToStart::All, ServersToStart::Only);
     let backend = Backend::find(&common.sources(), wanted).await?;
     let listed = backend.tools(query, server.as_deref()).await;
     backend.finish().await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::environment;
 use super::keys::Settings;
-use super::rules::{Key, Rule, Section};
+use super::rules::{Key, KeyRule, Section};
 
 /// The first part of the reference page.
 const INTRODUCTION: &str = include_str!("introduction.md");
@@ -17,7 +17,7 @@ pub fn schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mcpproxy configuration",
     });
-    let keys = Rule::Nested(&Settings::SECTION).schema();
+    let keys = KeyRule::Nested(&Settings::SECTION).schema();
     for (key, value) in keys.as_object().into_iter().flatten() {
         schema[key] = value.clone();
     }
@@ -57,8 +57,10 @@ fn write_section(page: &mut String, path: &str, section: &Section) {
     }
     for key in section.keys {
         let (inside, leads_to) = match &key.rule {
-            Rule::Nested(inside) => (inside, ""),
-            Rule::Servers(inside) | Rule::Entries(_, Rule::Nested(inside)) => (inside, ".<name>"),
+            KeyRule::Nested(inside) => (inside, ""),
+            KeyRule::Servers(inside) | KeyRule::Entries(_, KeyRule::Nested(inside)) => {
+                (inside, ".<name>")
+            }
             _ => continue,
         };
         let dot = if path.is_empty() { "" } else { "." };
@@ -71,7 +73,7 @@ fn default_of(key: &Key) -> String {
     match (key.default, &key.rule) {
         (None, _) => "must be given".to_owned(),
         (Some("null"), _) => "none".to_owned(),
-        (Some(_), Rule::Nested(_)) => "see below".to_owned(),
+        (Some(_), KeyRule::Nested(_)) => "see below".to_owned(),
         (Some(default), _) => format!("`{default}`"),
     }
 }

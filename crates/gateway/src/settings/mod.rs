@@ -51,7 +51,7 @@ pub use watch::{SettingsWatch, watch};
 use document::{Document, SIZE_LIMIT, read_bounded};
 use reader::{SettingsReader, Written};
 use references::References;
-use rules::Rule;
+use rules::KeyRule;
 use sources::Locations;
 
 /// Loads the settings: flags over environment over file over defaults.
@@ -94,7 +94,10 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
             reader.give(key, name, value);
         }
     }
-    let read = reader.read(&Rule::Nested(&Settings::SECTION), Written::new(&tree, ""));
+    let read = reader.read(
+        &KeyRule::Nested(&Settings::SECTION),
+        Written::new(&tree, ""),
+    );
     let secrets = reader.secrets;
     reader.problems.into_result()?;
     let read = read.expect("a reader that gave nothing has noted a problem");

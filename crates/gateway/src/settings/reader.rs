@@ -13,7 +13,7 @@ use super::document::{Document, parse_literal};
 use super::environment::Environment;
 use super::problem::{Problems, shown};
 use super::references::References;
-use super::rules::{Key, Rule, Section};
+use super::rules::{Key, KeyRule, Section};
 use super::secret::Secret;
 use super::text::TextRule;
 
@@ -60,15 +60,15 @@ impl<'d> SettingsReader<'d> {
     }
 
     /// Reads a value. Nothing means that at least one problem has been noted.
-    pub(super) fn read(&mut self, rule: &Rule, at: Written<'_>) -> Option<Resolved> {
+    pub(super) fn read(&mut self, rule: &KeyRule, at: Written<'_>) -> Option<Resolved> {
         match (rule, at.value) {
-            (Rule::Unkept(rule), _) => self.read(rule, at).map(|_| Resolved::default()),
-            (Rule::Flag, Value::BooleanLit(flag)) => Some(json!(flag.value).into()),
-            (Rule::AnyString | Rule::ServerName, Value::StringLit(text)) => {
+            (KeyRule::Unkept(rule), _) => self.read(rule, at).map(|_| Resolved::default()),
+            (KeyRule::Flag, Value::BooleanLit(flag)) => Some(json!(flag.value).into()),
+            (KeyRule::AnyString | KeyRule::ServerName, Value::StringLit(text)) => {
                 Some(json!(text.value).into())
             }
             (
-                Rule::Whole(least, most) | Rule::Milliseconds(least, most),
+                KeyRule::Whole(least, most) | KeyRule::Milliseconds(least, most),
                 Value::NumberLit(number),
             ) => {
                 let parsed = number.value.parse().ok();
@@ -76,12 +76,12 @@ impl<'d> SettingsReader<'d> {
                     return self.refuse(rule, at, &shown(number.value));
                 };
                 let mut read = Resolved::from(json!(parsed));
-                if matches!(rule, Rule::Milliseconds(..)) {
+                if matches!(rule, KeyRule::Milliseconds(..)) {
                     read.value = json!(Duration::from_millis(parsed));
                 }
                 Some(read)
             }
-            (Rule::Span(least, most), Value::StringLit(text)) => {
+            (KeyRule::Span(least, most), Value::StringLit(text)) => {
                 let parsed = humantime::parse_duration(&text.value).ok();
                 let Some(span) = parsed.filter(|span| (least..=most).contains(&span)) else {
                     return self.refuse(rule, at, &format!("\"{}\"", shown(&text.value)));
@@ -91,7 +91,7 @@ impl<'d> SettingsReader<'d> {
                     shown: json!(humantime::format_duration(span).to_string()),
                 })
             }
-            (Rule::Choice(words), Value::StringLit(word)) => {
+            (KeyRule::Choice(words), Value::StringLit(word)) => {
                 if words.contains(&&*word.value) {
                     return Some(json!(word.value).into());
                 }
@@ -99,8 +99,8 @@ impl<'d> SettingsReader<'d> {
                     .map_or_else(String::new, |meant| format!(" (did you mean \"{meant}\"?)"));
                 self.refuse(rule, at, &format!("\"{}\"{hint}", shown(&word.value)))
             }
-            (Rule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
-            (Rule::List(rule), Value::Array(array)) => {
+            (KeyRule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
+            (KeyRule::List(rule), Value::Array(array)) => {
                 let items = array.elements.iter().enumerate();
                 let items = items.map(|(index, item)| {
                     let path = format!("{}[{index}]", at.path);
@@ -115,10 +115,10 @@ impl<'d> SettingsReader<'d> {
                     shown: shown.into(),
                 })
             }
-            (Rule::Entries(names, rule), Value::Object(object)) => {
+            (KeyRule::Entries(names, rule), Value::Object(object)) => {
                 self.entries(names, rule, object, at.path)
             }
-            (Rule::Nested(section), Value::Object(object)) => {
+            (KeyRule::Nested(section), Value::Object(object)) => {
                 self.refuse_duplicates(object, at.path);
                 self.refuse_unknown(section, object, at.path);
                 let keys = section.keys.iter();
@@ -126,7 +126,7 @@ impl<'d> SettingsReader<'d> {
                 // Every key is looked at before one may give up.
                 joined(read.collect())
             }
-            (Rule::Servers(section), Value::Object(_) | Value::Array(_)) => {
+            (KeyRule::Servers(section), Value::Object(_) | Value::Array(_)) => {
                 self.servers(section, at)
             }
             // The value is not repeated, as it may be a secret.
@@ -147,7 +147,7 @@ impl<'d> SettingsReader<'d> {
     fn entries(
         &mut self,
         names: &TextRule,
-        rule: &Rule,
+        rule: &KeyRule,
         object: &Object<'_>,
         path: &str,
     ) -> Option<Resolved> {
@@ -198,7 +198,7 @@ impl<'d> SettingsReader<'d> {
         }
     }
 
-    fn read_default(&mut self, rule: &Rule, default: &str, path: &str) -> Option<Resolved> {
+    fn read_default(&mut self, rule: &KeyRule, default: &str, path: &str) -> Option<Resolved> {
         match parse_literal(default) {
             Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
             Some(value) => self.read(rule, Written::new(&value, path)),
@@ -213,7 +213,12 @@ impl<'d> SettingsReader<'d> {
     }
 
     /// Notes what was found in place of what is allowed.
-    pub(super) fn refuse(&mut self, rule: &Rule, at: Written<'_>, found: &str) -> Option<Resolved> {
+    pub(super) fn refuse(
+        &mut self,
+        rule: &KeyRule,
+        at: Written<'_>,
+        found: &str,
+    ) -> Option<Resolved> {
         let name = match at.path {
             "" => "the file",
             path => path,
@@ -304,7 +309,7 @@ pub(super) fn defaults(section: &'static Section) -> Json {
     };
     let document = Document::default();
     let mut reader = SettingsReader::new(&document, &references);
-    let read = reader.read_default(&Rule::Nested(section), "{}", "");
+    let read = reader.read_default(&KeyRule::Nested(section), "{}", "");
     read.unwrap_or_default().value
 }
 

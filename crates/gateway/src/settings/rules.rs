@@ -18,14 +18,14 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     /// Its meaning.
     pub(super) about: &'static str,
-    pub(super) rule: Rule,
+    pub(super) rule: KeyRule,
     /// Value that holds when it is not written, in the words of the file; `null` where nothing is
     /// assumed. Without one, the key has to be written.
     pub(super) default: Option<&'static str>,
 }
 
 /// Rule of a value.
-pub(super) enum Rule {
+pub(super) enum KeyRule {
     /// True or false.
     Flag,
     /// A string that is taken as it stands.
@@ -43,15 +43,15 @@ pub(super) enum Rule {
     /// A string that may hold references.
     Text(TextRule, TextKind),
     /// An array.
-    List(&'static Rule),
+    List(&'static KeyRule),
     /// An object whose keys the person chooses: the rule of the keys and that of the values.
-    Entries(TextRule, &'static Rule),
+    Entries(TextRule, &'static KeyRule),
     /// A section.
     Nested(&'static Section),
     /// A map of servers, or an array of servers with a name.
     Servers(&'static Section),
     /// A value that is checked and not kept.
-    Unkept(&'static Rule),
+    Unkept(&'static KeyRule),
 }
 
 /// Kind of a string that may hold references.
@@ -69,7 +69,7 @@ pub(super) enum TextKind {
     Store,
 }
 
-impl Rule {
+impl KeyRule {
     /// Values that are allowed, in words that follow "allowed: ".
     pub(super) fn allowed(&self) -> String {
         match self {
@@ -153,7 +153,7 @@ impl Key {
         };
         let default = self
             .default
-            .filter(|_| !matches!(self.rule, Rule::Nested(_)));
+            .filter(|_| !matches!(self.rule, KeyRule::Nested(_)));
         let default = default.and_then(|default| serde_json::from_str(default).ok());
         if let Some(default) = default.filter(|default: &Value| !default.is_null()) {
             schema["default"] = default;

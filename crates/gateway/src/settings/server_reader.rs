@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::problem::shown;
 use super::reader::{Resolved, SettingsReader, Written, join};
-use super::rules::{Rule, Section, quoted};
+use super::rules::{KeyRule, Section, quoted};
 use super::text::{ADMIN_SERVER, SERVER_NAME};
 
 /// Values of `type` for servers that have a `url`.
@@ -83,7 +83,7 @@ impl SettingsReader<'_> {
             self.check_transport(object, at.path);
         }
         self.server_problems = Some(Vec::new());
-        let read = self.read(&Rule::Nested(keys), at);
+        let read = self.read(&KeyRule::Nested(keys), at);
         let problems = self.server_problems.take().unwrap_or_default();
         let Resolved {
             mut value,

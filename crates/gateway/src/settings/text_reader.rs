@@ -7,14 +7,14 @@ use serde_json::json;
 use super::problem::shown;
 use super::reader::{Resolved, SettingsReader, Written};
 use super::references;
-use super::rules::{Key, Rule, TextKind};
+use super::rules::{Key, KeyRule, TextKind};
 use super::secret::Secret;
 use super::text::{TextRule, parse_address};
 
 impl SettingsReader<'_> {
     /// Lets a flag or a variable of this name win over a key, with its text taken as it stands.
     pub(super) fn give(&mut self, key: &Key, name: &str, text: String) {
-        let Rule::Text(rule, kind) = &key.rule else {
+        let KeyRule::Text(rule, kind) = &key.rule else {
             return;
         };
         let given = if (rule.is_valid)(&text) {
@@ -30,8 +30,8 @@ impl SettingsReader<'_> {
 
     /// Reads a string that may hold references. It is checked twice: whether the references are well
     /// formed, and what it has become once they are replaced.
-    pub(super) fn text(&mut self, rule: &Rule, raw: &str, at: Written<'_>) -> Option<Resolved> {
-        let Rule::Text(TextRule { allowed, is_valid }, kind) = *rule else {
+    pub(super) fn text(&mut self, rule: &KeyRule, raw: &str, at: Written<'_>) -> Option<Resolved> {
+        let KeyRule::Text(TextRule { allowed, is_valid }, kind) = *rule else {
             return None;
         };
         let Written { value, path } = at;

@@ -19,10 +19,8 @@ pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult 
     records::parse_id(id).map_err(|failure| CliError::wrong(&failure))?;
     let path = format!("/activity/{}", encode(id));
     let of_store = async |archive: &Archive| records::show(archive, id).await;
-    let shown = Source::find(common)
-        .await?
-        .get((&path, &[]), of_store)
-        .await?;
+    let source = Source::find(common).await?;
+    let shown = source.get((&path, &[]), of_store).await?;
     let icons = Icons::wanted(look);
     Ok(common.output.result(&shown, |record| page(record, icons)))
 }

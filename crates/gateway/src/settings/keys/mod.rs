@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
-use super::rules::Rule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
+use super::rules::KeyRule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
 use super::rules::TextKind::{Address, Hidden, Store};
 use super::secret::Secret;
 use super::section::section;

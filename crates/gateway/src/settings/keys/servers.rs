@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{HOUR, MILLISECOND};
 use crate::settings::reader::defaults;
-use crate::settings::rules::Rule::{
+use crate::settings::rules::KeyRule::{
     AnyString, Choice, Entries, Flag, List, Milliseconds, Nested, ServerName, Span, Text, Unkept,
     Whole,
 };
