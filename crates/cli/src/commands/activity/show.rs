@@ -16,7 +16,7 @@ use crate::output::{elements, printable, text};
 const LABEL: usize = 14;
 
 pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult {
-    records::parse_id(id).map_err(|failure| CliError::wrong(&failure))?;
+    records::parse_id(id).map_err(CliError::wrong)?;
     let path = format!("/activity/{}", encode(id));
     let of_store = async |archive: &Archive| records::show(archive, id).await;
     let source = Source::find(common).await?;
