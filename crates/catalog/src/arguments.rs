@@ -48,21 +48,27 @@ pub struct Violation {
     pub message: String,
 }
 
+impl Violation {
+    fn of_all(message: &str) -> Self {
+        Self {
+            path: String::new(),
+            message: message.to_owned(),
+        }
+    }
+}
+
 impl ArgumentSchema {
     /// Compiles a schema; `tool` is named in the log if that fails.
     pub(crate) fn compile(tool: &str, schema: &Json) -> Self {
-        match compile(schema) {
-            Ok(compiled) => Self {
-                compiled: Some(Box::new(compiled)),
-            },
-            Err(reason) => {
-                tracing::warn!(
-                    tool,
-                    reason,
-                    "the tool's input schema cannot be used, so its arguments are not checked here"
-                );
-                Self { compiled: None }
-            }
+        let compiled = compile(schema).inspect_err(|reason| {
+            tracing::warn!(
+                tool,
+                reason,
+                "the tool's input schema cannot be used, so its arguments are not checked here"
+            );
+        });
+        Self {
+            compiled: compiled.ok().map(Box::new),
         }
     }
 
@@ -72,10 +78,7 @@ impl ArgumentSchema {
         let none = Value::Object(Map::new());
         let arguments = arguments.unwrap_or(&none);
         if !arguments.is_object() {
-            return Err(vec![Violation {
-                path: String::new(),
-                message: "arguments must be an object".to_owned(),
-            }]);
+            return Err(vec![Violation::of_all("arguments must be an object")]);
         }
         let Some((schema, validator)) = self.compiled.as_deref() else {
             return Ok(());
@@ -90,21 +93,14 @@ impl ArgumentSchema {
 fn violations(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<Violation> {
     // To answer yes or no the library remembers what it has seen; to collect the reasons it does
     // not, and a schema that refers to itself twice makes it walk a tree that doubles each level.
-    let mut violations: Vec<Violation> = if bounds::can_be_explained(schema, arguments) {
-        validator
-            .iter_errors(arguments)
-            .take(VIOLATION_LIMIT)
-            .flat_map(|error| message::violations(&error))
-            .take(VIOLATION_LIMIT)
-            .collect()
-    } else {
-        Vec::new()
-    };
+    let mut violations = Vec::new();
+    if bounds::can_be_explained(schema, arguments) {
+        let errors = validator.iter_errors(arguments).take(VIOLATION_LIMIT);
+        let all = errors.flat_map(|error| message::violations(&error));
+        violations.extend(all.take(VIOLATION_LIMIT));
+    }
     if violations.is_empty() {
-        violations.push(Violation {
-            path: String::new(),
-            message: "arguments do not match the input schema".to_owned(),
-        });
+        violations.push(Violation::of_all("arguments do not match the input schema"));
     }
     violations
 }

@@ -5,6 +5,7 @@
 //! all tools together (how rare a word is, how long a field usually is) is summed up over the
 //! segments.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -132,11 +133,8 @@ impl Segment {
             let name_words = words(entry.name());
             let document = TermCounts::of(&name_words, &server_words, entry.tool(), &mut stems);
             segment.add(position, document);
-            segment
-                .names
-                .entry(name_words.join(" "))
-                .or_default()
-                .push(position);
+            let names = segment.names.entry(name_words.join(" "));
+            names.or_default().push(position);
         }
         segment.tools = tools;
         segment
@@ -288,13 +286,9 @@ impl Hasher for TermHasher {
 
 /// Title that people call the tool by, where its server says: `title`, or the older `annotations.title`.
 fn title(tool: &ToolDefinition) -> String {
-    let text = |json: Option<&Json>| -> Option<String> {
-        let fields = json?.fields()?;
-        serde_json::from_str(fields.given("title")?.get()).ok()
-    };
-    text(Some(&tool.raw))
-        .or_else(|| text(tool.raw_annotations.as_ref()))
-        .unwrap_or_default()
+    let text = |json: &Json| json.fields()?.text("title").map(Cow::into_owned);
+    let title = text(&tool.raw).or_else(|| text(tool.raw_annotations.as_ref()?));
+    title.unwrap_or_default()
 }
 
 const fn field(weight: f32, dilution: f32) -> Field {

@@ -7,7 +7,6 @@ use mcpproxy_support::nearest::{NAME_LIMIT, likeness, nearest};
 
 use crate::snapshot::Snapshot;
 use crate::tokens::{stem, words};
-use crate::tool::Availability;
 
 /// Number of names that are suggested.
 const SUGGESTIONS: usize = 3;
@@ -21,7 +20,7 @@ impl Snapshot {
         let wanted = WantedName::new(name);
         let names = self
             .configured()
-            .filter(|state| state.availability() == Availability::Callable)
+            .filter(|state| state.is_usable())
             .map(|state| (wanted.likeness(state.name()), state.name().to_string()));
         nearest(names, LIKENESS, SUGGESTIONS)
     }
@@ -31,17 +30,13 @@ impl Snapshot {
     pub fn nearest_tools(&self, name: &str) -> Vec<String> {
         let whole = WantedName::new(name);
         let own = WantedName::new(name.split_once(':').map_or(name, |(_, tool)| tool));
-        let names = self
-            .index()
-            .segments()
-            .iter()
-            .flat_map(|segment| segment.tools())
-            .map(|entry| {
-                // A tool of the same name elsewhere is near, one of the same server nearer.
-                let own = 0.95 * own.likeness(entry.name());
-                let likeness = whole.likeness(entry.qualified()).max(own);
-                (likeness, entry.qualified().to_owned())
-            });
+        let callable = self.tools().filter(|entry| entry.is_callable());
+        let names = callable.map(|entry| {
+            // A tool of the same name elsewhere is near, one of the same server nearer.
+            let own = 0.95 * own.likeness(entry.name());
+            let likeness = whole.likeness(entry.qualified()).max(own);
+            (likeness, entry.qualified().to_owned())
+        });
         nearest(names, LIKENESS, SUGGESTIONS)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use mcpproxy_wire::json::{Members, to_text};
 use mcpproxy_wire::{Json, ToolAnnotations};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -80,12 +81,9 @@ impl ToolOverride {
                 members.push((name, Annotation::Server(value)));
             }
         }
-        members.extend(
-            rest.into_iter()
-                .map(|(name, value)| (name.as_str(), Annotation::Operator(value))),
-        );
-        let merged = serde_json::to_string(&MergedAnnotations(members)).ok()?;
-        Json::parse(merged).ok()
+        let rest = rest.into_iter();
+        members.extend(rest.map(|(name, value)| (name.as_str(), Annotation::Operator(value))));
+        Json::parse(to_text(&Members(members))).ok()
     }
 }
 
@@ -95,15 +93,6 @@ impl ToolOverride {
 enum Annotation<'a> {
     Server(&'a RawValue),
     Operator(&'a Value),
-}
-
-/// Annotations in the order in which agents are shown them.
-struct MergedAnnotations<'a>(Vec<(&'a str, Annotation<'a>)>);
-
-impl Serialize for MergedAnnotations<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
 }
 
 #[cfg(test)]

@@ -40,14 +40,12 @@ pub(crate) type ServerStates = BTreeMap<Arc<str>, Arc<ServerState>>;
 
 impl Snapshot {
     pub(crate) fn new(servers: ServerStates) -> Self {
-        let index = Index::new(
-            servers
-                .values()
-                .map(|state| Arc::clone(&state.segment))
-                .filter(|segment| !segment.tools().is_empty())
-                .collect(),
-        );
-        Self { servers, index }
+        let segments = servers.values().map(|state| Arc::clone(&state.segment));
+        let segments = segments.filter(|segment| !segment.tools().is_empty());
+        Self {
+            index: Index::new(segments.collect()),
+            servers,
+        }
     }
 
     /// The server of that name, if it is configured.
@@ -95,14 +93,9 @@ impl ServerState {
 
     /// State of this server under other settings.
     pub(crate) fn configured(&self, operator: Operator) -> Self {
-        let definitions = self.tools.iter();
-        let definitions = definitions.map(|entry| Arc::clone(entry.definition()));
-        Self::build(
-            Arc::clone(&self.name),
-            operator,
-            self.offerings.clone(),
-            definitions.collect(),
-        )
+        let definitions = self.tools.iter().map(|entry| entry.definition()).cloned();
+        let (name, offerings) = (Arc::clone(&self.name), self.offerings.clone());
+        Self::build(name, operator, offerings, definitions.collect())
     }
 
     /// State of this server under its settings with other offerings.
@@ -152,11 +145,8 @@ impl ServerState {
         let tools: Vec<Arc<CatalogTool>> = definitions
             .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator)))
             .collect();
-        let callable = tools
-            .iter()
-            .filter(|entry| entry.availability() == Availability::Callable)
-            .cloned()
-            .collect();
+        let callable = tools.iter().filter(|entry| entry.is_callable());
+        let callable = callable.cloned().collect();
         Self {
             segment: Arc::new(Segment::new(Arc::clone(&name), callable)),
             name,
@@ -183,10 +173,8 @@ impl ServerState {
 
     /// Whether all of its lists are known.
     pub fn is_known(&self) -> bool {
-        let kinds = ListedKind::ALL;
-        kinds
-            .iter()
-            .all(|kind| self.offerings.list(*kind).is_some())
+        let mut kinds = ListedKind::ALL.into_iter();
+        kinds.all(|kind| self.offerings.list(kind).is_some())
     }
 
     /// Offerings as the server gave them.
@@ -194,9 +182,9 @@ impl ServerState {
         &self.offerings
     }
 
-    /// Whether its tools may be called, as far as the whole server is concerned.
-    pub fn availability(&self) -> Availability {
-        Availability::of_server(&self.operator).unwrap_or(Availability::Callable)
+    /// Whether the operator lets it be used.
+    pub(crate) fn is_usable(&self) -> bool {
+        Availability::of_server(&self.operator) == Availability::Callable
     }
 
     /// Tools that are known, in the order of their names.
@@ -206,10 +194,9 @@ impl ServerState {
 
     /// Tool of that name.
     pub fn find(&self, tool: &str) -> Option<&Arc<CatalogTool>> {
-        let tools = &self.tools;
-        let position = tools
-            .binary_search_by(|entry| (**entry.name()).cmp(tool))
-            .ok()?;
-        tools.get(position)
+        let found = self
+            .tools
+            .binary_search_by(|entry| (**entry.name()).cmp(tool));
+        self.tools.get(found.ok()?)
     }
 }

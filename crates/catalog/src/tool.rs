@@ -54,19 +54,17 @@ impl CatalogTool {
         let own = tool.raw_annotations.as_ref();
         Self {
             qualified: format!("{server}:{}", tool.name),
-            annotations: settings.map_or(tool.annotations, |tool_override| {
+            annotations: settings.map_or(tool.annotations, |settings| {
                 tool.annotations
-                    .overridden_by(tool_override.decisive_annotations())
+                    .overridden_by(settings.decisive_annotations())
             }),
-            shown_annotations: settings
-                .map_or_else(|| own.cloned(), |tool_override| tool_override.over(own)),
-            availability: Availability::of_server(operator).unwrap_or(
-                if settings.is_none_or(|tool_override| tool_override.enabled) {
-                    Availability::Callable
-                } else {
+            shown_annotations: settings.map_or_else(|| own.cloned(), |settings| settings.over(own)),
+            availability: match Availability::of_server(operator) {
+                Availability::Callable if settings.is_some_and(|settings| !settings.enabled) => {
                     Availability::ToolDisabled
-                },
-            ),
+                }
+                of_server => of_server,
+            },
             server: Arc::clone(server),
             definition,
         }
@@ -112,9 +110,14 @@ impl CatalogTool {
         self.effect().call_with()
     }
 
-    /// Whether it can be called.
+    /// Whether it can be called, and if not, why.
     pub fn availability(&self) -> Availability {
         self.availability
+    }
+
+    /// Whether it can be called.
+    pub fn is_callable(&self) -> bool {
+        self.availability == Availability::Callable
     }
 
     /// Schema of its arguments, compiled when it is first asked for and kept.
@@ -155,15 +158,15 @@ impl CatalogTool {
 // === impl Availability ===
 
 impl Availability {
-    /// Availability that the operator's settings for the whole server give, if they speak against calling.
-    pub(crate) fn of_server(operator: &Operator) -> Option<Self> {
+    /// Availability that the operator's settings for the whole server leave.
+    pub(crate) fn of_server(operator: &Operator) -> Self {
         if operator.quarantined {
             // This comes first, because it also forbids to show what the server says.
-            Some(Self::ServerQuarantined)
+            Self::ServerQuarantined
         } else if operator.enabled {
-            None
+            Self::Callable
         } else {
-            Some(Self::ServerDisabled)
+            Self::ServerDisabled
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::json::{JsonText, to_text};
-use crate::rpc::{INVALID_REQUEST, PARSE_ERROR, RpcError};
+use crate::rpc::RpcError;
 
 /// The most messages in one list.
 pub const MOST_MESSAGES: usize = 100;
@@ -21,19 +21,15 @@ pub fn is_list(bytes: &[u8]) -> bool {
 pub fn split(bytes: &[u8]) -> Result<Vec<&RawValue>, RpcError> {
     let Messages(messages) = serde_json::from_slice(bytes).map_err(|error| {
         if error.is_data() {
-            RpcError::new(
-                INVALID_REQUEST,
-                format!("Invalid Request: a list has at most {MOST_MESSAGES} messages"),
-            )
+            let why = format!("a list has at most {MOST_MESSAGES} messages");
+            RpcError::invalid_request(why)
         } else {
-            RpcError::new(PARSE_ERROR, format!("Parse error: {error}"))
+            RpcError::parse_error(error)
         }
     })?;
     if messages.is_empty() {
-        return Err(RpcError::new(
-            INVALID_REQUEST,
-            "Invalid Request: a list has at least one message",
-        ));
+        let why = "a list has at least one message";
+        return Err(RpcError::invalid_request(why));
     }
     Ok(messages)
 }
@@ -75,6 +71,7 @@ impl<'de> Deserialize<'de> for Messages<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rpc::{INVALID_REQUEST, PARSE_ERROR};
 
     #[test]
     fn a_list_is_split_within_bounds() {

@@ -33,15 +33,15 @@ pub enum ListChanges {
 impl Capabilities {
     /// Reads the `capabilities` of a server; whatever is no object declares nothing.
     pub fn read(capabilities: Option<&RawValue>) -> Self {
-        let fields = capabilities.and_then(object).unwrap_or_default();
-        let has = |name: &str| fields.given(name).is_some();
+        let fields = capabilities.and_then(|raw| Fields::read(raw.get()));
+        let fields = fields.unwrap_or_default();
         let resources = fields.given("resources");
         Self {
             tools: fields.given("tools").map(ListChanges::of),
             prompts: fields.given("prompts").map(ListChanges::of),
             resources: resources.map(ListChanges::of),
             has_subscriptions: resources.is_some_and(|raw| is_true(raw, "subscribe")),
-            has_completions: has("completions"),
+            has_completions: fields.given("completions").is_some(),
         }
     }
 }
@@ -57,14 +57,8 @@ impl ListChanges {
 }
 
 fn is_true(capability: &RawValue, name: &str) -> bool {
-    object(capability)
-        .and_then(|fields| fields.get(name))
-        .map(RawValue::get)
-        == Some("true")
-}
-
-fn object(raw: &RawValue) -> Option<Fields<'_>> {
-    serde_json::from_str(raw.get()).ok()
+    let given = Fields::read(capability.get()).and_then(|fields| fields.get(name));
+    given.map(RawValue::get) == Some("true")
 }
 
 #[cfg(test)]

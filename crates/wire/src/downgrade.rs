@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::json::splice::Members;
-use crate::json::{Fields, JsonText, may_name, to_text};
+use crate::json::{Fields, JsonText, Members, may_name, to_text};
 use crate::stateless::without_result_type;
 
 const STRUCTURED: &str = "structuredContent";
@@ -25,8 +24,8 @@ pub fn result(result: String) -> String {
         return result;
     }
     let is_foreign = |raw: &RawValue| !raw.get().starts_with('{');
-    match serde_json::from_str::<Fields<'_>>(&result) {
-        Ok(fields) if fields.get(STRUCTURED).is_some_and(is_foreign) => {
+    match Fields::read(&result) {
+        Some(fields) if fields.get(STRUCTURED).is_some_and(is_foreign) => {
             to_text(&fields.without(STRUCTURED))
         }
         _ => result,
@@ -38,19 +37,21 @@ pub fn tools(page: String) -> String {
     if !may_name(&page, SCHEMA) {
         return page;
     }
-    let read = || -> Option<String> {
-        let fields: Fields<'_> = serde_json::from_str(&page).ok()?;
+    let read = || {
+        let fields = Fields::read(&page)?;
         let tools: Vec<&RawValue> = serde_json::from_str(fields.get("tools")?.get()).ok()?;
         let mut is_changed = false;
-        let kept = tools.into_iter().map(|tool| {
-            let fields: Fields<'_> = serde_json::from_str(tool.get()).unwrap_or_default();
-            if fields.get(SCHEMA).is_none_or(is_of_objects) {
-                return Cow::Borrowed(tool.get());
-            }
-            is_changed = true;
-            Cow::Owned(to_text(&fields.without(SCHEMA)))
-        });
-        let kept: Vec<Cow<'_, str>> = kept.collect();
+        let kept: Vec<_> = tools
+            .into_iter()
+            .map(|tool| {
+                let fields = Fields::read(tool.get()).unwrap_or_default();
+                if fields.get(SCHEMA).is_none_or(is_of_objects) {
+                    return Cow::Borrowed(tool.get());
+                }
+                is_changed = true;
+                Cow::Owned(to_text(&fields.without(SCHEMA)))
+            })
+            .collect();
         let kept: Vec<JsonText<'_>> = kept.iter().map(|tool| JsonText(tool)).collect();
         let kept = to_text(&kept);
         let members = fields.iter().map(|(name, value)| match name {
@@ -63,9 +64,8 @@ pub fn tools(page: String) -> String {
 }
 
 fn is_of_objects(schema: &RawValue) -> bool {
-    let fields: Fields<'_> = serde_json::from_str(schema.get()).unwrap_or_default();
-    let kind = fields.get("type").map(RawValue::get);
-    kind == Some(r#""object""#)
+    let kind = Fields::read(schema.get()).and_then(|fields| fields.get("type"));
+    kind.map(RawValue::get) == Some(r#""object""#)
 }
 
 #[cfg(test)]

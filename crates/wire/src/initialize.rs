@@ -108,14 +108,14 @@ impl ServerHello {
             .fields()
             .ok_or("the result of initialize is not an object")?;
         let protocol_version = fields
-            .given("protocolVersion")
-            .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+            .text("protocolVersion")
             .ok_or("the result of initialize has no protocolVersion")?;
-        let capabilities = object(&fields, "capabilities").unwrap_or_default();
+        let capabilities = fields.given("capabilities");
+        let declared = capabilities.and_then(|raw| Fields::read(raw.get()));
         Ok(Self {
-            protocol_version,
-            has_logging: capabilities.given("logging").is_some(),
-            capabilities: Capabilities::read(fields.given("capabilities")),
+            protocol_version: protocol_version.into_owned(),
+            has_logging: declared.is_some_and(|declared| declared.given("logging").is_some()),
+            capabilities: Capabilities::read(capabilities),
             server_info: fields.given("serverInfo").map(|raw| json.part(raw)),
         })
     }
@@ -129,12 +129,15 @@ impl ClientHello {
     pub fn read<'a>(given: impl Fn(&str) -> Option<&'a Json>) -> Option<Self> {
         let protocol_version = serde_json::from_str(given("protocolVersion")?.text()).ok()?;
         let info = given("clientInfo").and_then(Json::fields);
-        let info = info.unwrap_or_default();
+        // It is kept for as long as the session lasts, and a name is not longer.
         let string = |name: &str| {
-            info.given(name)
-                .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
-                // It is kept for as long as the session lasts, and a name is not longer.
-                .map(|text| text.chars().take(NAME_LIMIT).collect())
+            Some(
+                info.as_ref()?
+                    .text(name)?
+                    .chars()
+                    .take(NAME_LIMIT)
+                    .collect(),
+            )
         };
         Some(Self {
             protocol_version,
@@ -146,10 +149,6 @@ impl ClientHello {
                 .and_then(|json| Json::parse(json.text().to_owned()).ok()),
         })
     }
-}
-
-fn object<'a>(fields: &Fields<'a>, name: &str) -> Option<Fields<'a>> {
-    serde_json::from_str(fields.given(name)?.get()).ok()
 }
 
 #[cfg(test)]

@@ -1,21 +1,18 @@
 //! Results that ask for input, which the revision without sessions has in place of requests to the
 //! client.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::json::{Fields, Json, may_name, text_of, to_text};
+use crate::json::{Fields, Json, Members, may_name, to_text};
 
 /// Result that asks a client for input.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct InputRequired<'a> {
     result_type: &'static str,
-    input_requests: InputRequests<'a>,
+    input_requests: Members<'a, InputRequest<'a>>,
     request_state: &'a str,
 }
-
-/// Requests to the client, each under its key.
-struct InputRequests<'a>(Vec<(&'a str, InputRequest<'a>)>);
 
 /// Request to the client.
 #[derive(Serialize)]
@@ -23,12 +20,6 @@ struct InputRequest<'a> {
     method: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<&'a Json>,
-}
-
-impl Serialize for InputRequests<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, request)| (key, request)))
-    }
 }
 
 /// Result that asks a client for input: every request under its key, as method and parameters,
@@ -43,20 +34,15 @@ pub fn input_required<'a>(
     });
     to_text(&InputRequired {
         result_type: "input_required",
-        input_requests: InputRequests(requests.collect()),
+        input_requests: Members(requests.collect()),
         request_state: state,
     })
 }
 
 /// Whether a result asks for input.
 pub fn asks_for_input(result: &str) -> bool {
-    if !may_name(result, "input_required") {
-        return false;
-    }
-    let kind = serde_json::from_str::<Fields<'_>>(result)
-        .ok()
-        .and_then(|fields| fields.get("resultType"));
-    kind.and_then(|raw| text_of(raw.get())).as_deref() == Some("input_required")
+    let said = || Fields::read(result)?.text("resultType");
+    may_name(result, "input_required") && said().as_deref() == Some("input_required")
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 pub use self::fields::Fields;
 pub use self::object::{JsonObject, ObjectError, parse_strict};
+pub use self::splice::Members;
 
 /// One complete JSON value, as the text a peer sent. Its UTF-8 was checked once; cloning shares it.
 #[derive(Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub fn decode_for_display(text: &str) -> Value {
     fn decode(raw: &RawValue, depth: usize) -> Value {
         let text = raw.get();
         if depth < DEEPEST {
-            if let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) {
+            if let Some(fields) = Fields::read(text) {
                 let decoded = fields
                     .iter()
                     .map(|(name, value)| (name.to_owned(), decode(value, depth + 1)));
@@ -106,7 +107,10 @@ impl Json {
                 Ok(Self(text.slice_ref(raw.get())))
             }
             // The reader says better where it is not UTF-8.
-            Err(_) => Err(not_json(&bytes)),
+            Err(_) => Err(match serde_json::from_slice::<&RawValue>(&bytes) {
+                Err(error) => JsonError(error),
+                Ok(_) => JsonError(de::Error::custom("it is not UTF-8")),
+            }),
         }
     }
 
@@ -137,11 +141,6 @@ impl Json {
         start..start + part.get().len()
     }
 
-    /// Copy of a value found elsewhere.
-    pub fn copy_of(raw: &RawValue) -> Self {
-        Self(raw.get().into())
-    }
-
     /// JSON of a decoded value.
     pub fn of(value: &Value) -> Self {
         Self(value.to_string().into())
@@ -169,20 +168,12 @@ impl Json {
 
     /// Fields, if this is an object.
     pub fn fields(&self) -> Option<Fields<'_>> {
-        serde_json::from_str(&self.0).ok()
+        Fields::read(&self.0)
     }
 
     /// Whether this is an object.
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')
-    }
-}
-
-/// Why bytes are no JSON.
-fn not_json(bytes: &[u8]) -> JsonError {
-    match serde_json::from_slice::<&RawValue>(bytes) {
-        Err(error) => JsonError(error),
-        Ok(_) => JsonError(de::Error::custom("it is not UTF-8")),
     }
 }
 

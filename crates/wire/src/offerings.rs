@@ -1,5 +1,6 @@
 //! What servers list: tools, prompts, resources and templates of resources.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -7,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::capabilities::{Capabilities, ListChanges};
-use crate::json::{Fields, Json};
+use crate::json::Json;
 use crate::method::Method;
-use crate::tool::ToolDefinition;
+use crate::tool::{ToolDefinition, string};
 
 /// The longest name of a prompt; the same as for tools.
 const NAME_LIMIT: usize = 256;
@@ -19,17 +20,18 @@ const URI_LIMIT: usize = 8 * 1024;
 /// Most items of a page that are reported as left out.
 const REJECTED_LIMIT: usize = 100;
 
-/// Kind of the items of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ListedKind {
-    /// `tools/list`, by name.
-    Tool,
-    /// `prompts/list`, by name.
-    Prompt,
-    /// `resources/list`, by address.
-    Resource,
-    /// `resources/templates/list`, by template.
-    Template,
+crate::words! {
+    /// Kind of the items of a list; the word is the member of a result that has the list.
+    ListedKind {
+        /// `tools/list`, by name.
+        Tool = "tools",
+        /// `prompts/list`, by name.
+        Prompt = "prompts",
+        /// `resources/list`, by address.
+        Resource = "resources",
+        /// `resources/templates/list`, by template.
+        Template = "resourceTemplates",
+    }
 }
 
 /// One item: the bytes its server sent, and what it is known by.
@@ -124,9 +126,6 @@ impl Offerings {
 // === impl ListedKind ===
 
 impl ListedKind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
-
     /// Place among all kinds.
     pub const fn index(self) -> usize {
         self as usize
@@ -151,16 +150,6 @@ impl ListedKind {
         }
     }
 
-    /// The member of a result that has the list.
-    pub const fn member(self) -> &'static str {
-        match self {
-            Self::Tool => "tools",
-            Self::Prompt => "prompts",
-            Self::Resource => "resources",
-            Self::Template => "resourceTemplates",
-        }
-    }
-
     /// The member of an item that it is known by.
     pub const fn key(self) -> &'static str {
         match self {
@@ -177,7 +166,7 @@ impl ListedPage {
     /// Reads the result of a list. A malformed item is left out and the others stay; an error
     /// means that there is no list at all.
     pub fn parse(kind: ListedKind, json: &Json) -> Result<Self, String> {
-        let (method, member) = (kind.method().as_str(), kind.member());
+        let (method, member) = (kind.method().as_str(), kind.as_str());
         let fields = json
             .fields()
             .ok_or_else(|| format!("the result of {method} is not an object"))?;
@@ -187,9 +176,7 @@ impl ListedPage {
         let items: Vec<&RawValue> = serde_json::from_str(list.get())
             .map_err(|_| format!("the {member} in the result of {method} are not a list"))?;
         Ok(Self {
-            next_cursor: fields
-                .given("nextCursor")
-                .and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            next_cursor: fields.text("nextCursor").map(Cow::into_owned),
             ..Self::of(kind, items.into_iter().map(|item| json.part(item)))
         })
     }
@@ -198,6 +185,10 @@ impl ListedPage {
     pub fn of(kind: ListedKind, items: impl IntoIterator<Item = Json>) -> Self {
         let mut page = Self::default();
         let mut keys = HashSet::new();
+        let key_of = |raw: &Json| {
+            let key = raw.fields()?.text(kind.key())?;
+            Some(key.chars().take(NAME_LIMIT).collect())
+        };
         for (index, raw) in items.into_iter().enumerate() {
             page.count += 1;
             let reason = match ListedItem::parse(kind, &raw) {
@@ -211,7 +202,7 @@ impl ListedPage {
             if page.rejected.len() < REJECTED_LIMIT {
                 page.rejected.push(RejectedItem {
                     index,
-                    key: key_of(kind, &raw),
+                    key: key_of(&raw),
                     reason,
                 });
             }
@@ -231,12 +222,8 @@ impl ListedItem {
             ListedKind::Resource | ListedKind::Template => URI_LIMIT,
         };
         let name = kind.key();
-        let fields: Fields<'_> = raw.fields().ok_or("it is not an object")?;
-        let key = fields
-            .given(name)
-            .ok_or_else(|| format!("it has no {name}"))?;
-        let key: String =
-            serde_json::from_str(key.get()).map_err(|_| format!("its {name} is not a string"))?;
+        let fields = raw.fields().ok_or("it is not an object")?;
+        let key = string(&fields, name)?.ok_or_else(|| format!("it has no {name}"))?;
         if key.is_empty() {
             return Err(format!("its {name} is empty"));
         }
@@ -260,12 +247,6 @@ impl From<ToolDefinition> for ListedItem {
             key: tool.name,
         }
     }
-}
-
-/// Beginning of the name of an item that may be malformed.
-fn key_of(kind: ListedKind, raw: &Json) -> Option<String> {
-    let key: String = serde_json::from_str(raw.fields()?.get(kind.key())?.get()).ok()?;
-    Some(key.chars().take(NAME_LIMIT).collect())
 }
 
 #[cfg(test)]
@@ -305,7 +286,7 @@ mod tests {
             ListedKind::Resource,
             ListedKind::Template,
         ] {
-            let (member, key) = (kind.member(), kind.key());
+            let (member, key) = (kind.as_str(), kind.key());
             let text = format!(r#"{{"{member}":[{{"{key}":"x"}}]}}"#);
             assert_eq!(&*page(kind, &text).unwrap().items[0].key, "x");
             for text in ["[]", "{}", "null", &format!(r#"{{"{member}":{{}}}}"#)] {

@@ -34,7 +34,7 @@ pub fn of_schema(schema: &Json) -> Result<Vec<ParamHeader>, String> {
         .map_err(|_| format!("its inputSchema cannot be read to find its {ANNOTATION}"))?;
     let mut reader = HeaderAnnotations::default();
     if let Some(schema) = schema.as_object() {
-        reader.schema(schema, Some(&mut Vec::new()), 0)?;
+        reader.schema(schema, Some(&[]), 0)?;
     }
     Ok(reader.found)
 }
@@ -76,7 +76,7 @@ impl HeaderAnnotations {
     fn schema(
         &mut self,
         schema: &Map<String, Value>,
-        mut path: Option<&mut Vec<String>>,
+        path: Option<&[String]>,
         depth: usize,
     ) -> Result<(), String> {
         if depth > DEEPEST {
@@ -84,16 +84,11 @@ impl HeaderAnnotations {
         }
         for (key, value) in schema {
             match key.as_str() {
-                ANNOTATION => self.annotation(schema, value, path.as_deref().map(Vec::as_slice))?,
+                ANNOTATION => self.annotation(schema, value, path)?,
                 "properties" => {
                     for (name, property) in value.as_object().into_iter().flatten() {
-                        if let Some(path) = path.as_deref_mut() {
-                            path.push(name.clone());
-                        }
-                        self.inside(property, path.as_deref_mut(), depth)?;
-                        if let Some(path) = path.as_deref_mut() {
-                            path.pop();
-                        }
+                        let path = path.map(|path| [path, &[name.clone()]].concat());
+                        self.inside(property, path.as_deref(), depth)?;
                     }
                 }
                 // Names there are those of schemas, not keywords.
@@ -113,7 +108,7 @@ impl HeaderAnnotations {
     fn inside(
         &mut self,
         value: &Value,
-        path: Option<&mut Vec<String>>,
+        path: Option<&[String]>,
         depth: usize,
     ) -> Result<(), String> {
         match value {
@@ -146,18 +141,17 @@ impl HeaderAnnotations {
         if !self.names.insert(header.clone()) {
             return Err(format!("the {ANNOTATION} of '{at}' is given twice"));
         }
-        match schema.get("type").and_then(Value::as_str) {
-            Some("string" | "integer" | "boolean") => {
-                self.found.push(ParamHeader {
-                    header: header.into(),
-                    path: path.into(),
-                });
-                Ok(())
-            }
-            _ => Err(format!(
+        let Some("string" | "integer" | "boolean") = schema.get("type").and_then(Value::as_str)
+        else {
+            return Err(format!(
                 "the {ANNOTATION} of '{at}' is on something other than a string, an integer or a boolean"
-            )),
-        }
+            ));
+        };
+        self.found.push(ParamHeader {
+            header: header.into(),
+            path: path.into(),
+        });
+        Ok(())
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::rpc::Message;
-    use crate::{CallResult, Json};
+    use crate::CallResult;
 
     fn text(text: &str) -> MessageText {
         MessageText::new(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
@@ -102,7 +102,7 @@ mod tests {
             };
             assert_eq!(id, expected_id, "{sent}");
             assert_eq!(result.json().text(), raw.get(), "{sent}");
-            let expected = CallResult::parse(Json::copy_of(raw)).unwrap();
+            let expected = CallResult::parse(message.json(raw)).unwrap();
             let found = CallResult::of(result).unwrap();
             assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{sent}");
         }

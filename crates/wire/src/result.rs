@@ -4,13 +4,13 @@ mod text;
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 pub use self::text::ResultText;
 use crate::downgrade;
-use crate::json::splice::{Members, append_item, append_members, members_behind};
-use crate::json::{Fields, Json, JsonText, to_text};
+use crate::json::splice::{append_item, append_members, members_behind};
+use crate::json::{Fields, Json, JsonText, Members, to_text};
 use crate::meta;
 use crate::revision::Protocol;
 use crate::stateless::{self, says_its_type};
@@ -39,13 +39,6 @@ struct Layout {
     structured: Option<Range<usize>>,
     result_type: Option<Range<usize>>,
     is_error: bool,
-}
-
-/// Block of content that is text, added by us.
-#[derive(Serialize)]
-struct AddedText<'a> {
-    r#type: &'static str,
-    text: &'a str,
 }
 
 // === impl RpcResult ===
@@ -96,7 +89,8 @@ impl CallResult {
 
     /// Whether it is no result yet: the caller is to answer something and call again.
     pub fn asks_for_input(&self) -> bool {
-        self.layout.asks_for_input(&self.json)
+        let span = self.layout.result_type.clone();
+        span.is_some_and(|span| &self.json.text()[span] == r#""input_required""#)
     }
 
     /// Whether the tool itself reports a failure.
@@ -128,19 +122,12 @@ impl CallResult {
     /// end, so it stays as it is.
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
-        #[derive(Serialize)]
-        struct AddedContent<'a> {
-            content: [AddedText<'a>; 1],
-        }
-        let block = AddedText {
-            r#type: "text",
-            text,
-        };
+        let block = json!({ "type": "text", "text": text });
         let changed = match &self.layout.content {
-            None => Some(append_members(
-                self.json.text(),
-                &AddedContent { content: [block] },
-            )),
+            None => {
+                let content = json!({ "content": [block] });
+                Some(append_members(self.json.text(), &content))
+            }
             Some(span) => append_item(&self.json.text()[span.clone()], &block)
                 .map(|content| self.replacing(span, &content)),
         };
@@ -193,8 +180,8 @@ impl CallResult {
             "not all of {additions:?} are ours to set"
         );
         let text = self.json.text();
-        let ours = additions.iter();
-        let mut ours: Vec<_> = ours.map(|(name, json)| (*name, JsonText(json))).collect();
+        let ours = additions.iter().map(|(name, json)| (*name, JsonText(json)));
+        let mut ours: Vec<_> = ours.collect();
         let Some(span) = &self.layout.meta else {
             let ours = to_text(&Members(ours));
             let end = text.len() - 1;
@@ -202,8 +189,8 @@ impl CallResult {
             return (end..end, members_behind(text, &added));
         };
         let theirs = &text[span.clone()];
-        let extended = match serde_json::from_str::<Fields<'_>>(theirs) {
-            Ok(fields) if !fields.iter().any(|(name, _)| is_ours(name)) => {
+        let extended = match Fields::read(theirs) {
+            Some(fields) if !fields.iter().any(|(name, _)| is_ours(name)) => {
                 append_members(theirs, &Members(ours))
             }
             fields => {
@@ -245,11 +232,6 @@ impl Layout {
             result_type: span("resultType"),
             is_error: fields.get("isError").map(RawValue::get) == Some("true"),
         }
-    }
-
-    fn asks_for_input(&self, json: &Json) -> bool {
-        let span = self.result_type.clone();
-        span.is_some_and(|span| &json.text()[span] == r#""input_required""#)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The JSON-RPC envelope.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -160,7 +161,7 @@ impl MessageText {
             // The reader says better where they are not UTF-8.
             Err(_) => Err(Message::parse(bytes)
                 .err()
-                .unwrap_or_else(|| RpcError::new(PARSE_ERROR, "Parse error: it is not UTF-8"))),
+                .unwrap_or_else(|| RpcError::parse_error("it is not UTF-8"))),
         }
     }
 
@@ -171,7 +172,7 @@ impl MessageText {
 
     /// Reads the message with its parameters as `P`. The error is the one to answer with.
     pub fn message_as<'a, P: Deserialize<'a>>(&'a self) -> Result<Message<'a, P>, RpcError> {
-        Message::read(&self.0, serde_json::from_str(&self.0))
+        Message::read(self.0.as_bytes(), serde_json::from_str(&self.0))
     }
 
     /// Text of the message.
@@ -194,38 +195,34 @@ impl MessageText {
 
 impl<'a, P> Message<'a, P> {
     fn read(
-        bytes: &impl AsRef<[u8]>,
+        bytes: &[u8],
         envelope: Result<Envelope<'a, P>, serde_json::Error>,
     ) -> Result<Self, RpcError> {
-        let bytes = bytes.as_ref();
         let opening = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        let envelope = envelope.map_err(|error| {
-            if error.is_data() {
-                RpcError::new(INVALID_REQUEST, explain_shape(opening, &error.to_string()))
-            } else {
-                RpcError::new(PARSE_ERROR, format!("Parse error: {error}"))
-            }
-        })?;
-        // A derived reader also takes the fields as a list, in order; JSON-RPC does not.
-        if opening != Some(&b'{') {
-            return Err(RpcError::new(INVALID_REQUEST, explain_shape(opening, "")));
+        match envelope {
+            // A derived reader also takes the fields as a list, in order; JSON-RPC does not.
+            Ok(envelope) if opening == Some(&b'{') => envelope.into_message(),
+            Err(error) if !error.is_data() => Err(RpcError::parse_error(error)),
+            Err(error) if opening == Some(&b'{') => Err(RpcError::invalid_request(error)),
+            _ if opening == Some(&b'[') => Err(RpcError::invalid_request(
+                "a list of messages is for sessions of revision 2025-03-26; send one message at a time",
+            )),
+            _ => Err(RpcError::invalid_request("a message is a JSON object")),
         }
-        envelope.into_message()
     }
 }
 
 impl<'a> Message<'a> {
     /// Reads one message, its parameters untouched. The error is the one to answer with.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RpcError> {
-        Self::read(&bytes, serde_json::from_slice(bytes))
+        Self::read(bytes, serde_json::from_slice(bytes))
     }
 
     /// The id of a request that could not be read further, so that even a refusal reaches
     /// whoever waits for it.
     pub fn salvage_id(bytes: &'a [u8]) -> Option<Id<'a>> {
         let fields: Fields<'a> = serde_json::from_slice(bytes).ok()?;
-        let id = fields.get("id")?;
-        Id::parse(id).ok()
+        Id::parse(fields.get("id")?).ok()
     }
 }
 
@@ -256,10 +253,7 @@ fn even_null<'de, D: Deserializer<'de>>(
 impl<'a, P> Envelope<'a, P> {
     fn into_message(self) -> Result<Message<'a, P>, RpcError> {
         if self.jsonrpc.as_deref() != Some("2.0") {
-            return Err(RpcError::new(
-                INVALID_REQUEST,
-                r#"Invalid Request: "jsonrpc" must be "2.0""#,
-            ));
+            return Err(RpcError::invalid_request(r#""jsonrpc" must be "2.0""#));
         }
         let params = self.params;
         match (self.method, self.id) {
@@ -270,17 +264,14 @@ impl<'a, P> Envelope<'a, P> {
             }),
             (Some(method), None) => Ok(Message::Notification { method, params }),
             (None, id) => {
-                let id = id
-                    .filter(|id| id.get() != "null")
-                    .map(Id::parse)
-                    .transpose()?;
+                let id = id.filter(|id| id.get() != "null");
+                let id = id.map(Id::parse).transpose()?;
                 let outcome = match (self.result, self.error) {
                     (Some(result), None) => Ok(result),
                     (None, Some(error)) => Err(error),
                     _ => {
-                        return Err(RpcError::new(
-                            INVALID_REQUEST,
-                            r#"Invalid Request: expected "method", or exactly one of "result" and "error""#,
+                        return Err(RpcError::invalid_request(
+                            r#"expected "method", or exactly one of "result" and "error""#,
                         ));
                     }
                 };
@@ -290,26 +281,14 @@ impl<'a, P> Envelope<'a, P> {
     }
 }
 
-/// Says what is wrong with JSON that is not an envelope.
-fn explain_shape(opening: Option<&u8>, error: &str) -> String {
-    match opening {
-        Some(b'[') => {
-            "Invalid Request: a list of messages is for sessions of revision 2025-03-26; send one message at a time".into()
-        }
-        Some(b'{') => format!("Invalid Request: {error}"),
-        _ => "Invalid Request: a message is a JSON object".into(),
-    }
-}
-
 // === impl Id ===
 
 impl<'a> Id<'a> {
     pub(crate) fn parse(raw: &'a RawValue) -> Result<Self, RpcError> {
         match raw.get().as_bytes().first() {
             Some(b'"' | b'-' | b'0'..=b'9') => Ok(Self(raw.get())),
-            _ => Err(RpcError::new(
-                INVALID_REQUEST,
-                r#"Invalid Request: "id" must be a string or a number"#,
+            _ => Err(RpcError::invalid_request(
+                r#""id" must be a string or a number"#,
             )),
         }
     }
@@ -363,6 +342,21 @@ impl RpcError {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// Error about bytes that are no JSON.
+    pub(crate) fn parse_error(why: impl fmt::Display) -> Self {
+        Self::new(PARSE_ERROR, format!("Parse error: {why}"))
+    }
+
+    /// Error about JSON that is no message.
+    pub fn invalid_request(why: impl fmt::Display) -> Self {
+        Self::new(INVALID_REQUEST, format!("Invalid Request: {why}"))
+    }
+
+    /// Error about parameters that do not fit the method.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(INVALID_PARAMS, message)
     }
 }
 

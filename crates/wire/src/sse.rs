@@ -26,14 +26,14 @@ pub struct TooLarge {
 }
 
 /// Takes the bytes of a stream as they come and gives its events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SseReader {
     limit: usize,
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
     after_carriage_return: bool,
-    at_start: bool,
+    is_past_start: bool,
     last_id: Option<String>,
     retry: Option<Duration>,
 }
@@ -49,13 +49,7 @@ impl SseReader {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            line: Vec::new(),
-            event: SseEvent::default(),
-            has_data: false,
-            after_carriage_return: false,
-            at_start: true,
-            last_id: None,
-            retry: None,
+            ..Self::default()
         }
     }
 
@@ -101,7 +95,7 @@ impl SseReader {
 
     fn take_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let mut line = String::from_utf8_lossy(line).into_owned();
-        if std::mem::take(&mut self.at_start) {
+        if !std::mem::replace(&mut self.is_past_start, true) {
             line = line.trim_start_matches('\u{feff}').to_owned();
         }
         if line.is_empty() {

@@ -1,20 +1,18 @@
 //! The revision without sessions: every request says for itself who asks, and in which revision.
 
-mod streams;
-
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-pub use self::streams::{stream_notification, subscription_ended, subscription_opened};
 use crate::initialize::{self, Announces, NAME_LIMIT};
 use crate::input_required::asks_for_input;
 use crate::json::splice::prepend_members;
-use crate::json::{Fields, may_name, to_text};
-use crate::meta::{META, SERVER_INFO};
+use crate::json::{Fields, JsonText, Members, may_name, to_text};
+use crate::meta::{META, SERVER_INFO, SUBSCRIPTION_ID};
+use crate::method::SUBSCRIPTION_ACKNOWLEDGED;
 use crate::revision::{Protocol, Revision};
-use crate::rpc::RpcError;
+use crate::rpc::{Id, RpcError, notification};
 
 /// A header says something else than the message.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -92,12 +90,6 @@ pub(crate) const COMPLETE: ResultMembers = ResultMembers {
     cache_scope: None,
 };
 
-/// Members of a result that asks for input.
-const INPUT_REQUIRED: ResultMembers = ResultMembers {
-    result_type: Some("input_required"),
-    ..COMPLETE
-};
-
 /// Result of ours that clients may keep, with what this revision wants to know of it.
 pub fn cacheable(result: &str, freshness: Freshness) -> String {
     let members = ResultMembers {
@@ -111,24 +103,22 @@ pub fn cacheable(result: &str, freshness: Freshness) -> String {
 /// Result as this revision has it: it says that it is complete, unless a server of this revision
 /// asks for input with it.
 pub fn complete(result: String) -> String {
-    let fields: Fields<'_> = serde_json::from_str(&result).unwrap_or_default();
-    let said = fields.get("resultType");
+    let said = Fields::read(&result).and_then(|fields| fields.get("resultType"));
     if said.is_some_and(|raw| says_its_type(&result, raw.get())) {
         return result;
     }
-    let kind = if asks_for_input(&result) {
-        &INPUT_REQUIRED
-    } else {
-        &COMPLETE
-    };
-    prepend_members(&without_result_type(&result), kind)
+    let mut members = COMPLETE;
+    if asks_for_input(&result) {
+        members.result_type = Some("input_required");
+    }
+    prepend_members(&without_result_type(&result), &members)
 }
 
 /// Result of a server that clients may keep for as long as the server says, or else as is said here.
 pub fn complete_and_cacheable(result: String, otherwise: Freshness) -> String {
     let asks_for_input = asks_for_input(&result);
     let complete = complete(result);
-    let fields: Fields<'_> = serde_json::from_str(&complete).unwrap_or_default();
+    let fields = Fields::read(&complete).unwrap_or_default();
     if asks_for_input || fields.given("ttlMs").is_some() {
         return complete;
     }
@@ -147,8 +137,8 @@ pub fn without_result_type(result: &str) -> Cow<'_, str> {
     if !may_name(result, "resultType") {
         return Cow::Borrowed(result);
     }
-    match serde_json::from_str::<Fields<'_>>(result) {
-        Ok(fields) if fields.get("resultType").is_some() => {
+    match Fields::read(result) {
+        Some(fields) if fields.get("resultType").is_some() => {
             Cow::Owned(to_text(&fields.without("resultType")))
         }
         _ => Cow::Borrowed(result),
@@ -161,6 +151,36 @@ pub(crate) fn says_its_type(result: &str, said: &str) -> bool {
     let first = result.strip_prefix(r#"{"resultType":"#);
     let is_first = first.is_some_and(|first| std::ptr::eq(first.as_ptr(), said.as_ptr()));
     is_first && matches!(said, r#""complete""# | r#""input_required""#)
+}
+
+/// Notification that opens a stream of changes, with the kinds of changes that are sent on it.
+pub fn subscription_opened(id: Id<'_>, promised: &Value) -> String {
+    let promised = promised.to_string();
+    let params = stream_members(id, None, Some(("notifications", &promised)));
+    notification(SUBSCRIPTION_ACKNOWLEDGED, &params)
+}
+
+/// Notification on a stream of changes; of a resource it names the address.
+pub fn stream_notification(id: Id<'_>, method: &str, uri: Option<&str>) -> String {
+    let uri = uri.map(|uri| to_text(&uri));
+    let params = stream_members(id, None, uri.as_deref().map(|uri| ("uri", uri)));
+    notification(method, &params)
+}
+
+/// Result that ends a stream of changes in order.
+pub fn subscription_ended(id: Id<'_>, version: &str) -> String {
+    let server_info = initialize::server_info(version).to_string();
+    complete(stream_members(id, Some(&server_info), None))
+}
+
+/// Parameters of a message on the stream that a request opened, or the result that ends it.
+fn stream_members(id: Id<'_>, server_info: Option<&str>, other: Option<(&str, &str)>) -> String {
+    let mut meta = vec![(SUBSCRIPTION_ID, JsonText(id.text()))];
+    meta.extend(server_info.map(|info| (SERVER_INFO, JsonText(info))));
+    let meta = to_text(&Members(meta));
+    let mut members = vec![(META, JsonText(&meta))];
+    members.extend(other.map(|(name, json)| (name, JsonText(json))));
+    to_text(&Members(members))
 }
 
 fn offered() -> Vec<&'static str> {

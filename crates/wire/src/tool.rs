@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
+
 use crate::annotations::ToolAnnotations;
 use crate::json::{Fields, Json};
 use crate::meta::META;
@@ -36,24 +38,17 @@ impl ToolDefinition {
         let fields = raw.fields().ok_or("it is not an object")?;
         let name: String = string(&fields, "name")?.ok_or("it has no name")?;
         check_name(&name)?;
-        let input_schema = fields
-            .given("inputSchema")
-            .ok_or("it has no inputSchema")
-            .map(|schema| raw.part(schema))?;
+        let input_schema = raw.part(fields.given("inputSchema").ok_or("it has no inputSchema")?);
         if !input_schema.is_object() {
             return Err("its inputSchema is not an object".to_owned());
         }
         let raw_annotations = fields.given("annotations").map(|value| raw.part(value));
-        let annotations = raw_annotations
-            .as_ref()
-            .map(ToolAnnotations::parse)
-            .transpose()?
-            .unwrap_or_default();
+        let annotations = raw_annotations.as_ref().map(ToolAnnotations::parse);
         Ok(Self {
             name: name.into(),
             description: string(&fields, "description")?.unwrap_or_default(),
             input_schema,
-            annotations,
+            annotations: annotations.transpose()?.unwrap_or_default(),
             raw_annotations,
             meta: fields.given(META).map(|value| raw.part(value)),
             raw: raw.clone(),
@@ -68,22 +63,18 @@ fn check_name(name: &str) -> Result<(), String> {
     if name.chars().count() > NAME_LIMIT {
         return Err(format!("its name is longer than {NAME_LIMIT} characters"));
     }
-    if name
-        .chars()
-        .any(|character| character.is_control() || character.is_whitespace())
-    {
+    let is_separator = |character: char| character.is_control() || character.is_whitespace();
+    if name.contains(is_separator) {
         return Err("its name contains a space or a control character".to_owned());
     }
     Ok(())
 }
 
-fn string(fields: &Fields<'_>, name: &str) -> Result<Option<String>, String> {
-    fields
-        .given(name)
-        .map(|raw| {
-            serde_json::from_str(raw.get()).map_err(|_| format!("its {name} is not a string"))
-        })
-        .transpose()
+/// Member that is a string where it is given; the error says that it is not.
+pub(crate) fn string(fields: &Fields<'_>, name: &str) -> Result<Option<String>, String> {
+    let read = |raw: &RawValue| serde_json::from_str(raw.get());
+    let read = fields.given(name).map(read).transpose();
+    read.map_err(|_| format!("its {name} is not a string"))
 }
 
 #[cfg(test)]

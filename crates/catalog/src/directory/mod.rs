@@ -21,7 +21,7 @@ use self::names::{Names, Target, may_be_of};
 use self::pages::PagedListing;
 use self::template::Template;
 use crate::snapshot::{ServerState, Snapshot};
-use crate::tool::{Availability, CatalogTool};
+use crate::tool::CatalogTool;
 
 /// Whose offerings an endpoint has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,7 +102,7 @@ impl Directory {
                     ((Arc::clone(server.name()), Arc::clone(key)), raw)
                 })
             });
-            Arc::new(PagedListing::collect(kind.member(), items))
+            Arc::new(PagedListing::collect(kind.as_str(), items))
         };
         match self.place(scope, kind) {
             Some(place) => Arc::clone(place.get_or_init(make)),
@@ -220,9 +220,8 @@ impl Directory {
     }
 
     fn usable(&self, server: &str) -> Option<&ServerState> {
-        self.snapshot
-            .server(server)
-            .filter(|server| is_usable(server))
+        let server = self.snapshot.server(server);
+        server.filter(|server| server.is_usable())
     }
 
     fn prompt(&self, name: &str) -> Option<Target> {
@@ -301,13 +300,8 @@ fn owned(owners: &Owners, text: &str) -> Option<Target> {
     (!looks_qualified(text)).then(|| (Arc::clone(server), Arc::clone(key)))
 }
 
-/// Whether the operator lets a server be used.
-fn is_usable(server: &ServerState) -> bool {
-    server.availability() == Availability::Callable
-}
-
 fn usable_servers(snapshot: &Snapshot) -> impl Iterator<Item = &ServerState> {
-    snapshot.configured().filter(|server| is_usable(server))
+    snapshot.configured().filter(|server| server.is_usable())
 }
 
 /// Items of a server that may be used, by their names: cursors need an order that stays.
@@ -317,11 +311,11 @@ fn shown_items(
 ) -> Box<dyn Iterator<Item = (&Arc<str>, Json)> + '_> {
     if kind == ListedKind::Tool {
         let tools = server.tools();
-        let callable = tools.filter(|entry| entry.availability() == Availability::Callable);
+        let callable = tools.filter(|entry| entry.is_callable());
         return Box::new(callable.map(|entry| (entry.name(), definition(entry))));
     }
     let items = server.offerings().items(kind).iter();
-    let mut items: Vec<&ListedItem> = items.filter(|_| is_usable(server)).collect();
+    let mut items: Vec<&ListedItem> = items.filter(|_| server.is_usable()).collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     Box::new(items.into_iter().map(|item| (&item.key, item.raw.clone())))
 }
@@ -335,14 +329,13 @@ fn definition(entry: &CatalogTool) -> Json {
         Some(annotations) if own.map(Json::text) != Some(annotations.text()) => annotations,
         _ => return tool.clone(),
     };
-    let has_some = tool
+    if tool
         .fields()
-        .is_some_and(|fields| fields.get("annotations").is_some());
-    if has_some {
+        .is_some_and(|fields| fields.get("annotations").is_some())
+    {
         return with_member(tool, "annotations", annotations);
     }
-    let text = tool.text();
-    let body = text.strip_suffix('}').unwrap_or(text);
+    let body = tool.text().strip_suffix('}').unwrap_or_default();
     // A tool has a name, so something stands before the comma.
     let text = [body, r#","annotations":"#, annotations.text(), "}"].concat();
     Json::parse(text).unwrap_or_else(|_| tool.clone())

@@ -66,7 +66,7 @@ fn two() -> Arc<Directory> {
 fn listed(directory: &Directory, scope: &Scope, kind: ListedKind) -> Vec<String> {
     let page = directory.listing(scope, kind).page(None).unwrap();
     let page: Value = serde_json::from_str(&page).unwrap();
-    let items = page[kind.member()].as_array().unwrap();
+    let items = page[kind.as_str()].as_array().unwrap();
     items
         .iter()
         .map(|item| item[kind.key()].as_str().unwrap().to_owned())

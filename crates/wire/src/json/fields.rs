@@ -7,22 +7,32 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::text_of;
+
 /// Members of a JSON object: names and untouched values, in their order.
 #[derive(Debug, Default)]
 pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
+    /// Reads the text of an object; nothing if it is none.
+    pub fn read(json: &'a str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
     /// The value of a field; the last one, should it be given twice.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.iter()
-            .filter(|(key, _)| *key == name)
-            .last()
-            .map(|(_, value)| value)
+        let mut fields = self.0.iter().rev();
+        fields.find(|(own, _)| own == name).map(|(_, value)| *value)
     }
 
     /// The value of a field that is there and not null.
     pub fn given(&self, name: &str) -> Option<&'a RawValue> {
         self.get(name).filter(|value| value.get() != "null")
+    }
+
+    /// The text of a field that is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        text_of(self.get(name)?.get())
     }
 
     /// Members without those of this name.

@@ -2,14 +2,14 @@
 
 use serde::ser::{Serialize, Serializer};
 
-use super::{JsonText, to_text};
+use super::to_text;
 
-/// Names and JSON values, written as an object.
-pub(crate) struct Members<'a>(pub(crate) Vec<(&'a str, JsonText<'a>)>);
+/// Names and values, written as an object.
+pub struct Members<'a, V>(pub Vec<(&'a str, V)>);
 
-impl Serialize for Members<'_> {
+impl<V: Serialize> Serialize for Members<'_, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
@@ -43,10 +43,10 @@ pub(crate) fn append_item(list: &str, item: &impl Serialize) -> Option<String> {
 
 /// Text of an object without its braces.
 fn inside(object: &str) -> &str {
-    let inside = object.strip_prefix('{');
-    inside
-        .and_then(|inside| inside.strip_suffix('}'))
-        .unwrap_or_default()
+    let inside = object
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    inside.unwrap_or_default()
 }
 
 const fn comma_unless(is_empty: bool) -> &'static str {
