@@ -38,13 +38,18 @@ impl Connections {
         mut handle: impl FnMut(S, OwnedSemaphorePermit),
     ) {
         let places = Arc::new(Semaphore::new(self.most));
-        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-            let accepted = tokio::select! {
+        loop {
+            let accepting = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                Ok((place.map_err(io::Error::other)?, accept().await?))
+            };
+            // The shutdown does not wait for a free place either.
+            let accepted: io::Result<_> = tokio::select! {
                 () = self.shutdown.cancelled() => return,
-                accepted = accept() => accepted,
+                accepted = accepting => accepted,
             };
             match accepted {
-                Ok(stream) => handle(stream, place),
+                Ok((place, stream)) => handle(stream, place),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -96,5 +101,30 @@ impl Connections {
                 let _ = tokio::time::timeout(self.drain_time, connection).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_shutdown_does_not_wait_for_a_free_place() {
+        let connections = Connections {
+            most: 1,
+            drain_time: Duration::ZERO,
+            shutdown: CancellationToken::new(),
+        };
+        let (held, mut places) = tokio::sync::mpsc::unbounded_channel();
+        let accept = || std::future::ready(Ok(()));
+        let accepting = connections.accept_all(accept, |(), place| held.send(place).unwrap());
+        let stopping = async {
+            let only_place = places.recv().await;
+            connections.shutdown.cancel();
+            only_place
+        };
+        let both = async { tokio::join!(accepting, stopping) };
+        let ended = tokio::time::timeout(Duration::from_secs(10), both).await;
+        assert!(ended.is_ok(), "the only place was never free again");
     }
 }
