@@ -1,7 +1,5 @@
 //! Nearest names: what a name that does not exist was most likely meant to be.
 
-use std::cmp::Ordering;
-
 /// Longest name that is compared, in characters: the time grows with the square of it. Of longer ones only the start
 /// is looked at.
 pub const NAME_LIMIT: usize = 128;
@@ -21,9 +19,9 @@ pub fn nearest<N: Ord>(
         .into_iter()
         .filter(|(likeness, _)| *likeness >= least)
         .collect();
-    near.sort_by(|one, other| match other.0.total_cmp(&one.0) {
-        Ordering::Equal => one.1.cmp(&other.1),
-        nearer => nearer,
+    near.sort_by(|one, other| {
+        let by_likeness = other.0.total_cmp(&one.0);
+        by_likeness.then_with(|| one.1.cmp(&other.1))
     });
     near.truncate(most);
     near.into_iter().map(|(_, name)| name).collect()
