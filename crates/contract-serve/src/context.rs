@@ -1,7 +1,7 @@
 //! A request → who calls, on whose behalf, and as part of what.
 
 use http::request::Parts;
-use mcpproxy_contract::ToolContext;
+use mcpproxy_contract::{Grants, ToolContext};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
@@ -29,15 +29,18 @@ pub(super) struct HttpCaller {
     pub(super) session: Option<ServedSession>,
 }
 
-/// The context of a call. `client` is who calls where no HTTP request tells.
-pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -> ToolContext {
+/// The context of a call.
+pub(super) fn of(request: &RequestContext<RoleServer>) -> ToolContext {
     let http = request.extensions.get::<Parts>();
     let known = http.and_then(|http| http.extensions.get::<HttpCaller>());
     let caller = match (http, known) {
-        (None, _) => client.clone(),
+        (None, _) => ServiceCaller::owner(),
         (Some(_), Some(known)) => known.caller.clone(),
-        // The HTTP of somebody else, who has not said who calls.
-        (Some(_), None) => ServiceCaller::nobody(),
+        // The HTTP of somebody else, who has not said who calls: nobody vouches for it.
+        (Some(_), None) => ServiceCaller {
+            user_id: None,
+            grants: Grants::only::<[&str; 0]>([]),
+        },
     };
     let session = known.and_then(|known| known.session.as_ref());
     let said = match (request.meta.client_info(), known) {
@@ -49,7 +52,7 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
     let agent = match (said, session) {
         (Some(said), _) => Agent::new(&said.name, &said.version),
         (None, Some(session)) => session.agent.clone(),
-        (None, None) => Agent::unknown(),
+        (None, None) => Agent::new("", ""),
     };
     let header = |name: &str| http?.headers.get(name)?.to_str().ok();
     let meta = |key: &str| request.meta.get(key).and_then(Value::as_str);

@@ -8,7 +8,6 @@
 
 mod access;
 mod front;
-mod response;
 mod running_calls;
 
 use std::convert::Infallible;
@@ -17,8 +16,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
-use http::StatusCode;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use mcpproxy_contract::Service;
 use mcpproxy_support::connections::Connections;
@@ -41,6 +43,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// known. Made by [`http`](super::http()).
 ///
 /// Without an authorizer, callers on this machine may do everything and nobody else comes in.
+#[must_use]
 pub struct Http {
     service: Arc<Service>,
     authorizer: Option<Authorizer>,
@@ -62,7 +65,6 @@ impl Http {
     /// without a token, or with one that is refused, is answered with 401.
     ///
     /// Tokens travel as they are: beyond this machine, let a proxy with TLS stand in front.
-    #[must_use]
     pub fn authorize<A, F>(mut self, authorize: A) -> Self
     where
         A: Fn(String) -> F + Send + Sync + 'static,
@@ -75,7 +77,6 @@ impl Http {
     /// The host names that requests may be addressed to, each with or without a port. Not given:
     /// those of this machine; with an authorizer any, because a page that makes a browser call here
     /// under another name does not have a token.
-    #[must_use]
     pub fn hosts<I: IntoIterator<Item: Into<String>>>(mut self, hosts: I) -> Self {
         self.hosts = hosts.into_iter().map(Into::into).collect();
         self
@@ -83,7 +84,6 @@ impl Http {
 
     /// The origins of web pages that may call, such as `https://app.example.com:443`, besides pages
     /// of this machine. Programs send no origin and are not concerned.
-    #[must_use]
     pub fn origins<I: IntoIterator<Item: Into<String>>>(mut self, origins: I) -> Self {
         self.origins = origins.into_iter().map(Into::into).collect();
         self
@@ -140,7 +140,7 @@ impl Http {
                     } else {
                         tracing::error!("answering a request panicked");
                         let status = StatusCode::INTERNAL_SERVER_ERROR;
-                        response::plain(status, "The request failed inside")
+                        plain(status, "The request failed inside")
                     };
                     Ok::<_, Infallible>(answer)
                 }
@@ -163,6 +163,20 @@ impl Http {
             Err(ServeError::Unprotected(address))
         }
     }
+}
+
+/// Response that a client gets.
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// A text that rmcp does not answer.
+fn plain(status: StatusCode, text: &str) -> HttpResponse {
+    let mut answer = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    if !text.is_empty() {
+        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
+    answer
 }
 
 /// Over when somebody wants the process to end: ctrl-c, or SIGTERM where there is one.

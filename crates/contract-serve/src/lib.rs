@@ -90,21 +90,8 @@ pub async fn serve_http(
     http(service).serve(address).await
 }
 
-/// Streamable HTTP with options, or on a listener that is there already.
-///
-/// ```no_run
-/// # use mcpproxy_contract::{Grants, Service};
-/// # use mcpproxy_contract_serve::{ServeError, ServiceCaller, TokenRefusal, http};
-/// # async fn user_of(token: &str) -> Option<String> { None }
-/// # async fn example(service: Service) -> Result<(), ServeError> {
-/// let http = http(service).authorize(async |token: String| {
-///     let user = user_of(&token).await.ok_or(TokenRefusal::Invalid)?;
-///     Ok(ServiceCaller { user_id: Some(user), grants: Grants::only(["cards:read"]) })
-/// });
-/// http.serve("0.0.0.0:8080").await?;
-/// # Ok(())
-/// # }
-/// ```
+/// Streamable HTTP with options, or on a listener that is there already. The guide for authors shows it with
+/// [`Http::authorize`].
 pub fn http(service: impl Into<Arc<Service>>) -> Http {
     Http::new(service.into())
 }
@@ -117,14 +104,6 @@ impl ServiceCaller {
         Self {
             user_id: None,
             grants: Grants::Everything,
-        }
-    }
-
-    /// Somebody nobody vouches for: may call what needs no permission.
-    fn nobody() -> Self {
-        Self {
-            user_id: None,
-            grants: Grants::only::<[&str; 0]>([]),
         }
     }
 }

@@ -39,16 +39,12 @@ pub(crate) struct UnknownSession;
 // === impl Agent ===
 
 impl Agent {
-    /// As the client calls itself, within bounds.
+    /// As the client calls itself, within bounds; unknown where it does not.
     pub(crate) fn new(name: &str, version: &str) -> Self {
         Self {
             id: brief(name, "unknown"),
             version: brief(version, "0.0.0"),
         }
-    }
-
-    pub(crate) fn unknown() -> Self {
-        Self::new("", "")
     }
 }
 
@@ -135,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_session_of_another_server_is_unknown_and_a_new_client_has_none() {
-        let id = ServedSession::begin(&Agent::unknown());
+        let id = ServedSession::begin(&Agent::new("", ""));
         let long = format!("{id}.00");
         for other in [
             "",

@@ -17,15 +17,11 @@ const LONGEST_MESSAGE: usize = 4 * 1024 * 1024;
 pub(super) async fn serve(handler: Handler) -> Result<(), ServeError> {
     let (input, output) = stdio_pipes();
     let lines = AsyncRwTransport::new_server(input, output).with_max_line_length(LONGEST_MESSAGE);
-    converse(handler, lines).await
-}
-
-async fn converse(
-    handler: Handler,
-    transport: impl Transport<RoleServer> + 'static,
-) -> Result<(), ServeError> {
-    let opened = handler.serve(Patient::new(transport)).await;
-    let ended = match opened {
+    let transport = Patient {
+        inner: lines,
+        has_begun: false,
+    };
+    let ended = match handler.serve(transport).await {
         Ok(running) => running.waiting().await,
         // A client that looks in and goes away is no failure of ours.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -42,15 +38,6 @@ async fn converse(
 struct Patient<T> {
     inner: T,
     has_begun: bool,
-}
-
-impl<T> Patient<T> {
-    fn new(inner: T) -> Self {
-        Self {
-            inner,
-            has_begun: false,
-        }
-    }
 }
 
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Patient<T> {
@@ -88,10 +75,8 @@ fn begins(request: &ClientRequest) -> bool {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
         other => {
-            let missing = other
-                .get_meta()
-                .missing_required_keys(&ProtocolVersion::V_2026_07_28);
-            missing.is_empty()
+            let revision = ProtocolVersion::V_2026_07_28;
+            other.get_meta().missing_required_keys(&revision).is_empty()
         }
     }
 }

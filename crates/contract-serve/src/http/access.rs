@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::response::{HttpResponse, plain};
+use super::{HttpResponse, plain};
 use crate::ServiceCaller;
 
 /// Time that an authorizer has. It stands before every call, so it has to be quick.

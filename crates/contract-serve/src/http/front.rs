@@ -12,10 +12,9 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Http;
 use super::access::{self, Authorizer};
-use super::response::{HttpResponse, plain};
 use super::running_calls::{CallKey, RunningCalls};
+use super::{Http, HttpResponse, plain};
 use crate::context::HttpCaller;
 use crate::session::{self, Agent, ServedSession, UnknownSession};
 use crate::{Handler, ServeError};
@@ -29,15 +28,8 @@ const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 /// How long a client may take to send its message.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Pages of this machine, on any port.
-const OWN_ORIGINS: [&str; 6] = [
-    "http://localhost:*",
-    "http://127.0.0.1:*",
-    "http://[::1]:*",
-    "https://localhost:*",
-    "https://127.0.0.1:*",
-    "https://[::1]:*",
-];
+/// Names of this machine; its pages may call from any port.
+const OWN_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The door: who comes in, with what, and what becomes of it.
 pub(super) struct Front {
@@ -49,7 +41,8 @@ pub(super) struct Front {
 impl Front {
     pub(super) fn new(http: Http) -> Result<Self, ServeError> {
         let handler = Handler::new(http.service)?;
-        let own = OWN_ORIGINS.iter().map(|origin| (*origin).to_owned());
+        let origins = |scheme| OWN_HOSTS.map(|host| format!("{scheme}://{host}:*"));
+        let own = ["http", "https"].into_iter().flat_map(origins);
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -110,7 +103,7 @@ impl Front {
         tokio::select! {
             answer = self.rmcp.handle(request) => answer,
             // Nobody waits for it any more: there is an HTTP answer, and no message in it.
-            () = listed.cancelled() => plain(StatusCode::ACCEPTED, ""),
+            () = listed.cancelled.notified() => plain(StatusCode::ACCEPTED, ""),
         }
     }
 }

@@ -24,7 +24,8 @@ pub(super) struct CallKey {
 #[derive(Debug)]
 pub(super) struct CallGuard {
     running: Arc<RunningCalls>,
-    cancelled: Arc<Notify>,
+    /// Told when the call is cancelled.
+    pub(super) cancelled: Arc<Notify>,
 }
 
 impl RunningCalls {
@@ -52,13 +53,6 @@ impl RunningCalls {
     }
 }
 
-impl CallGuard {
-    /// Over when the call is cancelled.
-    pub(super) async fn cancelled(&self) {
-        self.cancelled.notified().await;
-    }
-}
-
 impl Drop for CallGuard {
     fn drop(&mut self) {
         let is_other = |other: &Arc<Notify>| !Arc::ptr_eq(other, &self.cancelled);
@@ -81,7 +75,7 @@ mod tests {
     }
 
     fn is_cancelled(call: &CallGuard) -> bool {
-        call.cancelled().now_or_never().is_some()
+        call.cancelled.notified().now_or_never().is_some()
     }
 
     #[test]
