@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::ServiceCaller;
 use super::session::{self, Agent, ServedSession};
 
-/// Where a client puts the id that links its calls.
+/// Key and header of the id by which a client links its calls.
 const CORRELATION_KEY: &str = "dev.mcpproxy/correlationId";
 const CORRELATION_HEADER: &str = "x-correlation-id";
 
-/// What MCP itself says in `_meta`; the rest is for the tool.
+/// Keys of MCP itself in `_meta`; the rest is for the tool.
 const PROTOCOL_KEYS: [&str; 3] = ["progressToken", "traceparent", CORRELATION_KEY];
 const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
 
@@ -74,7 +74,7 @@ pub(super) fn of(request: &RequestContext<RoleServer>) -> ToolContext {
     context
 }
 
-/// What else was sent along, within bounds; what does not fit is left out whole.
+/// Everything else that was sent along, within bounds; what does not fit is left out whole.
 fn remarks(meta: &Map<String, Value>) -> Map<String, Value> {
     let mut bytes = 0;
     meta.iter()

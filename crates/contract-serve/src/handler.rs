@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{ServeError, context};
 
-/// What a client is told about the answers of every tool.
+/// Instructions for clients about the answers of every tool.
 const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`: what to do next \
      (`suggestedNextActions` name tools of this server), how sure it is (`confidence`) and how \
      long it holds (`validityPeriod`). An error says in `retryable` whether the same call may work \

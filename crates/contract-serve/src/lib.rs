@@ -39,7 +39,7 @@ pub struct ServiceCaller {
     /// The user on whose behalf the call is made. Rate limits and kept results go by it, so name
     /// one wherever two tokens belong to different people.
     pub user_id: Option<String>,
-    /// What the caller may do.
+    /// Permissions of the caller.
     pub grants: Grants,
 }
 
@@ -64,7 +64,7 @@ pub enum ServeError {
     Publish {
         /// The tool.
         tool: String,
-        /// What does not fit.
+        /// Reason why it does not fit.
         source: serde_json::Error,
     },
     /// The task that serves broke.

@@ -19,13 +19,13 @@ use crate::context::HttpCaller;
 use crate::session::{self, Agent, ServedSession, UnknownSession};
 use crate::{Handler, ServeError};
 
-/// Where the service is.
+/// Path of the service.
 pub(super) const PATH: &str = "/mcp";
 
 /// The largest message.
 const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// How long a client may take to send its message.
+/// Time that a client may take to send its message.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// Names of this machine; its pages may call from any port.
@@ -125,7 +125,7 @@ struct MessageHeadParams {
     client_info: Value,
 }
 
-/// Where a call can be found by a cancellation; only within a session, whose ids are its own.
+/// Key by which a cancellation finds a call; only within a session, whose ids are its own.
 fn key(known: &HttpCaller, request: &Value) -> Option<CallKey> {
     let is_id = request.is_string() || request.is_number();
     let session = known.session.as_ref().filter(|_| is_id)?;
