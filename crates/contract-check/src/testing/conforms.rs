@@ -22,7 +22,7 @@ pub async fn conforms(service: &Service) -> Result<(), Failures> {
     Failures::none_or(found)
 }
 
-/// What the examples answer, against the contract and the published output schema.
+/// Answers of the examples, against the contract and the published output schema.
 async fn results(service: &Service, tool: &Registered) -> Vec<String> {
     if !is_harmless(tool) {
         return Vec::new();

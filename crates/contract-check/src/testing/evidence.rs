@@ -19,7 +19,7 @@ pub async fn confidence_moves(
         if let Some(error) = result.error() {
             let (code, message) = (&error.code, &error.message);
             let told = format!("{tool}: the call fails: {code}: {message}");
-            return Err(Failures::one(told));
+            return Err(Failures(vec![told]));
         }
         values.push(result.hints().confidence().value());
     }
@@ -27,9 +27,9 @@ pub async fn confidence_moves(
     if little < much {
         return Ok(());
     }
-    Err(Failures::one(format!(
+    Err(Failures(vec![format!(
         "{tool}: confidence is {little} with little evidence and {much} with much, it must rise"
-    )))
+    )]))
 }
 
 /// Calls the examples of every tool that says it reads, and compares the state before and after:

@@ -37,7 +37,7 @@ pub async fn examples_hold(new_service: impl AsyncFn() -> Service) -> Result<(),
     Failures::none_or(found)
 }
 
-/// Where a value is not of the kind that was published.
+/// Places where a value is not of the kind that was published.
 fn differences(published: &Value, given: &Value, path: &str) -> Vec<String> {
     match (published, given) {
         (Value::Object(published), Value::Object(given)) => {

@@ -1,22 +1,7 @@
 //! The test kit: what an author asks of a service before it is published.
 //!
 //! Every check calls through [`Service::call`], as an agent would, and tells everything it finds
-//! at once. Use them in tests of your own:
-//!
-//! ```no_run
-//! # use mcpproxy_contract::Service;
-//! # use mcpproxy_contract_check::testing;
-//! # fn new_service() -> Service { unimplemented!() }
-//! # async fn state() -> String { String::new() }
-//! # async fn checks() -> Result<(), testing::Failures> {
-//! let service = new_service();
-//! testing::conforms(&service).await?;
-//! testing::examples_hold(async || new_service()).await?;
-//! testing::queries_are_pure(&service, async || state().await).await?;
-//! testing::unchanged(&service, "tests/published.json")?;
-//! # Ok(())
-//! # }
-//! ```
+//! at once. The guide for authors shows them in use.
 
 mod conforms;
 mod evidence;
@@ -33,7 +18,8 @@ pub use snapshot::unchanged;
 use mcpproxy_contract::{CategoryEffect, Grants, Registered, Service, ToolContext, ToolResult};
 
 /// Everything that is wrong. Its debug form is made for reading, because `unwrap` shows that.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} things are not as the contract says:\n  {}", .0.len(), .0.join("\n  "))]
 pub struct Failures(Vec<String>);
 
 impl Failures {
@@ -45,25 +31,6 @@ impl Failures {
             Err(Self(found))
         }
     }
-
-    /// The one thing that keeps a check from being made.
-    fn one(found: String) -> Self {
-        Self(vec![found])
-    }
-}
-
-impl fmt::Display for Failures {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} things are not as the contract says:",
-            self.0.len()
-        )?;
-        for one in &self.0 {
-            write!(formatter, "\n  {one}")?;
-        }
-        Ok(())
-    }
 }
 
 impl fmt::Debug for Failures {
@@ -71,8 +38,6 @@ impl fmt::Debug for Failures {
         fmt::Display::fmt(self, formatter)
     }
 }
-
-impl std::error::Error for Failures {}
 
 /// An agent that may do everything, in a session of its own so that nothing kept is in its way.
 fn tester() -> ToolContext {

@@ -21,18 +21,18 @@ pub fn unchanged(service: &Service, file: impl AsRef<Path>) -> Result<(), Failur
     let shown = file.display();
     let before = match std::fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text)
-            .map_err(|error| Failures::one(format!("{shown} is not a snapshot: {error}")))?,
+            .map_err(|error| Failures(vec![format!("{shown} is not a snapshot: {error}")]))?,
         Err(_) if updating => Value::Object(Map::new()),
         Err(error) => {
             let told = format!("{shown} cannot be read ({error}); {UPDATE}=1 writes it");
-            return Err(Failures::one(told));
+            return Err(Failures(vec![told]));
         }
     };
     let (breaking, changed) = compare(&before, &now);
     if updating && breaking.is_empty() {
         let text = format!("{now:#}\n");
         return std::fs::write(file, text)
-            .map_err(|error| Failures::one(format!("{shown} cannot be written: {error}")));
+            .map_err(|error| Failures(vec![format!("{shown} cannot be written: {error}")]));
     }
     Failures::none_or(breaking.into_iter().chain(changed).collect())
 }
@@ -51,7 +51,7 @@ fn published(service: &Service) -> Value {
     Value::Object(tools.collect())
 }
 
-/// What breaks those who call, and what else has changed.
+/// Changes that break those who call, and all others.
 fn compare(before: &Value, now: &Value) -> (Vec<String>, Vec<String>) {
     let (mut breaking, mut changed) = (Vec::new(), Vec::new());
     for (name, before) in before.as_object().into_iter().flatten() {
