@@ -155,7 +155,7 @@ impl Bench {
             None if case == Case::Context => {
                 for _ in 0..count {
                     let grants = Grants::Everything;
-                    black_box(ToolContext::new("bench", "1.0.0", grants));
+                    let _ = black_box(ToolContext::new("bench", "1.0.0", grants));
                 }
             }
             None => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::Decided::{ByDefinition, ByResults, ByTool, Inside};
-use super::{announces, name_of, per_tool, result};
+use super::{announces, per_tool, result};
 
 /// One line.
 struct ChecklistLine {
@@ -26,7 +26,7 @@ enum Decided {
     ByDefinition,
     /// The results of calls. The function tells why those that break no rule leave the line open.
     ByResults(fn(&[&Value]) -> Option<&'static str>),
-    /// What happens inside the service.
+    /// Nothing that shows outside of the service.
     Inside,
 }
 
@@ -70,7 +70,7 @@ const LINES: [ChecklistLine; 29] = lines! {
     Inside, [], "The tool is registered in the ToolRegistry";
 };
 
-/// What came of the checklist.
+/// Result of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Each tool, in the order of the list.
@@ -79,14 +79,14 @@ pub struct Report {
     pub summary: ChecklistSummary,
 }
 
-/// What came of the checklist for one tool.
+/// Result of the checklist for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolReport {
     /// The tool.
     pub tool: String,
     /// Whether it says that it keeps the contract.
     pub announces: bool,
-    /// How many results were looked at.
+    /// Number of results that were looked at.
     pub results: usize,
     /// The 29 lines.
     pub lines: Vec<LineReport>,
@@ -94,14 +94,14 @@ pub struct ToolReport {
     pub besides: Vec<ContractViolation>,
 }
 
-/// What came of one line.
+/// Result of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineReport {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What the line asks for.
+    /// Text of the line: what it asks for.
     pub text: &'static str,
-    /// What came of it.
+    /// Whether it holds.
     #[serde(flatten)]
     pub verdict: LineVerdict,
 }
@@ -114,7 +114,7 @@ pub enum LineVerdict {
     Holds,
     /// It does not.
     Violated {
-        /// What is wrong, each thing once.
+        /// Faults, each once.
         messages: Vec<String>,
     },
     /// It could not be told.
@@ -124,7 +124,7 @@ pub enum LineVerdict {
     },
 }
 
-/// How many lines of all tools came out how.
+/// Lines of all tools, counted by what came of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ChecklistSummary {
     /// The tools.
@@ -146,9 +146,7 @@ pub fn report(tools: &[Value], results: &[(String, Value)], seen: &[ContractViol
     let tools: Vec<ToolReport> = tools
         .iter()
         .zip(per_tool(tools))
-        .enumerate()
-        .map(|(index, (tool, found))| {
-            let name = name_of(tool, index);
+        .map(|(tool, (name, found))| {
             let results = Results::of(&name, results, seen);
             tool_report(name, announces(tool), found, &results)
         })
@@ -159,7 +157,7 @@ pub fn report(tools: &[Value], results: &[(String, Value)], seen: &[ContractViol
     }
 }
 
-/// What is known of the results of one tool.
+/// Results of one tool, as far as they are known.
 struct Results<'a> {
     structured: Vec<&'a Value>,
     violations: Vec<ContractViolation>,
@@ -190,22 +188,21 @@ fn tool_report(
     found: Vec<ContractViolation>,
     results: &Results<'_>,
 ) -> ToolReport {
-    let lines = LINES.iter().enumerate().map(|(index, line)| LineReport {
-        line: index + 1,
+    let has_line =
+        |rule: Rule| rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule));
+    let lines = LINES.iter().zip(1..).map(|(line, number)| LineReport {
+        line: number,
         text: line.text,
         verdict: verdict(line, &found, results),
     });
-    let lines = lines.collect();
-    let has_line =
-        |rule: Rule| rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule));
     ToolReport {
         tool,
         announces,
         results: results.structured.len(),
-        lines,
+        lines: lines.collect(),
         besides: found
             .into_iter()
-            .filter(|violation| !has_line(violation.rule))
+            .filter(|one| !has_line(one.rule))
             .collect(),
     }
 }
@@ -271,7 +268,7 @@ fn reasoning(structured: &Value) -> &str {
     reasoning.as_str().unwrap_or_default()
 }
 
-/// What violations of these rules say, each thing once.
+/// Messages of the violations of these rules, each once.
 fn messages(violations: &[ContractViolation], rules: &[Rule]) -> Vec<String> {
     let mut messages: Vec<String> = Vec::new();
     for violation in violations {

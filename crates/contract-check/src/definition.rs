@@ -15,38 +15,15 @@ const CHECKED_EXAMPLES: usize = 50;
 /// Everything that is wrong with a tool: with its definition, and where its definition says
 /// something else than the tool that carries it.
 pub fn definition(tool: &Value) -> Vec<ContractViolation> {
-    let name = tool["name"].as_str().unwrap_or_default();
-    let input_schema = &tool["inputSchema"];
-    let definition = &tool["_meta"][DEFINITION_KEY];
-    let mut findings = Findings::about(name);
-    let rest = if announces(tool) {
-        for key in ["name", "description"] {
-            findings.expect(
-                definition[key] == tool[key],
-                Rule::DefinitionAgrees,
-                format!("the {key} in the definition is not the {key} of the tool"),
-            );
-        }
-        annotations(definition, &tool["annotations"], &mut findings);
-        examples(definition, input_schema, &mut findings);
-        validate::definition(definition, input_schema)
-    } else {
-        findings.add(
-            Rule::Announced,
-            format!("the tool does not announce the contract: it has no definition in _meta[\"{DEFINITION_KEY}\"]"),
-        );
-        without_definition(tool)
-    };
-    let mut found = findings.into_found();
-    found.extend(rest);
     // The tool is called by its own name, whatever the definition says.
-    relabel(&mut found, name);
-    found
+    let mut findings = Findings::about(tool["name"].as_str().unwrap_or_default());
+    check(tool, &mut findings);
+    findings.into_found()
 }
 
 /// Everything that is wrong with the tools of a service: with each of them, and with all together.
 pub fn tools(list: &[Value]) -> Vec<ContractViolation> {
-    per_tool(list).into_iter().flatten().collect()
+    per_tool(list).flat_map(|(_, found)| found).collect()
 }
 
 /// Whether a tool says that it keeps the contract.
@@ -54,53 +31,55 @@ pub fn announces(tool: &Value) -> bool {
     tool["_meta"][DEFINITION_KEY].is_object()
 }
 
-/// What is wrong with each tool, in the order of the list.
-pub(crate) fn per_tool(list: &[Value]) -> Vec<Vec<ContractViolation>> {
+/// The name of each tool, or its place in the list where it has none, and what is wrong with it.
+pub(crate) fn per_tool(list: &[Value]) -> impl Iterator<Item = (String, Vec<ContractViolation>)> {
     let names = list.iter().filter_map(|tool| tool["name"].as_str());
     let names: HashSet<&str> = names.collect();
     let mut seen = HashSet::new();
-    let each = list.iter().enumerate().map(|(index, tool)| {
-        let label = name_of(tool, index);
+    list.iter().zip(1..).map(move |(tool, place)| {
+        let name = tool["name"].as_str();
+        let label = match name {
+            Some(name) if !name.is_empty() => name.to_owned(),
+            _ => format!("tool {place} of the list"),
+        };
         let mut findings = Findings::about(&label);
-        if let Some(name) = tool["name"].as_str() {
-            findings.expect(
-                seen.insert(name),
-                Rule::NameUnique,
-                format!("another tool of the service has the name '{name}'"),
-            );
+        check(tool, &mut findings);
+        if let Some(name) = name {
+            let taken = format!("another tool of the service has the name '{name}'");
+            findings.expect(seen.insert(name), Rule::NameUnique, taken);
         }
         let replacement = &tool["_meta"][DEFINITION_KEY]["deprecated"]["replacement"];
         if let Some(replacement) = replacement.as_str().filter(|name| !name.is_empty()) {
-            findings.expect(
-                names.contains(replacement),
-                Rule::DeprecationReplacement,
-                format!("the replacement '{replacement}' is not a tool of the service"),
-            );
+            let missing = format!("the replacement '{replacement}' is not a tool of the service");
+            let is_there = names.contains(replacement);
+            findings.expect(is_there, Rule::DeprecationReplacement, missing);
         }
-        let mut violations = definition(tool);
-        relabel(&mut violations, &label);
-        violations.extend(findings.into_found());
-        violations
-    });
-    each.collect()
+        let found = findings.into_found();
+        (label, found)
+    })
 }
 
-fn relabel(violations: &mut [ContractViolation], label: &str) {
-    for violation in violations {
-        label.clone_into(&mut violation.tool);
+fn check(tool: &Value, findings: &mut Findings<'_>) {
+    let definition = &tool["_meta"][DEFINITION_KEY];
+    let input_schema = &tool["inputSchema"];
+    if !announces(tool) {
+        let silent = format!(
+            "the tool does not announce the contract: it has no definition in _meta[\"{DEFINITION_KEY}\"]"
+        );
+        findings.add(Rule::Announced, silent);
+        return without_definition(tool, findings);
     }
-}
-
-/// A tool's name, or its place in the list where it has none.
-pub(crate) fn name_of(tool: &Value, index: usize) -> String {
-    match tool["name"].as_str() {
-        Some(name) if !name.is_empty() => name.to_owned(),
-        _ => format!("tool {} of the list", index + 1),
+    for key in ["name", "description"] {
+        let other = format!("the {key} in the definition is not the {key} of the tool");
+        findings.expect(definition[key] == tool[key], Rule::DefinitionAgrees, other);
     }
+    annotations(definition, &tool["annotations"], findings);
+    examples(definition, input_schema, findings);
+    validate::definition(definition, input_schema, findings);
 }
 
-/// What can be said of a tool that announces nothing: its name, its description, its parameters.
-fn without_definition(tool: &Value) -> Vec<ContractViolation> {
+/// Checks of a tool that announces nothing: its name, its description, its parameters.
+fn without_definition(tool: &Value, findings: &mut Findings<'_>) {
     const VISIBLE: [Rule; 7] = [
         Rule::NameForm,
         Rule::DescriptionLength,
@@ -111,36 +90,33 @@ fn without_definition(tool: &Value) -> Vec<ContractViolation> {
         Rule::IdBranded,
     ];
     let known = json!({ "name": tool["name"], "description": tool["description"] });
-    let mut found = validate::definition(&known, &tool["inputSchema"]);
-    found.retain(|violation| VISIBLE.contains(&violation.rule));
-    found
+    let mut all = Findings::about("");
+    validate::definition(&known, &tool["inputSchema"], &mut all);
+    for violation in all.into_found() {
+        if VISIBLE.contains(&violation.rule) {
+            findings.add(violation.rule, violation.message);
+        }
+    }
 }
 
-/// What decides on calls is the annotations, so they have to say what the category says. An unknown
+/// Annotations decide on calls, so they have to say what the category says. An unknown
 /// category is a violation of its own.
 fn annotations(definition: &Value, annotations: &Value, findings: &mut Findings<'_>) {
     let category = definition["category"].as_str().unwrap_or_default();
-    let (is_read_only, is_destructive) = (
-        annotations["readOnlyHint"] == true,
-        annotations["destructiveHint"] == true,
-    );
+    let is_read_only = annotations["readOnlyHint"] == true;
+    let is_destructive = annotations["destructiveHint"] == true;
     if category == "mutation" {
-        findings.expect(
-            !is_read_only,
-            Rule::AnnotationsFit,
-            "a mutation changes something, so its annotations must not have readOnlyHint: true",
-        );
+        let reading =
+            "a mutation changes something, so its annotations must not have readOnlyHint: true";
+        findings.expect(!is_read_only, Rule::AnnotationsFit, reading);
     } else if ["query", "analysis", "generation"].contains(&category) {
-        findings.expect(
-            is_read_only,
-            Rule::AnnotationsFit,
-            format!("a tool of the category {category} changes nothing, so its annotations need readOnlyHint: true"),
+        let writing = format!(
+            "a tool of the category {category} changes nothing, so its annotations need readOnlyHint: true"
         );
-        findings.expect(
-            !is_destructive,
-            Rule::AnnotationsFit,
-            format!("a tool of the category {category} must not have destructiveHint: true"),
-        );
+        findings.expect(is_read_only, Rule::AnnotationsFit, writing);
+        let destroying =
+            format!("a tool of the category {category} must not have destructiveHint: true");
+        findings.expect(!is_destructive, Rule::AnnotationsFit, destroying);
     }
 }
 
@@ -160,10 +136,9 @@ fn examples(definition: &Value, input_schema: &Value, findings: &mut Findings<'_
     let examples = examples.iter().take(CHECKED_EXAMPLES).zip(1..);
     for (example, number) in examples.filter(|(example, _)| example["params"].is_object()) {
         for problem in schema.problems(&example["params"]) {
-            findings.add(
-                Rule::ExampleHolds,
-                format!("the params of example {number} do not match the inputSchema: {problem}"),
-            );
+            let other =
+                format!("the params of example {number} do not match the inputSchema: {problem}");
+            findings.add(Rule::ExampleHolds, other);
         }
     }
 }

@@ -14,7 +14,7 @@ pub mod testing;
 pub use definition::{announces, definition, tools};
 pub use result::result;
 
-pub(crate) use definition::{name_of, per_tool};
+pub(crate) use definition::per_tool;
 
 #[cfg(test)]
 mod tests;

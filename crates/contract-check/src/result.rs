@@ -1,6 +1,6 @@
-//! What a call gave back, against the contract.
+//! Results of calls against the contract.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jsonschema::error::ValidationErrorKind;
@@ -14,13 +14,17 @@ use super::schema::problem;
 /// The most violations that are told of the hints of one result.
 const HINTS_LIMIT: usize = 50;
 
+const VERSION_FORM: &str = "be a version of the form 1.2.3";
+const UTC_FORM: &str = "be a time in UTC, such as 2026-01-31T12:00:00Z";
+const TIME_FORM: &str = "be a number of milliseconds, zero or more";
+
 /// A field: its name, with `?` if it may be absent, whether a value of it is right, and what it must do.
 type FieldCheck = (&'static str, fn(&Value) -> bool, &'static str);
 
 /// An error says what happened, in which group, and whether the call may be made again.
 const ERROR: [FieldCheck; 5] = [
     ("code", is_code, "be a word in capitals, such as NOT_FOUND"),
-    ("message", is_said, "say what happened"),
+    ("message", validate::is_said, "say what happened"),
     ("category", is_group, "be validation, business or system"),
     ("retryable", Value::is_boolean, "be true or false"),
     ("details?", Value::is_object, "be an object"),
@@ -28,26 +32,20 @@ const ERROR: [FieldCheck; 5] = [
 
 /// The metadata has versions, when, how long; what is optional has its type.
 const METADATA: [FieldCheck; 7] = [
-    ("toolVersion", is_version, "be a version of the form 1.2.3"),
-    (
-        "serviceVersion",
-        is_version,
-        "be a version of the form 1.2.3",
-    ),
-    (
-        "timestamp",
-        is_utc,
-        "be a time in UTC, such as 2026-01-31T12:00:00Z",
-    ),
-    (
-        "executionTime",
-        is_time,
-        "be a number of milliseconds, zero or more",
-    ),
+    ("toolVersion", is_version, VERSION_FORM),
+    ("serviceVersion", is_version, VERSION_FORM),
+    ("timestamp", is_utc, UTC_FORM),
+    ("executionTime", is_time, TIME_FORM),
     ("traceId?", Value::is_string, "be a text"),
     ("correlationId?", Value::is_string, "be a text"),
     ("cached?", Value::is_boolean, "be true or false"),
 ];
+
+/// The schema of hints, compiled once. It is our own, and a test makes sure that it compiles.
+static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| {
+    let options = jsonschema::options().offline();
+    options.build(&agent_hints::schema()).ok()
+});
 
 /// Everything that is wrong with a result: what a tool gave back as `structuredContent`.
 ///
@@ -110,31 +108,18 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
         findings.add(Rule::HintsPresent, "the result has no agentHints");
         return;
     };
-    let Some(validator) = validator() else {
+    let Some(validator) = VALIDATOR
+        .as_ref()
+        .filter(|validator| !validator.is_valid(hints))
+    else {
         return;
     };
-    if validator.is_valid(hints) {
-        return;
-    }
     for error in validator.iter_errors(hints).take(HINTS_LIMIT) {
         let path = error.instance_path().as_str();
         let separator = if path.is_empty() { ": " } else { "" };
         let told = problem(&error);
         findings.add(rule_of(&error), format!("agentHints{separator}{told}"));
     }
-}
-
-/// The schema of hints, compiled once. It is our own, and a test makes sure that it compiles.
-fn validator() -> Option<&'static Validator> {
-    static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
-    VALIDATOR
-        .get_or_init(|| {
-            jsonschema::options()
-                .offline()
-                .build(&agent_hints::schema())
-                .ok()
-        })
-        .as_ref()
 }
 
 /// The rule that an error of the schema speaks of: that of the key it is in, or that is missing.
@@ -175,10 +160,6 @@ fn is_code(value: &Value) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-fn is_said(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| !text.trim().is_empty())
-}
-
 fn is_group(value: &Value) -> bool {
     ["validation", "business", "system"]
         .iter()
@@ -197,7 +178,5 @@ fn is_utc(value: &Value) -> bool {
 }
 
 fn is_time(value: &Value) -> bool {
-    value
-        .as_f64()
-        .is_some_and(|milliseconds| milliseconds >= 0.0)
+    value.as_f64().is_some_and(|time| time >= 0.0)
 }

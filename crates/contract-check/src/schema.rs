@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The most parts of a schema, each reference counted as what it refers to.
 const PART_LIMIT: usize = 20_000;
 
-/// How deep parts may lie in each other, references followed.
+/// Depth to which parts may lie in each other, references followed.
 const DEPTH_LIMIT: usize = 200;
 
 /// The most bytes a compiled pattern may take.
@@ -65,7 +65,7 @@ impl Compiled {
         })
     }
 
-    /// What is wrong with a value; nothing if it matches.
+    /// Problems of a value; none if it matches.
     pub(super) fn problems(&self, value: &Value) -> Vec<String> {
         if self.validator.is_valid(value) {
             return Vec::new();

@@ -7,45 +7,30 @@
 //!
 //! Start reading at [`Tool`], then [`Service::call`]. This crate knows nothing of the gateway.
 
-pub mod agent_hints;
-mod cache;
-mod category;
-mod context;
-mod definition;
-mod definition_builder;
-mod dyn_tool;
-mod error;
-mod metrics;
-mod observe;
-mod output;
-mod params;
 mod pipeline;
-mod redact;
 mod registry;
 pub mod schemas;
 mod tool;
 #[doc(hidden)]
-pub mod validate;
-mod violation;
-#[doc(hidden)]
 pub mod wire;
 
-pub use category::{
+pub use pipeline::Service;
+#[doc(hidden)]
+pub use registry::validate;
+pub use registry::violation::{ContractViolation, ContractViolations, Rule};
+pub use registry::{Registered, Registry};
+pub use tool::category::{
     Analysis, Category, CategoryEffect, CategoryName, Destroys, Generation, Mutation, Query,
     ResponseTime, Ttl, Uncached, Writes,
 };
-pub use context::{Grants, ToolContext};
-pub use definition::{
+pub use tool::context::{Grants, ToolContext};
+pub use tool::definition::{
     Definition, Deprecation, Description, Example, PublishedDefinition, RateLimit, Version,
 };
-pub use definition_builder::DefinitionBuilder;
-pub use dyn_tool::Registered;
-pub use error::{ErrorCategory, PublishedError, ToolError};
-pub use output::{ResultMetadata, ToolOutput, ToolResult};
-pub use pipeline::Service;
-pub use registry::Registry;
-pub use tool::{Data, Params, Tool};
-pub use violation::{ContractViolation, ContractViolations, Rule};
+pub use tool::definition_builder::DefinitionBuilder;
+pub use tool::error::{ErrorCategory, PublishedError, ToolError};
+pub use tool::output::{ResultMetadata, ToolOutput, ToolResult};
+pub use tool::{Data, Params, Tool, agent_hints};
 
 /// Everything a tool needs, in one line.
 pub mod prelude {

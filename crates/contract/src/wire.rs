@@ -1,10 +1,9 @@
 //! Tools and results as MCP sends them: plain JSON, whatever library carries it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::dyn_tool::Registered;
-use crate::output::ResultOutcome;
-use crate::{CategoryEffect, ToolResult, agent_hints};
+use crate::tool::output::ResultOutcome;
+use crate::{CategoryEffect, Registered, ToolResult, agent_hints};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
 pub const DEFINITION_KEY: &str = "dev.mcpproxy/definition";
@@ -28,14 +27,15 @@ pub fn tool(tool: &Registered) -> Value {
 /// A result as `tools/call` has it: the whole result for programs, and a text that is enough for a
 /// model that sees nothing else.
 pub fn call_result(result: &ToolResult) -> Value {
+    let structured = result.to_json();
     json!({
-        "content": [{ "type": "text", "text": text(result) }],
-        "structuredContent": result,
+        "content": [{ "type": "text", "text": text(result, &structured["agentHints"]) }],
+        "structuredContent": structured,
         "isError": result.error().is_some(),
     })
 }
 
-/// What a tool does to the world, as MCP says it. A repetition is only of interest where
+/// Annotations: what a tool does to the world, as MCP says it. A repetition is only of interest where
 /// something is changed.
 fn annotations(effect: CategoryEffect, idempotent: bool) -> Value {
     match effect {
@@ -70,7 +70,7 @@ fn output_schema(data_schema: &Value) -> Value {
                 },
                 "required": ["code", "message", "category", "retryable"],
             },
-            "agentHints": { "type": "object", "required": agent_hints::REQUIRED_KEYS },
+            "agentHints": { "type": "object", "required": agent_hints::schema()["required"] },
             "metadata": {
                 "type": "object",
                 "required": ["toolVersion", "timestamp", "executionTime", "serviceVersion"],
@@ -86,23 +86,20 @@ fn output_schema(data_schema: &Value) -> Value {
 }
 
 /// Data and next steps in one text, for clients that show the model nothing else.
-fn text(result: &ToolResult) -> String {
-    let mut text = match result.outcome() {
+fn text(result: &ToolResult, hints: &Value) -> String {
+    let mut text = match &result.outcome {
         ResultOutcome::Data(data) => data.to_string(),
         ResultOutcome::Error(error) => format!("{}: {}", error.code, error.message),
     };
-    let hints = serde_json::to_value(result.hints()).unwrap_or_default();
     let suggestions = hints["suggestedNextActions"].as_array();
     if let Some(suggestions) = suggestions.filter(|all| !all.is_empty()) {
         text.push_str("\n\nNext steps:");
         for suggestion in suggestions.iter().take(SUGGESTIONS_IN_TEXT) {
-            text.push_str("\n- ");
-            text.push_str(&in_brief(suggestion));
+            text.push_str(&format!("\n- {}", in_brief(suggestion)));
         }
     }
     for warning in hints["warnings"].as_array().into_iter().flatten() {
-        text.push_str("\n\nWarning: ");
-        text.push_str(warning["message"].as_str().unwrap_or_default());
+        text.push_str(&format!("\n\nWarning: {}", word(&warning["message"])));
         if let Some(fix) = warning["suggestedFix"].as_str() {
             text.push_str(&format!("; {fix}"));
         }
@@ -110,28 +107,27 @@ fn text(result: &ToolResult) -> String {
     text.push_str(&format!(
         "\n\nConfidence {}, source quality {}, valid: {}.",
         hints["confidence"],
-        hints["sourceQuality"].as_str().unwrap_or_default(),
-        hints["validityPeriod"].as_str().unwrap_or_default(),
+        word(&hints["sourceQuality"]),
+        word(&hints["validityPeriod"]),
     ));
     text
 }
 
 /// A suggestion in one line.
 fn in_brief(suggestion: &Value) -> String {
-    let word = |name: &str| suggestion[name].as_str().unwrap_or_default();
-    let mut line = format!("{} ({})", word("action"), word("priority"));
-    let why = ["description", "expectedOutcome"]
-        .into_iter()
-        .map(word)
-        .find(|text| !text.is_empty());
-    if let Some(why) = why {
+    let [action, priority, description, outcome] =
+        ["action", "priority", "description", "expectedOutcome"].map(|key| word(&suggestion[key]));
+    let mut line = format!("{action} ({priority})");
+    if let Some(why) = [description, outcome].iter().find(|text| !text.is_empty()) {
         line.push_str(&format!(": {why}"));
     }
-    if let Some(data) = suggestion["data"]
-        .as_object()
-        .filter(|data: &&Map<String, Value>| !data.is_empty())
-    {
-        line.push_str(&format!(" with {}", json!(data)));
+    let data = &suggestion["data"];
+    if data.as_object().is_some_and(|data| !data.is_empty()) {
+        line.push_str(&format!(" with {data}"));
     }
     line
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -13,8 +13,7 @@ type Edges = BTreeMap<usize, BTreeMap<(usize, usize), String>>;
 
 pub(super) fn find(crates: &[CrateUnderCheck]) -> Vec<String> {
     let mut findings = Vec::new();
-    // Not held to it yet: types of the contract crate name each other.
-    for package in crates.iter().filter(|package| package.name != "contract") {
+    for package in crates {
         let modules = &package.modules;
         for edges in edges(modules).values() {
             for circle in circles(edges) {

@@ -28,8 +28,6 @@ pub(super) fn find(crates: &[CrateUnderCheck]) -> Vec<String> {
 fn most(package: &str, is_root: bool) -> usize {
     match package {
         "server" | "upstream" | "gateway" if is_root => MOST_UNDER_SRC,
-        // Not held to it yet.
-        "contract" if is_root => usize::MAX,
         _ => MOST,
     }
 }

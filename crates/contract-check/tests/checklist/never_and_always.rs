@@ -209,7 +209,7 @@ async fn always_handle_errors_gracefully() {
             "system",
         ),
     ] {
-        let error = serde_json::to_value(made.publish()).unwrap();
+        let error = serde_json::to_value(made.published()).unwrap();
         assert_eq!(error["category"], category);
         assert!(!error.to_string().contains("/etc/secret"));
     }

@@ -1,41 +1,10 @@
 //! Ids that cannot be mistaken for one another.
 
-use std::fmt;
-
-use super::private::LONGEST_SUFFIX;
-
 /// Defines the type of an id: a string of the form `{prefix}_{suffix}`, where the suffix has 1 to 64
 /// letters, digits, `_` or `-`.
 ///
 /// Ids of different kinds are different types. The documentation line is published as the
 /// description of every parameter of the type that has none of its own, so it cannot be left out.
-///
-/// ```
-/// mcpproxy_contract::branded_id!(
-///     /// A card.
-///     pub CardId, "card"
-/// );
-///
-/// let id = CardId::parse("card_123")?;
-/// assert_eq!(id, CardId::numbered(123));
-/// assert!(CardId::parse("deck_123").is_err());
-/// # Ok::<(), mcpproxy_contract::schemas::InvalidId>(())
-/// ```
-///
-/// An id of one kind is not taken for another:
-///
-/// ```compile_fail,E0308
-/// use mcpproxy_contract::branded_id;
-/// branded_id!(/** A card. */ pub CardId, "card");
-/// branded_id!(/** A deck. */ pub DeckId, "deck");
-/// let deck: DeckId = CardId::numbered(1);
-/// ```
-///
-/// A prefix has small letters, digits and inner underscores:
-///
-/// ```compile_fail,E0080
-/// mcpproxy_contract::branded_id!(/** A card. */ pub CardId, "Card ");
-/// ```
 #[macro_export]
 macro_rules! branded_id {
     ($(#[doc = $doc:expr])+ $visibility:vis $name:ident, $prefix:literal $(,)?) => {
@@ -61,42 +30,15 @@ macro_rules! branded_id {
                 Self(format!("{}_{number}", $prefix))
             }
 
-            /// A new id that nothing else has; later ones sort behind earlier ones.
-            pub fn generate() -> Self {
-                Self($crate::schemas::private::generated($prefix))
-            }
-
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
         }
 
-        impl ::core::str::FromStr for $name {
-            type Err = $crate::schemas::InvalidId;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::parse(text)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = $crate::schemas::InvalidId;
-
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                Self::parse(text)
-            }
-        }
-
         impl ::core::fmt::Display for $name {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 formatter.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
 
@@ -161,25 +103,3 @@ branded_id!(
     /// The id of a user.
     pub UserId, "user"
 );
-
-/// A text that is not the id it was taken for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidId {
-    pub(super) prefix: &'static str,
-    pub(super) given: String,
-}
-
-// === impl InvalidId ===
-
-impl fmt::Display for InvalidId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { prefix, given } = self;
-        write!(
-            formatter,
-            "'{given}' is no {prefix} id: send `{prefix}_` followed by 1 to {LONGEST_SUFFIX} \
-             letters, digits, `_` or `-`, for example {prefix}_123"
-        )
-    }
-}
-
-impl std::error::Error for InvalidId {}

@@ -1,4 +1,4 @@
-//! What is known about every entity that a service keeps.
+//! Facts about every entity that a service keeps.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -10,6 +10,7 @@ use crate::Data;
 /// Who made an entity and when, and how often it has changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[must_use]
 pub struct CommonMetadata {
     /// When the entity was created.
     pub created_at: Timestamp,
@@ -29,19 +30,7 @@ pub struct CommonMetadata {
 // === impl CommonMetadata ===
 
 impl CommonMetadata {
-    /// The metadata of an entity that has just been created.
-    pub fn created(at: Timestamp, by: Option<UserId>) -> Self {
-        Self {
-            created_at: at,
-            updated_at: at,
-            created_by: by.clone(),
-            updated_by: by,
-            version: 1,
-        }
-    }
-
     /// Common metadata after a change.
-    #[must_use]
     pub fn changed(mut self, at: Timestamp, by: Option<UserId>) -> Self {
         self.updated_at = at;
         self.updated_by = by;

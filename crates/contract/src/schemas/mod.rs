@@ -1,53 +1,34 @@
 //! Parameter and output types that most tools need, so that no author writes them a second time.
 //!
 //! Each type publishes exactly the limits it enforces: the schema and the checks come from the same
-//! attributes. All of them can be flattened into the parameters of a tool:
-//!
-//! ```
-//! use mcpproxy_contract::prelude::*;
-//! use mcpproxy_contract::schemas::{DateRange, Pagination, Sorting};
-//!
-//! /// What cards can be sorted by.
-//! #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
-//! #[serde(rename_all = "camelCase")]
-//! enum CardKey {
-//!     #[default]
-//!     Title,
-//!     DueAt,
-//! }
-//!
-//! #[derive(Serialize, Deserialize, JsonSchema, Validate)]
-//! struct ListCardsParams {
-//!     #[serde(flatten)]
-//!     #[garde(dive)]
-//!     pagination: Pagination,
-//!     #[serde(flatten)]
-//!     #[garde(dive)]
-//!     sorting: Sorting<CardKey>,
-//!     /// When the cards are due.
-//!     #[serde(default)]
-//!     #[garde(dive)]
-//!     due: DateRange,
-//! }
-//! ```
-//!
-//! Nothing here panics on what a caller sent, and nothing here knows a store.
+//! attributes. All of them can be flattened into the parameters of a tool, as the guide for authors shows. Nothing here
+//! panics on what a caller sent, and nothing here knows a store.
 
-mod cursor;
-mod field;
 mod id;
 mod metadata;
-mod page;
-mod pagination;
+mod pages;
 #[doc(hidden)]
 pub mod private;
 mod range;
 mod sorting;
 
-pub use cursor::Cursor;
-pub use id::{InvalidId, UserId};
+pub use id::UserId;
 pub use metadata::CommonMetadata;
-pub use page::Page;
-pub use pagination::{LARGEST_LIMIT, Pagination};
+pub use pages::{Cursor, LARGEST_LIMIT, Page, Pagination};
+pub use private::InvalidId;
 pub use range::DateRange;
 pub use sorting::{SortOrder, Sorting};
+
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// Reads a field and puts its name before what is wrong with it.
+///
+/// In a flattened struct serde reads the fields from a buffer and no longer knows where they came
+/// from: without the name, a caller would be told that some number is not a number.
+fn named<'de, T, D>(name: &str, deserializer: D) -> Result<T, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map_err(|error| D::Error::custom(format!("{name}: {error}")))
+}

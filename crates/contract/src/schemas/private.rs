@@ -1,17 +1,25 @@
-//! What [`branded_id!`](crate::branded_id) needs in the crate that uses it. Not for anybody else.
+//! Items that [`branded_id!`](crate::branded_id) needs in the crate that uses it. Not for anybody else.
 
 pub use garde;
 pub use schemars;
 pub use serde;
-use uuid::Uuid;
-
-use super::InvalidId;
 
 /// Most characters that may follow the prefix.
-pub(super) const LONGEST_SUFFIX: usize = 64;
+const LONGEST_SUFFIX: usize = 64;
 
 /// Part of a wrong id that is repeated to the caller; the rest says nothing more.
 const LONGEST_ECHO: usize = 80;
+
+/// A text that is not the id it was taken for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{given}' is no {prefix} id: send `{prefix}_` followed by 1 to {LONGEST_SUFFIX} letters, digits, `_` or `-`, \
+     for example {prefix}_123"
+)]
+pub struct InvalidId {
+    prefix: &'static str,
+    given: String,
+}
 
 /// Whether ids may begin with this.
 pub const fn is_prefix(prefix: &str) -> bool {
@@ -48,11 +56,6 @@ pub fn parse(prefix: &'static str, text: String) -> Result<String, InvalidId> {
         prefix,
         given: given.flat_map(char::escape_debug).collect(),
     })
-}
-
-/// An id that nothing else has.
-pub fn generated(prefix: &str) -> String {
-    format!("{prefix}_{}", Uuid::now_v7().simple())
 }
 
 /// Schema of an id, described by the lines of its documentation comment.

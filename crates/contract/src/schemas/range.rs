@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::field::named;
+use super::named;
 
 /// A span of time: from a moment on, up to but not including another. A side that is left out is
 /// open.
@@ -15,20 +15,14 @@ use super::field::named;
 #[garde(custom(|range: &DateRange, _context| ordered(range)))]
 pub struct DateRange {
     /// The first moment that counts, in ISO 8601 with an offset; open if left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "read_from"
-    )]
+    #[serde(default, deserialize_with = "read_from")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "2026-01-01T00:00:00Z")]
     #[garde(skip)]
     pub from: Option<Timestamp>,
     /// The first moment that no longer counts, in ISO 8601 with an offset; open if left out.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "read_to"
-    )]
+    #[serde(default, deserialize_with = "read_to")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "2026-02-01T00:00:00Z")]
     #[garde(skip)]
     pub to: Option<Timestamp>,

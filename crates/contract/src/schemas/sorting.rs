@@ -4,7 +4,7 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::field::named;
+use super::named;
 
 /// In which order a list is wanted. `K` is an enum of the tool's own keys, so that a key the tool
 /// does not have is refused with the list of those it has; its default is the order that callers
@@ -12,10 +12,8 @@ use super::field::named;
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, Validate,
 )]
-#[serde(
-    rename_all = "camelCase",
-    bound(deserialize = "K: Deserialize<'de> + Default")
-)]
+#[serde(rename_all = "camelCase")]
+#[serde(bound(deserialize = "K: Deserialize<'de> + Default"))]
 #[schemars(bound = "K: JsonSchema + Serialize + Default")]
 pub struct Sorting<K> {
     /// What to sort by.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use mcpproxy_contract::ErrorCategory;
 use mcpproxy_contract::prelude::*;
 use proptest::collection::vec;
 use proptest::num::f64::ANY as ANY_NUMBER;
@@ -96,21 +95,6 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn start() -> impl Strategy<Value = AgentHints> {
-    let category = select(vec![
-        ErrorCategory::Validation,
-        ErrorCategory::Business,
-        ErrorCategory::System,
-    ]);
-    let code = prop_oneof![
-        select(vec![
-            "OUTCOME_UNKNOWN",
-            "RATE_LIMITED",
-            "TOOL_REMOVED",
-            "NOT_FOUND"
-        ])
-        .prop_map(str::to_owned),
-        text(),
-    ];
     prop_oneof![
         (evidence(), validity())
             .prop_map(|(evidence, validity)| AgentHints::new(&evidence, validity)),
@@ -120,9 +104,6 @@ fn start() -> impl Strategy<Value = AgentHints> {
         (evidence(), resource()).prop_map(|(evidence, resource)| created(&evidence, resource)),
         (evidence(), resource()).prop_map(|(evidence, resource)| changed(&evidence, resource)),
         (evidence(), resource()).prop_map(|(evidence, resource)| deleted(&evidence, resource)),
-        (category, code, any::<bool>(), option::of(time())).prop_map(
-            |(category, code, retryable, wait)| { failed(category, &code, retryable, wait) }
-        ),
     ]
 }
 

@@ -1,8 +1,5 @@
 //! The hints that the usual operations start from.
 
-use std::time::Duration;
-
-use mcpproxy_contract::ErrorCategory;
 use mcpproxy_contract::prelude::*;
 
 use super::wire;
@@ -66,85 +63,4 @@ fn a_part_of_a_list_says_what_is_missing() {
     let complete = wire(&listed(&evidence, 40, 40));
     assert_eq!(complete["riskFactors"], json!([]));
     assert_eq!(complete["contextNeeded"], json!([]));
-}
-
-#[test]
-fn the_less_is_known_of_a_failure_the_less_sure_are_its_hints() {
-    use ErrorCategory::{Business, System, Validation};
-    let wait = Some(Duration::from_millis(1500));
-    let day = Some(Duration::from_hours(24));
-    for (category, code, retryable, after, expected) in [
-        (
-            Validation,
-            "INVALID_ARGUMENTS",
-            false,
-            None,
-            (1.0, "immediate", "validation"),
-        ),
-        (
-            Business,
-            "NOT_FOUND",
-            false,
-            None,
-            (0.667, "short", "conflict"),
-        ),
-        (
-            Business,
-            "TOOL_REMOVED",
-            false,
-            None,
-            (0.667, "short", "deprecation"),
-        ),
-        (
-            Business,
-            "RATE_LIMITED",
-            true,
-            wait,
-            (1.0, "short", "performance"),
-        ),
-        (
-            Business,
-            "RATE_LIMITED",
-            true,
-            day,
-            (1.0, "long", "performance"),
-        ),
-        (
-            System,
-            "UNAVAILABLE",
-            true,
-            wait,
-            (0.75, "short", "performance"),
-        ),
-        (
-            System,
-            "UNAVAILABLE",
-            true,
-            None,
-            (0.5, "short", "performance"),
-        ),
-        (
-            System,
-            "INTERNAL",
-            false,
-            None,
-            (0.333, "short", "performance"),
-        ),
-    ] {
-        let hints = failed(category, code, retryable, after);
-        let wire = wire(&hints);
-        let (confidence, validity, warning) = expected;
-        assert_eq!(wire["confidence"], confidence, "{code}");
-        assert_eq!(wire["validityPeriod"], validity, "{code}");
-        assert_eq!(wire["warnings"][0]["type"], warning, "{code}");
-        assert!(hints.reasoning().contains(code), "{code}");
-        assert_eq!(wire["riskFactors"], json!([]), "{code}");
-    }
-    let limited = wire(&failed(Business, "RATE_LIMITED", true, wait));
-    assert_eq!(
-        limited["constraints"],
-        json!(["Wait 1500 ms before calling again"])
-    );
-    let unknown = wire(&failed(System, "OUTCOME_UNKNOWN", false, None));
-    assert_eq!(unknown["riskFactors"][0]["severity"], "high");
 }

@@ -151,7 +151,7 @@ pub(crate) async fn call(service: &Service, name: &str) -> ToolResult {
 
 /// The code of the error a call must have ended with.
 pub(crate) fn code(result: &ToolResult) -> &str {
-    &result.error().expect("the call fails").code
+    result.error().expect("the call fails").code
 }
 
 /// How often the handler had run when this result was made.

@@ -28,8 +28,6 @@ fn an_id_has_the_form_that_is_published() {
     ] {
         check::<CardId>(&json!(text), accepted);
         assert_eq!(CardId::parse(text.as_str()).is_ok(), accepted, "{text:?}");
-        assert_eq!(text.parse::<CardId>().is_ok(), accepted, "{text:?}");
-        assert_eq!(CardId::try_from(text.clone()).is_ok(), accepted, "{text:?}");
     }
     check::<CardId>(&json!(123), false);
     check::<CardId>(&Value::Null, false);
@@ -87,16 +85,10 @@ fn an_id_travels_as_text_and_comes_back() {
         serde_json::from_value::<CardId>(json!("card_9")).unwrap(),
         id
     );
-    assert_eq!(
-        (id.to_string().as_str(), id.as_ref(), id.as_str()),
-        ("card_9", "card_9", "card_9")
-    );
+    assert_eq!((id.to_string().as_str(), id.as_str()), ("card_9", "card_9"));
     assert_eq!(id, CardId::numbered(9));
     assert!(CardId::numbered(u64::MAX) < id, "ids sort as texts");
 
-    let (one, other) = (UserId::generate(), UserId::generate());
-    assert_ne!(one, other);
-    for made in [one, UserId::numbered(u64::MAX)] {
-        assert_eq!(UserId::parse(made.as_str()).unwrap(), made);
-    }
+    let made = UserId::numbered(u64::MAX);
+    assert_eq!(UserId::parse(made.as_str()).unwrap(), made);
 }

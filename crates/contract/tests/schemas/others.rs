@@ -93,7 +93,13 @@ fn a_range_holds_its_beginning_and_not_its_end() {
 #[test]
 fn metadata_follows_an_entity_from_its_creation_on() {
     let at = |second| Timestamp::from_second(second).unwrap();
-    let created = CommonMetadata::created(at(0), Some(UserId::numbered(1)));
+    let created = CommonMetadata {
+        created_at: at(0),
+        updated_at: at(0),
+        created_by: Some(UserId::numbered(1)),
+        updated_by: Some(UserId::numbered(1)),
+        version: 1,
+    };
     let changed = created.changed(at(60), None);
     let wire = serde_json::to_value(&changed).unwrap();
     let expected = json!({

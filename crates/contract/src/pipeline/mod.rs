@@ -1,0 +1,386 @@
+//! One call, in a straight line. Reading [`Service::call`] and `Execution::attempt` is reading the
+//! contract: nothing else ever runs a handler.
+
+mod cache;
+mod failure_hints;
+mod metrics;
+mod observe;
+mod redact;
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use mcpproxy_support::rate::RateLimiter;
+use prometheus_client::encoding::text::encode;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
+
+use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType};
+use crate::registry::{Parsed, Registered, Registry, nearest_name};
+use crate::tool::output::ResultOutcome;
+use crate::{
+    CategoryEffect, CategoryName, ContractViolation, ContractViolations, ErrorCategory,
+    ResultMetadata, Rule, Tool, ToolContext, ToolError, ToolResult, Version,
+};
+use cache::{Cache, CacheKey, Outdating};
+use metrics::{Counters, Metrics};
+
+/// Pause before the one repetition, so that what was away has a moment to come back.
+const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
+
+/// Answers calls to the tools of a registry.
+#[derive(Debug)]
+pub struct Service {
+    registry: Registry,
+    cache: Cache,
+    /// Calls to tools that have a limit, by the tool's index and the caller.
+    limits: RateLimiter<(usize, String)>,
+    metrics: Metrics,
+}
+
+/// One call of a tool that exists.
+struct Execution<'a> {
+    service: &'a Service,
+    /// Place of the tool in the registry.
+    index: usize,
+    tool: &'a Registered,
+    context: &'a ToolContext,
+}
+
+/// Answer of an attempt that worked.
+struct Answered {
+    data: Value,
+    hints: AgentHints,
+    cached: bool,
+}
+
+/// Outcome of a call for log and metrics: the data and whether it was cached, or the error.
+type FinishedCall<'a> = Result<(&'a Value, bool), &'a ToolError>;
+
+impl Registry {
+    /// The service that answers calls to these tools. Every tool that is to be replaced must have
+    /// its replacement here.
+    pub fn into_service(mut self) -> Result<Service, ContractViolations> {
+        let missing = self.tools.iter().filter_map(|tool| {
+            let replacement = tool.definition.deprecated?.replacement;
+            (!self.by_name.contains_key(replacement)).then(|| ContractViolation {
+                tool: tool.definition.name.clone(),
+                rule: Rule::DeprecationReplacement,
+                message: format!("the replacement '{replacement}' is not registered"),
+            })
+        });
+        self.refused.extend(missing);
+        ContractViolations::none_or(std::mem::take(&mut self.refused))?;
+        let definitions = self.tools.iter().map(|tool| &tool.definition);
+        Ok(Service {
+            metrics: Metrics::new(definitions),
+            cache: Cache::new(),
+            limits: RateLimiter::default(),
+            registry: self,
+        })
+    }
+}
+
+impl Service {
+    /// A service of one tool, under the name and version of that tool; several tools make a
+    /// [`Registry`]. Tells everything that is wrong with the tool.
+    pub fn of<T: Tool>(tool: T) -> Result<Self, ContractViolations> {
+        Registry::new(T::NAME, T::definition().version)
+            .with(tool)
+            .into_service()
+    }
+
+    /// Calls a tool. Whatever happens, there is a result, with hints and metadata.
+    pub async fn call(&self, name: &str, arguments: Value, context: &ToolContext) -> ToolResult {
+        let started = Instant::now();
+        let Some(&index) = self.registry.by_name.get(name) else {
+            let known = self.registry.by_name.keys().map(String::as_str);
+            let error = ToolError::unknown_tool(name, nearest_name(name, known));
+            return self.seal(name, self.registry.version, Err(error), context, started);
+        };
+        let execution = Execution {
+            service: self,
+            index,
+            tool: &self.registry.tools[index],
+            context,
+        };
+        execution.run(arguments, started).await
+    }
+
+    /// The only place where a result is made.
+    fn seal(
+        &self,
+        name: &str,
+        tool_version: Version,
+        attempt: Result<Answered, ToolError>,
+        context: &ToolContext,
+        started: Instant,
+    ) -> ToolResult {
+        let cached = attempt.as_ref().is_ok_and(|answered| answered.cached);
+        let (outcome, mut hints) = match attempt {
+            Ok(answered) => (ResultOutcome::Data(answered.data), answered.hints),
+            Err(error) => {
+                let hints = self.hints_of(&error);
+                (ResultOutcome::Error(error.published().clone()), hints)
+            }
+        };
+        let timestamp = Timestamp::now();
+        let execution_time = milliseconds(started.elapsed());
+        if !cached {
+            let by = format!("{}/{name}", self.registry.name);
+            hints.stamp(timestamp, by, execution_time);
+        }
+        ToolResult {
+            outcome,
+            agent_hints: hints,
+            metadata: ResultMetadata {
+                tool_version,
+                timestamp,
+                execution_time,
+                service_version: self.registry.version,
+                trace_id: context.trace_id.clone(),
+                correlation_id: context.correlation_id,
+                cached,
+            },
+        }
+    }
+
+    fn hints_of(&self, error: &ToolError) -> AgentHints {
+        let hints = failure_hints::failed(error.published(), error.retry_after());
+        let suggestions = error.suggestions().iter().cloned();
+        let mut hints = suggestions.fold(hints, AgentHints::suggest);
+        hints.retain_suggestions(|action| self.registry.by_name.contains_key(action));
+        hints
+    }
+
+    /// The tools that answer.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Counts so far, as `OpenMetrics` text: executions, how long they took, errors by category, hits and
+    /// misses of the cache, refusals of callers that called too often, and results that broke the contract.
+    pub fn metrics(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string does not fail.
+        let _ = encode(&mut text, &self.metrics.registry);
+        text
+    }
+}
+
+impl Execution<'_> {
+    /// The call between its first line in the log and its last.
+    async fn run(&self, arguments: Value, started: Instant) -> ToolResult {
+        let definition = &self.tool.definition;
+        let span = observe::span(&definition.name, self.context);
+        async {
+            observe::start(self.tool, &arguments);
+            let under_way = observe::UnderWay;
+            // A rule on a parameter is the author's code as well as the handler is.
+            let attempt = AssertUnwindSafe(self.attempt(arguments))
+                .catch_unwind()
+                .await;
+            let attempt = match attempt.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+                Err(error) if self.changes() => Err(told_of_effect(error)),
+                other => other.map(|answered| self.warned_of_removal(answered)),
+            };
+            std::mem::forget(under_way);
+            let elapsed = started.elapsed();
+            let outcome = attempt.as_ref().map(|one| (&one.data, one.cached));
+            self.counters().executed(elapsed, &outcome);
+            observe::end(self.tool, outcome, elapsed);
+            let (name, version) = (&definition.name, definition.version);
+            self.service
+                .seal(name, version, attempt, self.context, started)
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// The straight line: permissions, rate limit, parameters, cache, deadline and handler, check.
+    async fn attempt(&self, arguments: Value) -> Result<Answered, ToolError> {
+        self.refuse_removed()?;
+        self.check_permissions()?;
+        self.check_rate()?;
+        let params = self.tool.tool.parse(arguments, &self.tool.input_schema)?;
+
+        let cache = &self.service.cache;
+        let key = self.cache_key(&params);
+        if let Some(key) = &key
+            && let Some((data, hints)) = cache.get(key, Instant::now())
+        {
+            return Ok(Answered {
+                data,
+                hints,
+                cached: true,
+            });
+        }
+        let epoch = cache.epoch();
+        // Dropped after the handler ran, failed, or was given up: it may have taken effect.
+        let outdating = self.changes().then(|| Outdating(cache));
+        let handled = self.handle(&params).await;
+        drop(outdating);
+        let (data, hints) = self.check_result(handled?)?;
+        if let (Some(key), Some(ttl)) = (key, self.tool.definition.cache_ttl) {
+            let ttl = Duration::from_secs(u64::from(ttl));
+            cache.put(key, epoch, (&data, &hints), (Instant::now(), ttl));
+        }
+        Ok(Answered {
+            data,
+            hints,
+            cached: false,
+        })
+    }
+
+    /// The time of a deprecated tool ends; the date comes with the call, so that this needs no clock.
+    fn refuse_removed(&self) -> Result<(), ToolError> {
+        let Some(deprecated) = &self.tool.definition.deprecated else {
+            return Ok(());
+        };
+        let (replacement, removal_date) = (deprecated.replacement, deprecated.removal_date);
+        let now = self.context.timestamp.to_zoned(jiff::tz::TimeZone::UTC);
+        if now.date() < removal_date {
+            observe::deprecated(self.tool, replacement);
+            return Ok(());
+        }
+        let name = &self.tool.definition.name;
+        Err(ToolError::removed(name, replacement, removal_date))
+    }
+
+    fn check_permissions(&self) -> Result<(), ToolError> {
+        let definition = &self.tool.definition;
+        match self.context.grants.missing(&definition.permissions) {
+            missing if missing.is_empty() => Ok(()),
+            missing => Err(ToolError::forbidden(&definition.name, &missing)),
+        }
+    }
+
+    fn check_rate(&self) -> Result<(), ToolError> {
+        let Some(limit) = self.tool.definition.rate_limit else {
+            return Ok(());
+        };
+        let key = (self.index, self.context.caller());
+        let window = Duration::from_millis(limit.window_ms);
+        let limits = &self.service.limits;
+        let admitted = limits.admit(key, limit.max_calls, window, Instant::now().into_std());
+        admitted.map_err(|wait| {
+            self.counters().rate_limited.inc();
+            ToolError::rate_limited(&self.tool.definition.name, wait)
+        })
+    }
+
+    /// Key under which a result may be kept; none for tools that must run every time. The caller is part of
+    /// it, so that nobody sees what was made for somebody else.
+    fn cache_key(&self, params: &Parsed) -> Option<CacheKey> {
+        let is_kept = self.tool.definition.cacheable && !self.changes();
+        is_kept.then(|| CacheKey {
+            tool: self.index,
+            caller: self.context.caller(),
+            params: params.canonical.clone(),
+        })
+    }
+
+    /// The handler within its deadline, and a second time where that is safe and may help.
+    async fn handle(&self, params: &Parsed) -> Result<(Value, AgentHints), ToolError> {
+        let definition = &self.tool.definition;
+        let allowed = definition.response_time.deadline();
+        let deadline = Instant::now() + allowed;
+        let repeated = async {
+            match self.handle_once(params).await {
+                Err(error) if error.is_transient() && self.may_repeat() => {
+                    observe::retry(self.tool, &error);
+                    tokio::time::sleep(PAUSE_BEFORE_RETRY).await;
+                    self.handle_once(params).await
+                }
+                other => other,
+            }
+        };
+        timeout_at(deadline, repeated).await.unwrap_or_else(|_| {
+            let name = &definition.name;
+            Err(if self.changes() {
+                ToolError::outcome_unknown(name, allowed, definition.idempotent)
+            } else {
+                ToolError::timeout(name, allowed)
+            })
+        })
+    }
+
+    /// The handler; a panic costs this one call and nothing else.
+    async fn handle_once(&self, params: &Parsed) -> Result<(Value, AgentHints), ToolError> {
+        let calling = async { self.tool.tool.call(params, self.context).await };
+        let called = AssertUnwindSafe(calling).catch_unwind().await;
+        called.unwrap_or_else(|panic| Err(panicked(&*panic)))
+    }
+
+    /// Checks what no type could refuse. Data that is null fails the call; a suggestion of a tool that is
+    /// not registered is taken out, because the work is done and its data are good.
+    fn check_result(
+        &self,
+        (data, mut hints): (Value, AgentHints),
+    ) -> Result<(Value, AgentHints), ToolError> {
+        if data.is_null() {
+            self.counters().contract_violations.inc();
+            return Err(ToolError::internal("the handler gave null as data"));
+        }
+        let known = &self.service.registry.by_name;
+        let removed = hints.retain_suggestions(|action| known.contains_key(action));
+        if !removed.is_empty() {
+            self.counters().contract_violations.inc();
+            observe::unknown_suggestions(self.tool, &removed);
+        }
+        Ok((data, hints))
+    }
+
+    fn warned_of_removal(&self, mut answered: Answered) -> Answered {
+        let definition = &self.tool.definition;
+        if let Some(deprecated) = &definition.deprecated {
+            let (replacement, removal) = (deprecated.replacement, deprecated.removal_date);
+            let message = format!("{} is removed on {removal}", definition.name);
+            answered.hints = answered.hints.warn(HintWarning {
+                suggested_fix: Some(format!("use {replacement}")),
+                ..HintWarning::new(WarningType::Deprecation, Severity::Medium, message)
+            });
+        }
+        answered
+    }
+
+    fn changes(&self) -> bool {
+        self.tool.definition.effect != CategoryEffect::Reads
+    }
+
+    fn may_repeat(&self) -> bool {
+        use CategoryName::{Analysis, Query};
+        let definition = &self.tool.definition;
+        matches!(definition.category, Query | Analysis) || definition.idempotent
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.service.metrics.tools[self.index]
+    }
+}
+
+/// A panic as an error: what it said goes to the log.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    ToolError::internal(format!("the tool panicked: {said}"))
+}
+
+/// A mutation that failed on our side may have got far enough to change something.
+fn told_of_effect(error: ToolError) -> ToolError {
+    match error.published().category {
+        ErrorCategory::System => error.with("may_have_taken_effect", true),
+        _ => error,
+    }
+}
+
+/// With three decimals: a fast tool takes less than one.
+fn milliseconds(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}

@@ -1,0 +1,127 @@
+//! Faults of a tool, told all at once.
+
+use serde::{Deserialize, Serialize};
+
+/// A rule of the contract. The order is that of the verification checklist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Rule {
+    /// The tool carries its definition.
+    Announced,
+    /// The definition says the same as the tool that carries it.
+    DefinitionAgrees,
+    /// The name is `verb-noun` in kebab-case.
+    NameForm,
+    /// No other tool of the service has the name.
+    NameUnique,
+    /// The description has at least 50 characters.
+    DescriptionLength,
+    /// The description says what the tool does, when to use it, what it returns, and gives a use.
+    DescriptionParts,
+    /// The version is `1.2.3`.
+    VersionForm,
+    /// The parameters are an object that is checked and refuses what it does not know.
+    ParametersChecked,
+    /// Every parameter is documented.
+    ParameterDocumented,
+    /// Every parameter has limits.
+    ParameterBounded,
+    /// Ids have types of their own.
+    IdBranded,
+    /// Permissions are there, each `resource:action`.
+    PermissionForm,
+    /// The category is one of the four.
+    CategoryKnown,
+    /// The response time is one of the three.
+    ResponseTimeKnown,
+    /// What is cacheable is no mutation.
+    CacheableFits,
+    /// What is cacheable says for how many seconds, more than zero.
+    CacheTtl,
+    /// Queries and analyses are idempotent.
+    IdempotentFits,
+    /// There is an example, and it holds for the real types.
+    ExampleHolds,
+    /// There is a tag.
+    TagPresent,
+    /// The data is never null.
+    DataNotNull,
+    /// The result is `data` or `error`, with hints and metadata.
+    ResultStructure,
+    /// Every result has hints.
+    HintsPresent,
+    /// What hints suggest, relate and warn of has its form.
+    HintsForm,
+    /// The confidence is there, from 0 to 1.
+    HintsConfidence,
+    /// The source quality is there, one of the four.
+    HintsSourceQuality,
+    /// The validity period is there, one of the five.
+    HintsValidity,
+    /// The list of what would make the hints better is there.
+    HintsContext,
+    /// The list of what was taken for granted is there.
+    HintsAssumptions,
+    /// The list of risks is there, each complete.
+    HintsRisks,
+    /// The list of dependencies is there, each complete.
+    HintsDependencies,
+    /// The estimated impact is there with benefit, effort and roi.
+    HintsImpact,
+    /// The list of preferences met is there, each complete.
+    HintsAlignment,
+    /// The reasoning, where there is one, is a text.
+    HintsReasoning,
+    /// The metadata of a result is complete.
+    MetadataComplete,
+    /// An error says what happened, in which group, and whether to try again.
+    ErrorForm,
+    /// The annotations say what the category says.
+    AnnotationsFit,
+    /// A deprecated tool names its replacement.
+    DeprecationReplacement,
+    /// A deprecated tool is removed 90 days after it was announced, or later.
+    DeprecationNotice,
+}
+
+/// One rule that a tool breaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContractViolation {
+    /// The tool.
+    pub tool: String,
+    /// The rule.
+    pub rule: Rule,
+    /// The fault and how to mend it.
+    pub message: String,
+}
+
+/// Everything that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the tool contract is broken in {} places:{}", .0.len(), listed(.0))]
+pub struct ContractViolations(Vec<ContractViolation>);
+
+// === impl ContractViolations ===
+
+impl ContractViolations {
+    /// Nothing wrong, or everything that is.
+    pub(crate) fn none_or(found: Vec<ContractViolation>) -> Result<(), Self> {
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(found))
+        }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ContractViolation> {
+        self.0.iter()
+    }
+}
+
+fn listed(found: &[ContractViolation]) -> String {
+    let lines = found
+        .iter()
+        .map(|one| format!("\n  {}: {}", one.tool, one.message));
+    lines.collect()
+}
