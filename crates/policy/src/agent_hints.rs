@@ -20,68 +20,36 @@ const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
 /// How much of a dropped name is told; longer ones are no names of tools.
 const SHOWN_NAME_CHARACTERS: usize = 100;
 
-/// What the name of an action stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
-    /// A tool that can be called.
-    Callable {
-        /// `server:tool`.
-        name: String,
-        /// The variant to call it with.
-        call_with: Operation,
-    },
-    /// No tool that is known.
-    Unknown,
-    /// A tool that is disabled, quarantined or forbidden to this caller.
-    Withheld,
-}
+/// Looks up the name of an action: the tool as `server:tool` and the variant to call it with, or
+/// nothing where no tool of that name may be called.
+pub type Resolve<'a> = &'a dyn Fn(&str) -> Option<(String, Operation)>;
 
 /// Hints after they were looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vetted {
     /// The hints that may be shown.
     pub hints: Map<String, Value>,
-    /// The actions that may not.
-    pub dropped: Vec<Dropped>,
+    /// Names of the actions that may not, as given but at most their first hundred characters.
+    pub dropped: Vec<String>,
     /// Whether something else was cut or removed, because it was too large or of the wrong type.
     pub is_cut: bool,
 }
 
-/// An action that was dropped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// Its name as given, at most the first hundred characters.
-    pub action: String,
-    /// Why it was dropped.
-    pub reason: Reason,
-}
-
-/// Why an action was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// No tool has that name.
-    Unknown,
-    /// The tool may not be called.
-    Withheld,
-    /// It has no name, or no priority that means anything.
-    Malformed,
-    /// There were too many, or they were too large.
-    TooMany,
-}
-
 /// Vets the `agentHints` of a result. Keys that name no actions stay as they are, within bounds.
-pub fn vet(mut hints: Map<String, Value>, resolve: &dyn Fn(&str) -> Resolution) -> Vetted {
-    let given = names_of_actions(&hints);
+pub fn vet(mut hints: Map<String, Value>, resolve: Resolve<'_>) -> Vetted {
+    let given: Vec<String> = actions_of(&hints).map(name_of).collect();
+    let is_cut = bounds::apply(&mut hints);
+    let kept = actions_of(&hints).count();
     let mut vetting = Vetting {
         resolve,
-        dropped: Vec::new(),
-        is_cut: bounds::apply(&mut hints),
+        // Suggestions that the bounds took away.
+        dropped: given.into_iter().skip(kept).collect(),
+        is_cut,
     };
-    vetting.note_surplus(&hints, given);
     vetting.list(&mut hints, ACTIONS, Vetting::action);
     vetting.list(&mut hints, ACTIONS, Vetting::prerequisites);
     vetting.list(&mut hints, "dependencies", Vetting::dependency);
-    vetting.list(&mut hints, "preferenceAlignment", Vetting::alignment);
+    vetting.list(&mut hints, "preferenceAlignment", Vetting::refers);
     Vetted {
         dropped: vetting.dropped,
         is_cut: vetting.is_cut,
@@ -112,8 +80,8 @@ impl Vetted {
 
 /// One pass over the hints.
 struct Vetting<'a> {
-    resolve: &'a dyn Fn(&str) -> Resolution,
-    dropped: Vec<Dropped>,
+    resolve: Resolve<'a>,
+    dropped: Vec<String>,
     is_cut: bool,
 }
 
@@ -138,19 +106,12 @@ impl Vetting<'_> {
     /// A suggestion: its tool has to be callable. How it is called is our word, not the server's.
     fn action(&mut self, item: &mut Value) -> bool {
         let Some((action, fields)) = well_formed(item) else {
-            self.drop_action(&name_of(item), Reason::Malformed);
+            self.dropped.push(name_of(item));
             return false;
         };
-        let (name, call_with) = match (self.resolve)(&action) {
-            Resolution::Callable { name, call_with } => (name, call_with),
-            Resolution::Unknown => {
-                self.drop_action(&action, Reason::Unknown);
-                return false;
-            }
-            Resolution::Withheld => {
-                self.drop_action(&action, Reason::Withheld);
-                return false;
-            }
+        let Some((name, call_with)) = (self.resolve)(&action) else {
+            self.dropped.push(shown(&action));
+            return false;
         };
         fields.insert("tool".to_owned(), name.into());
         fields.insert("call_with".to_owned(), call_with.variant().into());
@@ -159,9 +120,7 @@ impl Vetting<'_> {
 
     /// What has to be done before a suggestion that is kept, which it stays in any case.
     fn prerequisites(&mut self, item: &mut Value) -> bool {
-        if let Some(fields) = item.as_object_mut() {
-            self.references(fields, "prerequisites");
-        }
+        self.references(item, "prerequisites");
         true
     }
 
@@ -170,31 +129,21 @@ impl Vetting<'_> {
         if !self.refers(item) {
             return false;
         }
-        let Some(fields) = item.as_object_mut() else {
-            return false;
-        };
-        self.references(fields, "dependsOn");
-        fields
-            .get("dependsOn")
-            .and_then(Value::as_array)
-            .is_some_and(|names| !names.is_empty())
-    }
-
-    fn alignment(&mut self, item: &mut Value) -> bool {
-        self.refers(item)
+        self.references(item, "dependsOn");
+        let others = item.get("dependsOn").and_then(Value::as_array);
+        others.is_some_and(|names| !names.is_empty())
     }
 
     /// Whether an item is about an action that can be called.
-    fn refers(&mut self, item: &Value) -> bool {
-        let Some(name) = item.get("action") else {
-            self.is_cut = true;
-            return false;
-        };
-        self.reference(name)
+    fn refers(&mut self, item: &mut Value) -> bool {
+        self.reference(item.get("action").unwrap_or(&Value::Null))
     }
 
     /// Keeps the names of a list that can be called.
-    fn references(&mut self, fields: &mut Map<String, Value>, key: &str) {
+    fn references(&mut self, item: &mut Value, key: &str) {
+        let Some(fields) = item.as_object_mut() else {
+            return;
+        };
         match fields.get_mut(key) {
             Some(Value::Array(names)) => names.retain(|name| self.reference(name)),
             Some(_) => {
@@ -211,34 +160,12 @@ impl Vetting<'_> {
             self.is_cut = true;
             return false;
         };
-        let reason = match (self.resolve)(name) {
-            Resolution::Callable { .. } => return true,
-            Resolution::Unknown => Reason::Unknown,
-            Resolution::Withheld => Reason::Withheld,
-        };
+        let is_callable = (self.resolve)(name).is_some();
         let shown = shown(name);
-        if !self.dropped.iter().any(|known| known.action == shown) {
-            self.drop_action(name, reason);
+        if !is_callable && !self.dropped.contains(&shown) {
+            self.dropped.push(shown);
         }
-        false
-    }
-
-    /// Suggestions that the bounds took away.
-    fn note_surplus(&mut self, hints: &Map<String, Value>, given: Vec<String>) {
-        let left = hints
-            .get(ACTIONS)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
-        for action in given.into_iter().skip(left) {
-            self.drop_action(&action, Reason::TooMany);
-        }
-    }
-
-    fn drop_action(&mut self, action: &str, reason: Reason) {
-        self.dropped.push(Dropped {
-            action: shown(action),
-            reason,
-        });
+        is_callable
     }
 }
 
@@ -250,9 +177,9 @@ fn well_formed(item: &mut Value) -> Option<(String, &mut Map<String, Value>)> {
     PRIORITIES.contains(&priority).then_some((action, fields))
 }
 
-fn names_of_actions(hints: &Map<String, Value>) -> Vec<String> {
+fn actions_of(hints: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let actions = hints.get(ACTIONS).and_then(Value::as_array);
-    actions.into_iter().flatten().map(name_of).collect()
+    actions.into_iter().flatten()
 }
 
 /// The name an action has, or nothing.

@@ -66,22 +66,17 @@ pub struct Permit {
     may_repeat: bool,
 }
 
-/// Why the call is refused. The messages are part of the product's interface.
+/// Why the call is refused, with the tool as `server:tool`. The messages are part of the product's
+/// interface.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Denial {
     /// The server marks the tool destructive.
-    #[error("Tool '{tool}' is marked destructive by server, use call_tool_destructive")]
-    MarkedDestructive {
-        /// `server:tool`.
-        tool: String,
-    },
+    #[error("Tool '{0}' is marked destructive by server, use call_tool_destructive")]
+    MarkedDestructive(String),
     /// The server marks the tool as writing, and it was called as reading.
-    #[error("Tool '{tool}' is marked as not read-only by server, use call_tool_write")]
-    MarkedWriting {
-        /// `server:tool`.
-        tool: String,
-    },
+    #[error("Tool '{0}' is marked as not read-only by server, use call_tool_write")]
+    MarkedWriting(String),
     /// The tool has no annotations and the operator asks for more care.
     #[error("Tool '{tool}' has no annotations, use {}", .call_with.variant())]
     Unannotated {
@@ -106,32 +101,28 @@ pub struct Warning {
 pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision {
     let variant = intent.operation();
     let allow = |warnings| {
-        Decision::Allow(
-            Permit {
-                operation: variant,
-                server: Arc::clone(subject.server),
-                tool: Arc::clone(subject.tool),
-                may_repeat: effect::may_repeat(subject.annotations),
-            },
-            warnings,
-        )
+        let permit = Permit {
+            operation: variant,
+            server: Arc::clone(subject.server),
+            tool: Arc::clone(subject.tool),
+            may_repeat: effect::may_repeat(subject.annotations),
+        };
+        Decision::Allow(permit, warnings)
+    };
+    // The server's own annotation speaks against the call: refused, or let go with a warning.
+    let contradicted = |denial: Denial| {
+        if rules.strict_server_validation {
+            return Decision::Deny(denial);
+        }
+        let (code, message) = (denial.code(), denial.to_string());
+        allow(vec![Warning { code, message }])
     };
     match Effect::of(subject.annotations) {
         _ if variant == Operation::Destructive => allow(Vec::new()),
-        Effect::Destructive => contradiction(
-            Denial::MarkedDestructive {
-                tool: subject.name(),
-            },
-            rules,
-            allow,
-        ),
-        Effect::Write if variant == Operation::Read => contradiction(
-            Denial::MarkedWriting {
-                tool: subject.name(),
-            },
-            rules,
-            allow,
-        ),
+        Effect::Destructive => contradicted(Denial::MarkedDestructive(subject.name())),
+        Effect::Write if variant == Operation::Read => {
+            contradicted(Denial::MarkedWriting(subject.name()))
+        }
         Effect::Read if variant == Operation::Write => allow(vec![subject.overly_cautious()]),
         Effect::Read | Effect::Write => allow(Vec::new()),
         Effect::Unknown {
@@ -144,30 +135,12 @@ pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision 
                     call_with: required,
                 });
             }
-            match rules.unannotated {
-                Unannotated::TrustAgent => {
-                    allow(subject.risk_warning(variant, known_not_destructive))
-                }
-                // The operator has drawn the line already; a word adds nothing to it.
-                Unannotated::AtLeastWrite | Unannotated::RequireDestructive => allow(Vec::new()),
-            }
+            // Where the operator has drawn the line already, a word adds nothing to it.
+            let is_trusted = rules.unannotated == Unannotated::TrustAgent;
+            let warning = || subject.risk_warning(variant, known_not_destructive);
+            allow(is_trusted.then(warning).flatten().into_iter().collect())
         }
     }
-}
-
-/// A call that the server's own annotation speaks against: refused, or let go with a warning.
-fn contradiction(
-    denial: Denial,
-    rules: Rules,
-    allow: impl FnOnce(Vec<Warning>) -> Decision,
-) -> Decision {
-    if rules.strict_server_validation {
-        return Decision::Deny(denial);
-    }
-    allow(vec![Warning {
-        code: denial.code(),
-        message: denial.to_string(),
-    }])
 }
 
 // === impl Rules ===
@@ -213,27 +186,19 @@ impl Subject<'_> {
         }
     }
 
-    fn risk_warning(&self, variant: Operation, known_not_destructive: bool) -> Vec<Warning> {
-        let Some((word, sounds_like)) = risk::of(self.tool, self.description) else {
-            return Vec::new();
-        };
-        let ceiling = if known_not_destructive {
-            Operation::Write
-        } else {
-            Operation::Destructive
-        };
-        let suggested = sounds_like.min(ceiling);
-        if suggested <= variant {
-            return Vec::new();
+    fn risk_warning(&self, variant: Operation, known_not_destructive: bool) -> Option<Warning> {
+        let (word, mut suggested) = risk::of(self.tool, self.description)?;
+        if known_not_destructive {
+            suggested = suggested.min(Operation::Write);
         }
-        vec![Warning {
+        (suggested > variant).then(|| Warning {
             code: "UNANNOTATED_RISK",
             message: format!(
                 "Tool '{}' has no annotations and '{word}' sounds {suggested}, consider {}",
                 self.name(),
                 suggested.variant()
             ),
-        }]
+        })
     }
 }
 
@@ -267,7 +232,7 @@ impl Denial {
     /// The stable code programs match on.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::MarkedDestructive { .. } | Self::MarkedWriting { .. } => "SERVER_MISMATCH",
+            Self::MarkedDestructive(_) | Self::MarkedWriting(_) => "SERVER_MISMATCH",
             Self::Unannotated { .. } => "UNANNOTATED_TOOL",
         }
     }
@@ -275,8 +240,8 @@ impl Denial {
     /// The variant that would be admitted.
     pub fn call_with(&self) -> Operation {
         match self {
-            Self::MarkedDestructive { .. } => Operation::Destructive,
-            Self::MarkedWriting { .. } => Operation::Write,
+            Self::MarkedDestructive(_) => Operation::Destructive,
+            Self::MarkedWriting(_) => Operation::Write,
             Self::Unannotated { call_with, .. } => *call_with,
         }
     }

@@ -70,21 +70,15 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntentError {
-    /// Nothing was declared where a declaration is required.
-    #[error("intent parameter is required for {}", .variant.variant())]
-    Missing {
-        /// The variant that was called.
-        variant: Operation,
-    },
+    /// Nothing was declared where a declaration is required for this variant.
+    #[error("intent parameter is required for {}", .0.variant())]
+    Missing(Operation),
     /// Something was declared, but not the operation.
     #[error("intent.operation_type is required")]
     MissingOperationType,
-    /// The operation is not one of the three words.
-    #[error("Invalid intent.operation_type '{value}': must be read, write, or destructive")]
-    InvalidOperationType {
-        /// The value as given.
-        value: String,
-    },
+    /// The operation, as given, is not one of the three words.
+    #[error("Invalid intent.operation_type '{0}': must be read, write, or destructive")]
+    InvalidOperationType(String),
     /// The operation is another than the variant's.
     #[error("Intent mismatch: tool is {} but intent declares {declared}", .variant.variant())]
     Mismatch {
@@ -93,14 +87,9 @@ pub enum IntentError {
         /// What the intent says.
         declared: Operation,
     },
-    /// The sensitivity is not one of the four words.
-    #[error(
-        "Invalid intent.data_sensitivity '{value}': must be public, internal, private, or unknown"
-    )]
-    InvalidSensitivity {
-        /// The value as given.
-        value: String,
-    },
+    /// The sensitivity, as given, is not one of the four words.
+    #[error("Invalid intent.data_sensitivity '{0}': must be public, internal, private, or unknown")]
+    InvalidSensitivity(String),
     /// The reason is longer than [`REASON_LIMIT`].
     #[error("intent.reason exceeds maximum length of {REASON_LIMIT} characters")]
     ReasonTooLong,
@@ -128,23 +117,17 @@ impl DeclaredIntent {
                 kept.insert(name.to_owned(), bounded(value));
             }
         }
-        if kept.is_empty() {
-            return nested.map(|nested| match nested {
-                Value::Object(_) => Value::Object(kept),
-                other => bounded(other),
-            });
+        match nested {
+            Some(other) if kept.is_empty() && !other.is_object() => Some(bounded(other)),
+            None if kept.is_empty() => None,
+            _ => Some(Value::Object(kept)),
         }
-        Some(Value::Object(kept))
     }
 }
 
 /// A value of a declaration, no longer than a reason may be.
 fn bounded(value: &Value) -> Value {
-    let text = match value {
-        Value::String(text) => Cow::Borrowed(text.as_str()),
-        other => Cow::Owned(other.to_string()),
-    };
-    cut(&text, REASON_LIMIT).map_or_else(|| value.clone(), Value::String)
+    cut(&plain_text(value), REASON_LIMIT).map_or_else(|| value.clone(), Value::String)
 }
 
 /// Beginning of a text with more characters than the limit, with a mark that it was cut.
@@ -169,7 +152,7 @@ impl Intent {
                 return Err(IntentError::Mismatch { variant, declared });
             }
             None if mode == Mode::TwoKey && !fields.something_declared => {
-                return Err(IntentError::Missing { variant });
+                return Err(IntentError::Missing(variant));
             }
             None if mode == Mode::TwoKey => return Err(IntentError::MissingOperationType),
             _ => {}
@@ -203,23 +186,6 @@ impl Intent {
     }
 }
 
-// === impl IntentError ===
-
-impl IntentError {
-    /// The stable code programs match on.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Missing { .. } => "MISSING_INTENT",
-            Self::MissingOperationType => "MISSING_OPERATION_TYPE",
-            Self::InvalidOperationType { .. } => "INVALID_OPERATION_TYPE",
-            Self::Mismatch { .. } => "INTENT_MISMATCH",
-            Self::InvalidSensitivity { .. } => "INVALID_SENSITIVITY",
-            Self::ReasonTooLong => "REASON_TOO_LONG",
-            Self::Malformed(_) => "INVALID_ARGUMENTS",
-        }
-    }
-}
-
 /// The three fields of a declaration, taken from either form.
 struct IntentFields<'a> {
     something_declared: bool,
@@ -250,16 +216,19 @@ impl<'a> IntentFields<'a> {
                 (inner, flat) => Ok(inner.or(flat)),
             }
         };
-        let operation_type = field("operation_type", &declared.operation_type)?;
-        let data_sensitivity = field("data_sensitivity", &declared.data_sensitivity)?;
-        let reason = field("reason", &declared.reason)?;
-        let any_field = operation_type.or(data_sensitivity).or(reason).is_some();
-        Ok(Self {
-            something_declared: nested.is_some() || any_field,
-            operation_type,
-            data_sensitivity,
-            reason,
-        })
+        let mut fields = Self {
+            something_declared: nested.is_some(),
+            operation_type: field("operation_type", &declared.operation_type)?,
+            data_sensitivity: field("data_sensitivity", &declared.data_sensitivity)?,
+            reason: field("reason", &declared.reason)?,
+        };
+        let given = [
+            fields.operation_type,
+            fields.data_sensitivity,
+            fields.reason,
+        ];
+        fields.something_declared |= given.iter().any(Option::is_some);
+        Ok(fields)
     }
 }
 
@@ -269,29 +238,19 @@ fn present(value: Option<&Value>) -> Option<&Value> {
 }
 
 fn read_operation(value: &Value) -> Result<Operation, IntentError> {
-    value
-        .as_str()
-        .and_then(Operation::parse)
-        .ok_or_else(|| IntentError::InvalidOperationType {
-            value: as_given(value),
-        })
+    let operation = value.as_str().and_then(Operation::parse);
+    operation.ok_or_else(|| IntentError::InvalidOperationType(as_given(value)))
 }
 
 fn read_sensitivity(value: &Value) -> Result<Sensitivity, IntentError> {
-    value
-        .as_str()
-        .and_then(Sensitivity::parse)
-        .ok_or_else(|| IntentError::InvalidSensitivity {
-            value: as_given(value),
-        })
+    let sensitivity = value.as_str().and_then(Sensitivity::parse);
+    sensitivity.ok_or_else(|| IntentError::InvalidSensitivity(as_given(value)))
 }
 
 fn read_reason(value: &Value) -> Result<String, IntentError> {
     let Some(reason) = value.as_str() else {
-        return Err(IntentError::Malformed(format!(
-            "intent.reason must be a string, found {}",
-            kind(value)
-        )));
+        let message = format!("intent.reason must be a string, found {}", kind(value));
+        return Err(IntentError::Malformed(message));
     };
     // Counting stops at the limit, so a reason of many megabytes costs no more than a long one.
     if reason.chars().nth(REASON_LIMIT).is_some() {
@@ -302,10 +261,16 @@ fn read_reason(value: &Value) -> Result<String, IntentError> {
 
 /// A value as the agent wrote it, cut where repeating it helps nobody.
 fn as_given(value: &Value) -> String {
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    cut(&text, SHOWN_VALUE_LIMIT).unwrap_or(text)
+    let text = plain_text(value);
+    cut(&text, SHOWN_VALUE_LIMIT).unwrap_or_else(|| text.into_owned())
+}
+
+/// Text of a value, a string without its quotes.
+fn plain_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
 }
 
 fn kind(value: &Value) -> &'static str {

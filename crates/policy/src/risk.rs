@@ -50,11 +50,8 @@ const WRITE_WORDS: &[&str] = &[
 /// Verbs of loss count anywhere in that sentence, verbs of change only at its beginning: `set`
 /// and `post` are nouns further on. Later sentences often say what the tool does not do.
 pub(crate) fn of(tool: &str, description: &str) -> Option<(String, Operation)> {
-    let sentence = description
-        .split(['.', '\n', ';'])
-        .next()
-        .unwrap_or_default();
-    let described = words(sentence)
+    let sentence = description.split(['.', '\n', ';']).next();
+    let described = words(sentence.unwrap_or_default())
         .into_iter()
         .enumerate()
         .filter(|(position, word)| *position < 2 || class_of(word) == Some(Operation::Destructive))
@@ -74,10 +71,8 @@ pub(crate) fn of(tool: &str, description: &str) -> Option<(String, Operation)> {
 fn class_of(word: &str) -> Option<Operation> {
     if DESTRUCTIVE_WORDS.contains(&word) {
         Some(Operation::Destructive)
-    } else if WRITE_WORDS.contains(&word) {
-        Some(Operation::Write)
     } else {
-        None
+        WRITE_WORDS.contains(&word).then_some(Operation::Write)
     }
 }
 

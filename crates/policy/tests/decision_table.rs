@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod codes;
+
 use std::sync::Arc;
 
 use mcpproxy_policy::{
@@ -12,6 +14,8 @@ use mcpproxy_policy::{
 };
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
+
+use codes::code_of;
 
 const TOOL: &str = "db:run";
 
@@ -209,7 +213,7 @@ fn found(
 ) -> Verdict {
     let intent = match Intent::parse(variant, declared, rules.mode) {
         Ok(intent) => intent,
-        Err(error) => return format!("{} {error}", error.code()),
+        Err(error) => return format!("{} {error}", code_of(&error)),
     };
     let (server, tool): (Arc<str>, Arc<str>) = ("db".into(), "run".into());
     let subject = Subject {

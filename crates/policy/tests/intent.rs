@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod codes;
+
 use mcpproxy_policy::{DeclaredIntent, Intent, Mode, Operation, Sensitivity};
 use serde_json::{Value, json};
+
+use codes::code_of;
 
 fn parse(intent: Value) -> Result<Intent, String> {
     let declared = DeclaredIntent {
@@ -11,7 +15,7 @@ fn parse(intent: Value) -> Result<Intent, String> {
         ..DeclaredIntent::default()
     };
     Intent::parse(Operation::Write, &declared, Mode::TwoKey)
-        .map_err(|error| format!("{} {error}", error.code()))
+        .map_err(|error| format!("{} {error}", code_of(&error)))
 }
 
 fn refused(intent: Value) -> String {
@@ -95,7 +99,7 @@ fn nested_and_flat_must_agree() {
             ..flat
         };
         Intent::parse(Operation::Write, &declared, Mode::TwoKey)
-            .map_err(|error| error.code().to_owned())
+            .map_err(|error| code_of(&error).to_owned())
     };
     let flat = |operation: &str, reason: &str| DeclaredIntent {
         operation_type: Some(json!(operation)),

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod codes;
+
 use std::sync::Arc;
 
 use mcpproxy_policy::{
@@ -9,6 +11,8 @@ use mcpproxy_policy::{
 };
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::json;
+
+use codes::code_of;
 
 const READ_ONLY: ToolAnnotations = ToolAnnotations {
     read_only: Some(true),
@@ -46,7 +50,7 @@ fn result(variant: &str, declared: Option<&str>, hints: ToolAnnotations) -> &'st
     let rules = Rules::default();
     let intent = match Intent::parse(variant, &declared, rules.mode) {
         Ok(intent) => intent,
-        Err(error) => return error.code(),
+        Err(error) => return code_of(&error),
     };
     let (server, tool): (Arc<str>, Arc<str>) = ("s".into(), "t".into());
     let subject = Subject {

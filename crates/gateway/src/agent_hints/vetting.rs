@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
-use mcpproxy_policy::Warning;
-use mcpproxy_policy::agent_hints::{Resolution, Vetted, vet};
+use mcpproxy_catalog::{CatalogTool, Snapshot};
+use mcpproxy_policy::agent_hints::{Vetted, vet};
+use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_wire::json::{Fields, JsonError, decode_for_display, parse_strict};
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::{CallResult, Json};
@@ -44,23 +44,23 @@ pub(crate) fn vetted(
     (result.with_structured(&structured), warning)
 }
 
-/// Tool that an action stands for which a tool of `server` names: a tool of its own server, or one that is
-/// named in full.
-pub(crate) fn resolve(catalog: &Snapshot, server: &str, action: &str) -> Resolution {
+/// Callable tool that an action stands for, which a tool of `server` names: one of its own server, or
+/// one that is named in full. With it comes the variant to call it with.
+pub(crate) fn resolve(
+    catalog: &Snapshot,
+    server: &str,
+    action: &str,
+) -> Option<(String, Operation)> {
     let own = catalog.find(server, action);
-    match own.or_else(|| qualified(catalog, action)) {
-        Some(entry) if entry.availability() == Availability::Callable => Resolution::Callable {
-            name: entry.qualified().to_owned(),
-            call_with: entry.call_with(),
-        },
-        Some(_) => Resolution::Withheld,
-        None => Resolution::Unknown,
-    }
+    let entry = own.or_else(|| qualified(catalog, action))?;
+    entry
+        .is_callable()
+        .then(|| (entry.qualified().to_owned(), entry.call_with()))
 }
 
 /// Tool of the name `server:tool`, if it can be called.
 pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {
-    qualified(catalog, name).filter(|entry| entry.availability() == Availability::Callable)
+    qualified(catalog, name).filter(|entry| entry.is_callable())
 }
 
 fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {

@@ -3,18 +3,14 @@ use serde_json::json;
 use super::bounds::{DEEPEST, LONGEST_KEY, LONGEST_TEXT, MOST_ACTIONS, MOST_BYTES, MOST_ITEMS};
 use super::*;
 
-/// A catalog of the server `cards`: what reads, what writes, what destroys, and what is withheld.
-fn resolve(action: &str) -> Resolution {
-    let callable = |name: &str, call_with| Resolution::Callable {
-        name: format!("cards:{name}"),
-        call_with,
-    };
+/// A catalog of the server `cards`: what reads, what writes and what destroys.
+fn resolve(action: &str) -> Option<(String, Operation)> {
+    let callable = |name: &str, call_with| Some((format!("cards:{name}"), call_with));
     match action.strip_prefix("cards:").unwrap_or(action) {
         name @ "get-card" => callable(name, Operation::Read),
         name @ "review-card" => callable(name, Operation::Write),
         name @ "delete-card" => callable(name, Operation::Destructive),
-        "drop-deck" => Resolution::Withheld,
-        _ => Resolution::Unknown,
+        _ => None,
     }
 }
 
@@ -26,19 +22,14 @@ fn vetted(hints: &Value) -> Vetted {
 }
 
 #[track_caller]
-fn check(given: &Value, expected: &Value, dropped: &[(&str, Reason)], is_cut: bool) {
+fn check(given: &Value, expected: &Value, dropped: &[&str], is_cut: bool) {
     let vetted = vetted(given);
     // As text, so that the order of keys counts.
     assert_eq!(
         Value::Object(vetted.hints.clone()).to_string(),
         expected.to_string()
     );
-    let found: Vec<(&str, Reason)> = vetted
-        .dropped
-        .iter()
-        .map(|one| (one.action.as_str(), one.reason))
-        .collect();
-    assert_eq!(found, dropped);
+    assert_eq!(vetted.dropped, dropped);
     assert_eq!(vetted.is_cut, is_cut);
 }
 
@@ -86,7 +77,7 @@ fn what_the_upstream_says_on_how_to_call_is_never_believed() {
 }
 
 #[test]
-fn actions_that_cannot_be_called_are_dropped_with_the_reason() {
+fn actions_that_cannot_be_called_are_dropped() {
     let malformed = [
         (json!("get-card"), ""),
         (json!(null), ""),
@@ -103,7 +94,7 @@ fn actions_that_cannot_be_called_are_dropped_with_the_reason() {
         check(
             &actions(&json!([action])),
             &actions(&json!([])),
-            &[(name, Reason::Malformed)],
+            &[name],
             false,
         );
     }
@@ -116,11 +107,7 @@ fn actions_that_cannot_be_called_are_dropped_with_the_reason() {
         ])),
         &actions(&json!([{ "action": "get-card", "priority": "low",
                          "tool": "cards:get-card", "call_with": "call_tool_read" }])),
-        &[
-            ("no-such-tool", Reason::Unknown),
-            ("drop-deck", Reason::Withheld),
-            ("github:delete_repo", Reason::Unknown),
-        ],
+        &["no-such-tool", "drop-deck", "github:delete_repo"],
         false,
     );
     check(
@@ -168,10 +155,7 @@ fn a_dropped_name_is_gone_everywhere() {
                 { "action": "get-card", "preference": "order", "score": 1.0 },
             ],
         }),
-        &[
-            ("drop-deck", Reason::Withheld),
-            ("elsewhere", Reason::Unknown),
-        ],
+        &["drop-deck", "elsewhere"],
         true,
     );
 }
@@ -202,11 +186,7 @@ fn too_many_actions_are_dropped_by_name() {
             .len(),
         MOST_ACTIONS
     );
-    let surplus = Dropped {
-        action: "get-card".to_owned(),
-        reason: Reason::TooMany,
-    };
-    assert_eq!(vetted.dropped, vec![surplus; 3]);
+    assert_eq!(vetted.dropped, ["get-card"; 3]);
     assert!(!vetted.is_cut);
 }
 
