@@ -250,6 +250,38 @@ async fn servers_that_may_not_be_used_offer_nothing_and_dead_ones_delay_nobody()
 }
 
 #[tokio::test]
+async fn what_a_server_offered_goes_with_its_tools_when_its_settings_break() {
+    let product = start().await;
+    let client = product.connect_to("/all").await;
+    let lists = [
+        ("tools/list", "old__"),
+        ("prompts/list", "old__"),
+        ("resources/list", "mcpproxy:old/"),
+        ("resources/templates/list", "mcpproxy:old/"),
+    ];
+    let is_listed = async |method: &str, mark: &str| {
+        let listed = client.request(method, &json!({})).await.to_string();
+        listed.contains(mark)
+    };
+    for (method, mark) in lists {
+        assert!(is_listed(method, mark).await, "{method}");
+    }
+    let mut broken = entry("session");
+    broken["env"] = json!({ "KEY": "${env:NOT_SET_BY_ANY_TEST}" });
+    let servers = json!({ "old": broken, "new": entry("stateless") });
+    product
+        .home
+        .write_config(&json!({ "mcpServers": servers }));
+    for (method, mark) in lists {
+        eventually(&format!("{method} has nothing of it"), async || {
+            (!is_listed(method, mark).await).then_some(())
+        })
+        .await;
+    }
+    assert!(is_listed("prompts/list", "new__").await);
+}
+
+#[tokio::test]
 async fn a_list_that_never_comes_delays_no_tool_and_no_other_server() {
     let tool = r#"{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
     let fixture = Fixture::new(PROGRAMS)

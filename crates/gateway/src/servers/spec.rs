@@ -7,7 +7,8 @@ use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
 use crate::settings::{Secret, ServerSettings};
 
-/// Operator's settings of a server and its tools.
+/// Operator's settings of a server and its tools. One whose settings cannot be used counts as disabled:
+/// nothing that it offered before is to be listed.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
     let tools = server.tools.iter().map(|(name, tool)| {
         let word = ToolOverride {
@@ -17,7 +18,7 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
         (name.clone(), word)
     });
     Operator {
-        enabled: server.enabled,
+        enabled: server.enabled && server.problem.is_none(),
         quarantined: server.quarantined,
         tools: tools.collect(),
     }
