@@ -60,7 +60,12 @@ impl Catalog {
         self.change(|servers| {
             servers.retain(|name, _| operators.contains_key(&**name));
             for (server, operator) in operators {
-                put(servers, &server, operator);
+                let next = match servers.get(&*server) {
+                    Some(state) if *state.operator() == operator => continue,
+                    Some(state) => state.configured(operator),
+                    None => ServerState::new(server.into(), operator),
+                };
+                servers.insert(Arc::clone(next.name()), Arc::new(next));
             }
         });
     }
@@ -83,19 +88,10 @@ impl Catalog {
         // A writer that panicked left the old snapshot in place, so the order is all that a
         // poisoned lock could have harmed.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut servers = self.current.load().servers().clone();
+        let mut servers = self.current.load().servers.clone();
         edit(&mut servers);
         self.current.store(Arc::new(Snapshot::new(servers)));
         self.changes
             .send_modify(|count| *count = count.wrapping_add(1));
     }
-}
-
-fn put(servers: &mut ServerStates, server: &str, operator: Operator) {
-    let next = match servers.get(server) {
-        Some(state) if *state.operator() == operator => return,
-        Some(state) => state.configured(operator),
-        None => ServerState::new(server.into(), operator),
-    };
-    servers.insert(Arc::clone(next.name()), Arc::new(next));
 }

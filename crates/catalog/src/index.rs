@@ -50,7 +50,8 @@ const PARAMETER_DEPTH: usize = 3;
 /// All segments and what is true of them together.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    segments: Vec<Arc<Segment>>,
+    /// Segments in the order of their servers; none is empty.
+    pub(crate) segments: Vec<Arc<Segment>>,
     /// Number of tools.
     pub(crate) documents: usize,
     /// Average number of words of each field, at least one.
@@ -61,7 +62,8 @@ pub(crate) struct Index {
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) server: Arc<str>,
-    tools: Vec<Arc<CatalogTool>>,
+    /// Tools in the order of their names.
+    pub(crate) tools: Vec<Arc<CatalogTool>>,
     /// Effects of the tools, beside each other: filters look at every match, and following a
     /// pointer for each would take most of a search's time.
     pub(crate) effects: Vec<Effect>,
@@ -89,12 +91,8 @@ pub(crate) struct Posting {
 impl Index {
     pub(crate) fn new(segments: Vec<Arc<Segment>>) -> Self {
         let documents: usize = segments.iter().map(|segment| segment.tools.len()).sum();
-        let mut totals = [0_u64; FIELD_COUNT];
-        for segment in &segments {
-            for (total, length) in totals.iter_mut().zip(segment.total_lengths) {
-                *total += length;
-            }
-        }
+        let total = |field| segments.iter().map(|one| one.total_lengths[field]).sum();
+        let totals: [u64; FIELD_COUNT] = std::array::from_fn(total);
         #[expect(
             clippy::cast_precision_loss,
             reason = "an average needs no more precision"
@@ -105,11 +103,6 @@ impl Index {
             documents,
             average_lengths,
         }
-    }
-
-    /// The segments in the order of their servers; none is empty.
-    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
-        &self.segments
     }
 }
 
@@ -152,11 +145,6 @@ impl Segment {
             *total += u64::from(length);
         }
         self.lengths.push(document.lengths);
-    }
-
-    /// The tools, in the order of their names.
-    pub(crate) fn tools(&self) -> &[Arc<CatalogTool>] {
-        &self.tools
     }
 
     /// Postings of a word: where it occurs.
@@ -203,7 +191,8 @@ impl TermCounts {
         document.count(1, server.to_vec(), stems);
         document.count(2, words(&title(tool)), stems);
         document.count(3, words(&tool.description), stems);
-        let parameters = Parameters::of(&tool.input_schema.to_value());
+        let mut parameters = Parameters::default();
+        parameters.read(&tool.input_schema.to_value(), PARAMETER_DEPTH);
         document.count(4, parameters.names, stems);
         document.count(5, parameters.descriptions, stems);
         document
@@ -227,12 +216,6 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn of(schema: &Value) -> Self {
-        let mut parameters = Self::default();
-        parameters.read(schema, PARAMETER_DEPTH);
-        parameters
-    }
-
     fn read(&mut self, schema: &Value, depth: usize) {
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, parameter) in properties.into_iter().flatten() {

@@ -18,7 +18,7 @@
 //! Filters are applied to each match before it is ranked, so a page is filled as long as there
 //! are matches. Equal scores are ordered by server, then by name.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
@@ -81,10 +81,15 @@ impl Snapshot {
     /// Finds the tools that match best. Tools that cannot be called are never among them.
     pub fn search(&self, query: &SearchQuery<'_>) -> Hits {
         let request = ParsedQuery::parse(query.text);
-        let ranking = Ranking::new(self.index(), &request.terms);
-        let mut best = Best::new(query.limit);
+        let ranking = Ranking::new(&self.index, &request.terms);
+        let limit = query.limit;
+        let mut best = Best {
+            limit,
+            ..Best::default()
+        };
         let mut scores = Vec::new();
-        for (position, segment) in self.index().segments().iter().enumerate() {
+        let segments = &self.index.segments;
+        for (position, segment) in segments.iter().enumerate() {
             if query
                 .server
                 .is_some_and(|server| server != &*segment.server)
@@ -92,21 +97,19 @@ impl Snapshot {
                 continue;
             }
             scores.clear();
-            scores.resize(segment.tools().len(), 0.0);
+            scores.resize(segment.tools.len(), 0.0);
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
             for (place, (effect, score)) in segment.effects.iter().zip(&scores).enumerate() {
                 if (*score > 0.0 || request.matches_all()) && query.admits(*effect) {
-                    best.consider(segment, place, *score);
+                    best.consider(position, place, *score);
                 }
             }
         }
-        best.finish()
+        best.finish(segments)
     }
 }
-
-// === impl SearchQuery ===
 
 impl<'a> SearchQuery<'a> {
     /// A query without filters.
@@ -139,11 +142,8 @@ struct ParsedQuery<'a> {
 impl<'a> ParsedQuery<'a> {
     fn parse(text: &'a str) -> Self {
         let text = text.trim();
-        let end = text
-            .char_indices()
-            .nth(QUERY_LIMIT)
-            .map_or(text.len(), |(end, _)| end);
-        let text = &text[..end];
+        let end = text.char_indices().nth(QUERY_LIMIT);
+        let text = &text[..end.map_or(text.len(), |(end, _)| end)];
         let words = words(text);
         let mut seen = HashSet::new();
         let terms = words
@@ -212,7 +212,7 @@ impl<'a> Ranking<'a> {
             .iter()
             .map(|term| {
                 let postings: Vec<&[Posting]> = index
-                    .segments()
+                    .segments
                     .iter()
                     .map(|segment| segment.postings(*term))
                     .collect();
@@ -266,38 +266,21 @@ fn rarity(documents: usize, occurrences: usize) -> f32 {
 }
 
 /// The best hits so far, the worst of them on top.
-struct Best<'a> {
+#[derive(Default)]
+struct Best {
     limit: usize,
     total: usize,
-    heap: BinaryHeap<Candidate<'a>>,
+    heap: BinaryHeap<Candidate>,
 }
 
-/// A match and its place in the order of servers and names. The greater one is the worse hit.
-struct Candidate<'a> {
-    score: f32,
-    /// How many matches came before it.
-    order: usize,
-    segment: &'a Segment,
-    place: usize,
-}
+/// A match: the bits of its score, which have the order of scores because none is negative, how many
+/// matches came before it, its segment and its place there. The greater one is the worse hit.
+type Candidate = (Reverse<u32>, usize, usize, usize);
 
-impl<'a> Best<'a> {
-    fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            total: 0,
-            heap: BinaryHeap::new(),
-        }
-    }
-
+impl Best {
     /// Takes a match. Matches come in the order of servers and names.
-    fn consider(&mut self, segment: &'a Segment, place: usize, score: f32) {
-        let candidate = Candidate {
-            score,
-            order: self.total,
-            segment,
-            place,
-        };
+    fn consider(&mut self, segment: usize, place: usize, score: f32) {
+        let candidate = (Reverse(score.to_bits()), self.total, segment, place);
         self.total += 1;
         if self.heap.len() < self.limit {
             self.heap.push(candidate);
@@ -308,40 +291,15 @@ impl<'a> Best<'a> {
         }
     }
 
-    fn finish(self) -> Hits {
-        let hits = self.heap.into_sorted_vec();
+    fn finish(self, segments: &[Arc<Segment>]) -> Hits {
+        let hits = self.heap.into_sorted_vec().into_iter();
+        let hits = hits.map(|(Reverse(score), _, segment, place)| Hit {
+            tool: Arc::clone(&segments[segment].tools[place]),
+            score: f64::from(f32::from_bits(score).clamp(0.0, 1.0)),
+        });
         Hits {
             total: self.total,
-            hits: hits
-                .into_iter()
-                .map(|candidate| Hit {
-                    tool: Arc::clone(&candidate.segment.tools()[candidate.place]),
-                    score: f64::from(candidate.score.clamp(0.0, 1.0)),
-                })
-                .collect(),
+            hits: hits.collect(),
         }
     }
 }
-
-impl Ord for Candidate<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other
-            .score
-            .total_cmp(&self.score)
-            .then(self.order.cmp(&other.order))
-    }
-}
-
-impl PartialOrd for Candidate<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Candidate<'_> {}

@@ -51,14 +51,13 @@ pub fn signature(name: &str, schema: &Value) -> String {
     for parameter in parameters(schema) {
         let separator = if first { "" } else { ", " };
         let room = line.chars().count() + separator.len() + parameter.chars().count();
+        line.push_str(separator);
         // Two more characters have to fit: the mark of what is left out, and the bracket; and
         // two for the separator in front of the mark.
         if room + 4 > LIMIT {
-            line.push_str(separator);
             line.push('…');
             break;
         }
-        line.push_str(separator);
         line.push_str(&parameter);
         first = false;
     }
@@ -70,27 +69,23 @@ pub fn signature(name: &str, schema: &Value) -> String {
 fn parameters(schema: &Value) -> Vec<String> {
     let root = Root(schema);
     let object = root.resolved(schema);
-    let required: HashSet<&str> = object
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    let required = object.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(Value::as_str);
+    let required: HashSet<&str> = required.collect();
+    let properties = object.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten();
+    let mut marked: Vec<_> = properties
+        .map(|(name, schema)| (!required.contains(name.as_str()), name, schema))
         .collect();
-    let of_kind = |mark: &'static str, wanted: bool| {
-        object
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| required.contains(name.as_str()) == wanted)
-            .map(move |(name, schema)| format!("{}{mark}: {}", key(name), root.type_of(schema)))
-            .take(PARAMETERS)
-            .collect::<Vec<_>>()
-    };
-    let mut parameters = of_kind("", true);
-    parameters.extend(of_kind("?", false));
-    parameters
+    marked.sort_by_key(|(is_optional, ..)| *is_optional);
+    let written = marked
+        .into_iter()
+        .take(PARAMETERS)
+        .map(|(is_optional, name, schema)| {
+            let mark = if is_optional { "?" } else { "" };
+            format!("{}{mark}: {}", key(name), root.type_of(schema))
+        });
+    written.collect()
 }
 
 /// The whole schema, into which references point.
@@ -109,12 +104,10 @@ impl<'a> Root<'a> {
     where
         'a: 'b,
     {
-        schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|reference| reference.strip_prefix('#'))
-            .and_then(|pointer| self.0.pointer(pointer))
-            .unwrap_or(schema)
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        let found = pointer.and_then(|pointer| self.0.pointer(pointer));
+        found.unwrap_or(schema)
     }
 
     fn collect(self, schema: &Value, depth: usize, into: &mut Alternatives) {
@@ -162,10 +155,9 @@ impl<'a> Root<'a> {
             }
             _ => alternatives.add("any".to_owned()),
         }
-        if alternatives.0.len() == 1 {
-            format!("{}[]", alternatives.join())
-        } else {
-            format!("({})[]", alternatives.join())
+        match alternatives.0.as_slice() {
+            [only] => format!("{only}[]"),
+            _ => format!("({})[]", alternatives.join()),
         }
     }
 }
@@ -217,11 +209,8 @@ fn key(name: &str) -> String {
     if is_identifier {
         return name.to_owned();
     }
-    let visible: String = name
-        .chars()
-        .filter(|character| !is_hidden(*character))
-        .collect();
-    Value::from(visible).to_string()
+    let visible = name.chars().filter(|character| !is_hidden(*character));
+    Value::from(visible.collect::<String>()).to_string()
 }
 
 #[cfg(test)]

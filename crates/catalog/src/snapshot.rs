@@ -16,8 +16,8 @@ use crate::tool::{Availability, CatalogTool, ListedTool};
 /// [`Catalog::replace`](crate::Catalog::replace), they make the same snapshot again.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    servers: ServerStates,
-    index: Index,
+    pub(crate) servers: ServerStates,
+    pub(crate) index: Index,
 }
 
 /// State of one configured server, with its offerings as far as they are known.
@@ -41,7 +41,7 @@ pub(crate) type ServerStates = BTreeMap<Arc<str>, Arc<ServerState>>;
 impl Snapshot {
     pub(crate) fn new(servers: ServerStates) -> Self {
         let segments = servers.values().map(|state| Arc::clone(&state.segment));
-        let segments = segments.filter(|segment| !segment.tools().is_empty());
+        let segments = segments.filter(|segment| !segment.tools.is_empty());
         Self {
             index: Index::new(segments.collect()),
             servers,
@@ -67,14 +67,6 @@ impl Snapshot {
     pub fn tools(&self) -> impl Iterator<Item = &Arc<CatalogTool>> {
         self.configured().flat_map(ServerState::tools)
     }
-
-    pub(crate) fn servers(&self) -> &ServerStates {
-        &self.servers
-    }
-
-    pub(crate) fn index(&self) -> &Index {
-        &self.index
-    }
 }
 
 impl Serialize for Snapshot {
@@ -93,7 +85,7 @@ impl ServerState {
 
     /// State of this server under other settings.
     pub(crate) fn configured(&self, operator: Operator) -> Self {
-        let definitions = self.tools.iter().map(|entry| entry.definition()).cloned();
+        let definitions = self.tools.iter().map(|entry| Arc::clone(&entry.definition));
         let (name, offerings) = (Arc::clone(&self.name), self.offerings.clone());
         Self::build(name, operator, offerings, definitions.collect())
     }
@@ -123,8 +115,8 @@ impl ServerState {
         listed.sort_by(|one, other| one.key.cmp(&other.key));
         listed.dedup_by(|later, earlier| later.key == earlier.key);
         let definitions = listed.into_iter().filter_map(|item| {
-            let known = self.find(&item.key).map(|entry| entry.definition());
-            match known.filter(|known| known.tool().raw == item.raw) {
+            let known = self.find(&item.key).map(|entry| &entry.definition);
+            match known.filter(|known| known.tool.raw == item.raw) {
                 Some(known) => Some(Arc::clone(known)),
                 // What is no tool was left out when it was listed.
                 None => ToolDefinition::parse(&item.raw)

@@ -26,11 +26,19 @@ const STOP_WORDS: &[&str] = &[
 
 /// The words of a text, lower case and in order, not stemmed.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let characters: Vec<char> = text.chars().take(TEXT_LIMIT).collect();
+    let characters = text.chars().take(TEXT_LIMIT);
+    let plain = |character| {
+        if character == '\u{2019}' {
+            '\''
+        } else {
+            character
+        }
+    };
+    let characters: Vec<char> = characters.map(plain).collect();
     let mut words = Vec::new();
     let mut start = 0;
     while start < characters.len() {
-        if !is_word_character(characters[start]) {
+        if !characters[start].is_alphanumeric() {
             start += 1;
             continue;
         }
@@ -47,10 +55,8 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 /// The stem of a word, where the word looks English.
 pub(crate) fn stem(word: &str) -> String {
     // The stemmer knows ASCII words only, and identifiers with digits are no English.
-    if word
-        .bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte == b'\'')
-    {
+    let is_english = |byte: u8| byte.is_ascii_lowercase() || byte == b'\'';
+    if word.bytes().all(is_english) {
         Stemmer::create(Algorithm::English).stem(word).into_owned()
     } else {
         word.to_owned()
@@ -66,10 +72,10 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 fn is_boundary(characters: &[char], at: usize) -> bool {
     let (before, here) = (characters[at - 1], characters[at]);
     let after = characters.get(at + 1).copied().unwrap_or(' ');
-    if is_apostrophe(here) {
+    if here == '\'' {
         return !(before.is_alphabetic() && after.is_alphabetic());
     }
-    if !is_word_character(here) || is_unspaced(before) != is_unspaced(here) {
+    if !here.is_alphanumeric() || is_unspaced(before) != is_unspaced(here) {
         return true;
     }
     if !here.is_uppercase() {
@@ -84,10 +90,8 @@ fn is_boundary(characters: &[char], at: usize) -> bool {
 }
 
 fn is_plural(characters: &[char], at: usize) -> bool {
-    characters[at] == 's'
-        && characters
-            .get(at + 1)
-            .is_none_or(|next| !next.is_lowercase())
+    let next = characters.get(at + 1);
+    characters[at] == 's' && next.is_none_or(|next| !next.is_lowercase())
 }
 
 fn push_word(characters: &[char], words: &mut Vec<String>) {
@@ -95,28 +99,11 @@ fn push_word(characters: &[char], words: &mut Vec<String>) {
         words.extend(characters.windows(2).map(|pair| pair.iter().collect()));
         return;
     }
+    let kept = characters.iter().take(WORD_LIMIT);
     words.push(
-        characters
-            .iter()
-            .take(WORD_LIMIT)
-            .map(|character| {
-                if is_apostrophe(*character) {
-                    '\''
-                } else {
-                    *character
-                }
-            })
-            .flat_map(char::to_lowercase)
+        kept.flat_map(|character| character.to_lowercase())
             .collect(),
     );
-}
-
-fn is_word_character(character: char) -> bool {
-    character.is_alphanumeric()
-}
-
-fn is_apostrophe(character: char) -> bool {
-    matches!(character, '\'' | '\u{2019}')
 }
 
 /// Scripts written without spaces: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.

@@ -15,7 +15,7 @@ use crate::operator::Operator;
 pub struct CatalogTool {
     server: Arc<str>,
     qualified: String,
-    definition: Arc<ListedTool>,
+    pub(crate) definition: Arc<ListedTool>,
     annotations: ToolAnnotations,
     shown_annotations: Option<Json>,
     availability: Availability,
@@ -38,7 +38,7 @@ pub enum Availability {
 /// only the operator's settings change, or when the server lists the same tool again.
 #[derive(Debug)]
 pub(crate) struct ListedTool {
-    tool: ToolDefinition,
+    pub(crate) tool: ToolDefinition,
     arguments: OnceLock<ArgumentSchema>,
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
@@ -149,10 +149,6 @@ impl CatalogTool {
     pub fn announces_contract(&self) -> bool {
         self.definition.announces_contract
     }
-
-    pub(crate) fn definition(&self) -> &Arc<ListedTool> {
-        &self.definition
-    }
 }
 
 // === impl Availability ===
@@ -182,10 +178,6 @@ impl ListedTool {
             secret_arguments: OnceLock::new(),
             secret_results: OnceLock::new(),
         }
-    }
-
-    pub(crate) fn tool(&self) -> &ToolDefinition {
-        &self.tool
     }
 }
 

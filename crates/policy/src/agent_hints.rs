@@ -57,8 +57,6 @@ pub fn vet(mut hints: Map<String, Value>, resolve: Resolve<'_>) -> Vetted {
     }
 }
 
-// === impl Vetted ===
-
 impl Vetted {
     /// What the agent is told, if anything was taken away.
     pub fn warning(&self) -> Option<Warning> {

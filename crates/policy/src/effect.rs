@@ -20,8 +20,6 @@ pub enum Effect {
     },
 }
 
-// === impl Effect ===
-
 impl Effect {
     /// Effect that these annotations tell of a tool.
     pub fn of(annotations: ToolAnnotations) -> Self {

@@ -104,24 +104,31 @@ impl DeclaredIntent {
     /// The declaration as it was given, in the nested form, for the record. What is longer than
     /// any accepted value is cut; nothing if nothing was declared.
     pub fn for_record(&self) -> Option<Value> {
-        let nested = present(self.intent.as_ref());
-        let fields = [
-            ("operation_type", &self.operation_type),
-            ("data_sensitivity", &self.data_sensitivity),
-            ("reason", &self.reason),
-        ];
         let mut kept = serde_json::Map::new();
-        for (name, flat) in fields {
-            let inner = nested.and_then(|nested| present(nested.get(name)));
-            if let Some(value) = inner.or(present(flat.as_ref())) {
+        for (name, nested, flat) in self.fields() {
+            if let Some(value) = nested.or(flat) {
                 kept.insert(name.to_owned(), bounded(value));
             }
         }
-        match nested {
+        match present(self.intent.as_ref()) {
             Some(other) if kept.is_empty() && !other.is_object() => Some(bounded(other)),
             None if kept.is_empty() => None,
             _ => Some(Value::Object(kept)),
         }
+    }
+
+    /// The three fields by their names, each as the nested and as the flat form give it.
+    fn fields(&self) -> [(&'static str, Option<&Value>, Option<&Value>); 3] {
+        let nested = present(self.intent.as_ref());
+        let flat = [
+            ("operation_type", &self.operation_type),
+            ("data_sensitivity", &self.data_sensitivity),
+            ("reason", &self.reason),
+        ];
+        flat.map(|(name, flat)| {
+            let nested = nested.and_then(|nested| present(nested.get(name)));
+            (name, nested, present(flat.as_ref()))
+        })
     }
 }
 
@@ -145,13 +152,22 @@ impl Intent {
         declared: &DeclaredIntent,
         mode: Mode,
     ) -> Result<Self, IntentError> {
-        let fields = IntentFields::gather(declared)?;
-        let declared_operation = fields.operation_type.map(read_operation).transpose()?;
+        let nested = present(declared.intent.as_ref());
+        if let Some(other) = nested.filter(|nested| !nested.is_object()) {
+            return Err(IntentError::Malformed(format!(
+                "intent must be an object with operation_type, data_sensitivity and reason, found {}",
+                kind(other)
+            )));
+        }
+        let [operation, sensitivity, reason] = declared.fields().map(agreed);
+        let (operation, sensitivity, reason) = (operation?, sensitivity?, reason?);
+        let is_declared = nested.or(operation).or(sensitivity).or(reason).is_some();
+        let declared_operation = operation.map(read_operation).transpose()?;
         match declared_operation {
             Some(declared) if declared != variant => {
                 return Err(IntentError::Mismatch { variant, declared });
             }
-            None if mode == Mode::TwoKey && !fields.something_declared => {
+            None if mode == Mode::TwoKey && !is_declared => {
                 return Err(IntentError::Missing(variant));
             }
             None if mode == Mode::TwoKey => return Err(IntentError::MissingOperationType),
@@ -160,8 +176,8 @@ impl Intent {
         Ok(Self {
             operation: variant,
             declared_operation,
-            sensitivity: fields.data_sensitivity.map(read_sensitivity).transpose()?,
-            reason: fields.reason.map(read_reason).transpose()?,
+            sensitivity: sensitivity.map(read_sensitivity).transpose()?,
+            reason: reason.map(read_reason).transpose()?,
         })
     }
 
@@ -186,49 +202,15 @@ impl Intent {
     }
 }
 
-/// The three fields of a declaration, taken from either form.
-struct IntentFields<'a> {
-    something_declared: bool,
-    operation_type: Option<&'a Value>,
-    data_sensitivity: Option<&'a Value>,
-    reason: Option<&'a Value>,
-}
-
-impl<'a> IntentFields<'a> {
-    fn gather(declared: &'a DeclaredIntent) -> Result<Self, IntentError> {
-        let nested = match &declared.intent {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(object)) => Some(object),
-            Some(other) => {
-                return Err(IntentError::Malformed(format!(
-                    "intent must be an object with operation_type, data_sensitivity and reason, found {}",
-                    kind(other)
-                )));
-            }
-        };
-        let field = |name: &str, flat: &'a Option<Value>| {
-            let inner = nested.and_then(|object| present(object.get(name)));
-            let flat = present(flat.as_ref());
-            match (inner, flat) {
-                (Some(inner), Some(flat)) if inner != flat => Err(IntentError::Malformed(format!(
-                    "intent.{name} and intent_{name} disagree: give one of them, or the same value in both"
-                ))),
-                (inner, flat) => Ok(inner.or(flat)),
-            }
-        };
-        let mut fields = Self {
-            something_declared: nested.is_some(),
-            operation_type: field("operation_type", &declared.operation_type)?,
-            data_sensitivity: field("data_sensitivity", &declared.data_sensitivity)?,
-            reason: field("reason", &declared.reason)?,
-        };
-        let given = [
-            fields.operation_type,
-            fields.data_sensitivity,
-            fields.reason,
-        ];
-        fields.something_declared |= given.iter().any(Option::is_some);
-        Ok(fields)
+/// Value of a field, which both forms may give if they give the same.
+fn agreed<'a>(
+    (name, nested, flat): (&str, Option<&'a Value>, Option<&'a Value>),
+) -> Result<Option<&'a Value>, IntentError> {
+    match (nested, flat) {
+        (Some(nested), Some(flat)) if nested != flat => Err(IntentError::Malformed(format!(
+            "intent.{name} and intent_{name} disagree: give one of them, or the same value in both"
+        ))),
+        _ => Ok(nested.or(flat)),
     }
 }
 

@@ -29,18 +29,14 @@ const CLOSING: &str = "?=";
 /// What a header value says; nothing if it is wrapped and what is inside is no Base64 of a text.
 pub fn decode_value(value: &str) -> Option<Cow<'_, str>> {
     let value = value.trim_matches([' ', '\t']);
-    let wrapped = value
-        .strip_prefix(OPENING)
-        .and_then(|rest| rest.strip_suffix(CLOSING));
-    match wrapped {
-        None => Some(Cow::Borrowed(value)),
-        Some(text) => {
-            // Strict: padded, and without bits that say nothing. There is one spelling of every
-            // value, so two readers cannot understand two things.
-            let bytes = STANDARD.decode(text).ok()?;
-            String::from_utf8(bytes).ok().map(Cow::Owned)
-        }
-    }
+    let wrapped = value.strip_prefix(OPENING);
+    let Some(text) = wrapped.and_then(|rest| rest.strip_suffix(CLOSING)) else {
+        return Some(Cow::Borrowed(value));
+    };
+    // Strict: padded, and without bits that say nothing. There is one spelling of every value, so two
+    // readers cannot understand two things.
+    let bytes = STANDARD.decode(text).ok()?;
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 /// The header value that says a text.

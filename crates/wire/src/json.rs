@@ -156,11 +156,6 @@ impl Json {
         &self.0
     }
 
-    /// Bytes as they were sent.
-    pub fn bytes(&self) -> &Bytes {
-        self.0.as_bytes()
-    }
-
     /// Decodes the value, see [`decode_for_display`].
     pub fn to_value(&self) -> Value {
         decode_for_display(self.text())

@@ -150,6 +150,11 @@ impl ListedKind {
         }
     }
 
+    /// Kind that a method lists.
+    pub fn listed_by(method: Method) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
     /// The member of an item that it is known by.
     pub const fn key(self) -> &'static str {
         match self {

@@ -58,11 +58,6 @@ impl ParamHeader {
     }
 }
 
-/// Whether a byte may be part of the name of a header.
-fn is_of_a_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
 /// Looks for annotations in a schema. They count only on properties that are reached through
 /// nothing but properties, because only there it is sure which argument is meant.
 #[derive(Default)]
@@ -134,6 +129,8 @@ impl HeaderAnnotations {
             .as_str()
             .filter(|name| !name.is_empty())
             .ok_or_else(|| format!("the {ANNOTATION} of '{at}' is not a name"))?;
+        let is_of_a_name =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if !name.bytes().all(is_of_a_name) {
             return Err(format!("the {ANNOTATION} of '{at}' is no name of a header"));
         }

@@ -76,8 +76,8 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::rpc::Message;
     use crate::CallResult;
+    use crate::rpc::Message;
 
     fn text(text: &str) -> MessageText {
         MessageText::new(&Bytes::copy_from_slice(text.as_bytes())).unwrap()

@@ -155,12 +155,8 @@ impl CallResult {
             Protocol::Stateless if said.is_some() => {
                 return stateless::complete(self.with_meta(additions)).into();
             }
-            Protocol::Stateless => {
-                let mut kind = to_text(&stateless::COMPLETE);
-                kind.truncate(kind.len() - 1);
-                kind.push(',');
-                (kind, 1)
-            }
+            // Something of ours follows, so that there is a member behind the comma.
+            Protocol::Stateless => (r#"{"resultType":"complete","#.to_owned(), 1),
         };
         let (span, meta) = self.extended_meta(additions);
         ResultText::spliced(front, &self.json, start, &span, meta)

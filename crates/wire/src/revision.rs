@@ -46,13 +46,9 @@ impl Revision {
                 4 | 7 => byte == b'-',
                 _ => byte.is_ascii_digit(),
             });
-        match Self::parse(date) {
-            Some(revision) => Some(revision.protocol()),
-            None if is_date && date > Self::LATEST_WITH_SESSION.as_str() => {
-                Some(Protocol::Stateless)
-            }
-            None => None,
-        }
+        let is_younger = is_date && date > Self::LATEST_WITH_SESSION.as_str();
+        let known = Self::parse(date).map(Self::protocol);
+        known.or(is_younger.then_some(Protocol::Stateless))
     }
 
     /// Whether several messages may come as one list.

@@ -71,26 +71,19 @@ impl SseReader {
                 bytes = &bytes[1..];
                 continue;
             }
-            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
-                self.line.extend_from_slice(bytes);
-                self.check_size()?;
-                break;
-            };
-            self.line.extend_from_slice(&bytes[..end]);
-            self.check_size()?;
+            let end = memchr2(b'\n', b'\r', bytes);
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            self.line.extend_from_slice(piece);
+            if self.line.len() + self.event.data.len() > self.limit {
+                return Err(TooLarge { limit: self.limit });
+            }
+            let Some(end) = end else { break };
             self.after_carriage_return = bytes[end] == b'\r';
             bytes = &bytes[end + 1..];
             let line = std::mem::take(&mut self.line);
             events.extend(self.take_line(&line));
         }
         Ok(events)
-    }
-
-    fn check_size(&self) -> Result<(), TooLarge> {
-        if self.line.len() + self.event.data.len() > self.limit {
-            return Err(TooLarge { limit: self.limit });
-        }
-        Ok(())
     }
 
     fn take_line(&mut self, line: &[u8]) -> Option<SseEvent> {

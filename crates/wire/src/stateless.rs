@@ -74,7 +74,7 @@ pub fn discovery(
 /// Members that say what a result is, and for how long it holds.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ResultMembers {
+struct ResultMembers {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub(crate) struct ResultMembers {
 }
 
 /// Members of a result that is complete.
-pub(crate) const COMPLETE: ResultMembers = ResultMembers {
+const COMPLETE: ResultMembers = ResultMembers {
     result_type: Some("complete"),
     ttl_ms: None,
     cache_scope: None,

@@ -30,8 +30,6 @@ pub struct ToolDefinition {
     pub meta: Option<Json>,
 }
 
-// === impl ToolDefinition ===
-
 impl ToolDefinition {
     /// Reads one definition; the error says what is wrong with it.
     pub fn parse(raw: &Json) -> Result<Self, String> {

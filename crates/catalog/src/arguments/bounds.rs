@@ -26,7 +26,7 @@ const EXPLAINED_LIMIT: usize = 20_000;
 
 /// Reads a schema of bounded size and depth.
 pub(super) fn decode(schema: &Json) -> Result<Value, String> {
-    if schema.bytes().len() > SIZE_LIMIT {
+    if schema.text().len() > SIZE_LIMIT {
         return Err(format!("it is larger than {SIZE_LIMIT} bytes"));
     }
     // The reader refuses more than 128 levels, so nothing after it meets a deeper value.
@@ -58,11 +58,8 @@ pub(super) fn can_be_explained(schema: &Value, arguments: &Value) -> bool {
                 AppliesTo::Same => open.push((part, value)),
                 AppliesTo::Property(name) => open.extend(value.get(name).map(|one| (part, one))),
                 AppliesTo::Members => {
-                    let members = value
-                        .as_object()
-                        .into_iter()
-                        .flat_map(|fields| fields.values());
-                    open.extend(members.map(|one| (part, one)));
+                    let members = value.as_object().into_iter().flatten();
+                    open.extend(members.map(|(_, one)| (part, one)));
                 }
                 AppliesTo::Items => {
                     let items = value.as_array().into_iter().flatten();
@@ -133,11 +130,8 @@ impl<'a> SchemaDocument<'a> {
         while let Some(schema) = open.pop() {
             let mut below = Vec::new();
             self.unfold_one(schema, &mut Vec::new(), &mut budget, &mut below)?;
-            open.extend(
-                below
-                    .into_iter()
-                    .filter(|part| known.insert(std::ptr::from_ref(*part))),
-            );
+            below.retain(|part| known.insert(std::ptr::from_ref(*part)));
+            open.append(&mut below);
         }
         Ok(())
     }

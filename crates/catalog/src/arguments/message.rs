@@ -30,17 +30,18 @@ pub(super) fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
                 })
                 .collect()
         }
-        Kind::Required { property } => vec![Violation {
-            path: path.to_owned(),
-            message: format!("missing required property {}", shown(property)),
-        }],
         kind => vec![Violation {
             path: path.to_owned(),
-            message: format!(
-                "{}, found {}",
-                expected(kind, path),
-                shown(error.instance())
-            ),
+            message: match kind {
+                Kind::Required { property } => {
+                    format!("missing required property {}", shown(property))
+                }
+                _ => format!(
+                    "{}, found {}",
+                    expected(kind, path),
+                    shown(error.instance())
+                ),
+            },
         }],
     }
 }
@@ -124,7 +125,7 @@ fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(name) => name.to_string(),
         TypeKind::Multiple(names) => {
-            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            let names: Vec<_> = names.iter().map(|name| name.to_string()).collect();
             names.join(" or ")
         }
     }

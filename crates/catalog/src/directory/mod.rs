@@ -102,7 +102,7 @@ impl Directory {
                     ((Arc::clone(server.name()), Arc::clone(key)), raw)
                 })
             });
-            Arc::new(PagedListing::collect(kind.as_str(), items))
+            Arc::new(PagedListing::new(kind.as_str(), items.collect()))
         };
         match self.place(scope, kind) {
             Some(place) => Arc::clone(place.get_or_init(make)),

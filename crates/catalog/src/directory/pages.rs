@@ -4,8 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use mcpproxy_wire::Json;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use mcpproxy_wire::json::{JsonText, Members, to_text};
 
 use super::names::Target;
 
@@ -24,20 +23,9 @@ pub struct PagedListing {
     digest: u64,
 }
 
-/// Result of a list: one page of it.
-struct ListResult<'a> {
-    member: &'static str,
-    items: &'a [(Target, Json)],
-    next_cursor: Option<String>,
-}
-
 impl PagedListing {
     /// These items, which come in order, under a member of a result.
-    pub(super) fn collect(
-        member: &'static str,
-        items: impl Iterator<Item = (Target, Json)>,
-    ) -> Self {
-        let items: Vec<(Target, Json)> = items.collect();
+    pub(super) fn new(member: &'static str, items: Vec<(Target, Json)>) -> Self {
         let mut hasher = DefaultHasher::new();
         for (_, definition) in &items {
             definition.text().hash(&mut hasher);
@@ -74,33 +62,16 @@ impl PagedListing {
         });
         let fitting = sizes
             .take(PAGE_ITEMS)
-            .take_while(|size| *size <= PAGE_BYTES)
-            .count();
+            .take_while(|size| *size <= PAGE_BYTES);
+        let fitting = fitting.count();
         let (items, later) = rest.split_at(fitting.max(1).min(rest.len()));
+        let definitions: Vec<&Json> = items.iter().map(|(_, definition)| definition).collect();
+        let definitions = to_text(&definitions);
+        let mut members = vec![(self.member, JsonText(&definitions))];
         let last = items.last().filter(|_| !later.is_empty());
-        let result = ListResult {
-            member: self.member,
-            items,
-            next_cursor: last.map(|(item, _)| cursor_after(item)),
-        };
-        // Definitions were JSON when they came, so this cannot fail.
-        serde_json::to_string(&result).ok()
-    }
-}
-
-impl Serialize for ListResult<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut result = serializer.serialize_map(None)?;
-        let definitions: Vec<&Json> = self
-            .items
-            .iter()
-            .map(|(_, definition)| definition)
-            .collect();
-        result.serialize_entry(self.member, &definitions)?;
-        if let Some(cursor) = &self.next_cursor {
-            result.serialize_entry("nextCursor", cursor)?;
-        }
-        result.end()
+        let cursor = last.map(|(item, _)| to_text(&cursor_after(item)));
+        members.extend(cursor.iter().map(|cursor| ("nextCursor", JsonText(cursor))));
+        Some(to_text(&Members(members)))
     }
 }
 

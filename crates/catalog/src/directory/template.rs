@@ -7,14 +7,17 @@ pub(crate) struct Template(Vec<Part>);
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     Literal(Box<str>),
-    Expression {
-        /// What the value is led by.
-        first: Option<u8>,
-        /// Whether it may be left out.
-        is_optional: bool,
-        /// Whether the value may go beyond one segment of a path.
-        crosses: bool,
-    },
+    Expression(Expression),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Expression {
+    /// Character that leads the value.
+    first: Option<u8>,
+    /// Whether it may be left out.
+    is_optional: bool,
+    /// Whether the value may go beyond one segment of a path.
+    crosses: bool,
 }
 
 impl Template {
@@ -29,7 +32,7 @@ impl Template {
             if !literal.is_empty() {
                 parts.push(Part::Literal(literal.into()));
             }
-            parts.push(expression(inside));
+            parts.push(Part::Expression(Expression::parse(inside)));
             rest = after;
         }
         if !rest.is_empty() {
@@ -47,11 +50,7 @@ impl Template {
         for part in &self.0 {
             reached = match part {
                 Part::Literal(literal) => after_literal(&reached, bytes, literal.as_bytes()),
-                Part::Expression {
-                    first,
-                    is_optional,
-                    crosses,
-                } => after_value(&reached, bytes, (*first, *is_optional, *crosses)),
+                Part::Expression(expression) => expression.after(&reached, bytes),
             };
             if !reached.contains(&true) {
                 return false;
@@ -61,19 +60,38 @@ impl Template {
     }
 }
 
-fn expression(inside: &str) -> Part {
-    let operator = inside.bytes().next().unwrap_or_default();
-    let has_several = inside.contains([',', '*']);
-    let (first, is_optional, crosses) = match operator {
-        b'+' => (None, false, true),
-        b'#' | b'?' | b'&' | b';' => (Some(operator), true, true),
-        b'/' | b'.' => (Some(operator), false, has_several),
-        _ => (None, false, false),
-    };
-    Part::Expression {
-        first,
-        is_optional,
-        crosses,
+impl Expression {
+    fn parse(inside: &str) -> Self {
+        let operator = inside.bytes().next().unwrap_or_default();
+        let has_several = inside.contains([',', '*']);
+        let (first, is_optional, crosses) = match operator {
+            b'+' => (None, false, true),
+            b'#' | b'?' | b'&' | b';' => (Some(operator), true, true),
+            b'/' | b'.' => (Some(operator), false, has_several),
+            _ => (None, false, false),
+        };
+        Self {
+            first,
+            is_optional,
+            crosses,
+        }
+    }
+
+    /// Places that are reached behind a value, from those that are reached before it.
+    fn after(&self, reached: &[bool], bytes: &[u8]) -> Vec<bool> {
+        let is_value = |byte: u8| self.crosses || !matches!(byte, b'/' | b'?' | b'#');
+        let mut next: Vec<bool> = reached.iter().map(|is| *is && self.is_optional).collect();
+        // Whether a value goes on at a place, having begun there or before.
+        let mut goes_on = false;
+        for at in 0..bytes.len() {
+            let begins = match self.first {
+                None => reached[at],
+                Some(first) => at > 0 && reached[at - 1] && bytes[at - 1] == first,
+            };
+            goes_on = (goes_on || begins) && is_value(bytes[at]);
+            next[at + 1] |= goes_on;
+        }
+        next
     }
 }
 
@@ -83,30 +101,6 @@ fn after_literal(reached: &[bool], bytes: &[u8], literal: &[u8]) -> Vec<bool> {
         if bytes[at..].starts_with(literal) {
             next[at + literal.len()] = true;
         }
-    }
-    next
-}
-
-fn after_value(
-    reached: &[bool],
-    bytes: &[u8],
-    (first, is_optional, crosses): (Option<u8>, bool, bool),
-) -> Vec<bool> {
-    let is_value = |byte: u8| crosses || !matches!(byte, b'/' | b'?' | b'#');
-    let mut next = if is_optional {
-        reached.to_vec()
-    } else {
-        vec![false; reached.len()]
-    };
-    // Whether a value goes on at a place, having begun there or before.
-    let mut goes_on = false;
-    for at in 0..bytes.len() {
-        let begins = match first {
-            None => reached[at],
-            Some(first) => at > 0 && reached[at - 1] && bytes[at - 1] == first,
-        };
-        goes_on = (goes_on || begins) && is_value(bytes[at]);
-        next[at + 1] |= goes_on;
     }
     next
 }

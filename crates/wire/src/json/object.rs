@@ -5,7 +5,7 @@ use std::fmt;
 use bytestring::ByteString;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{Json, JsonError, JsonText};
 
@@ -31,18 +31,13 @@ pub enum ObjectError {
     NotAnObject,
 }
 
-/// Reads a JSON value and refuses an object that names a key twice.
-///
-/// Arguments are checked as a decoded value and sent on as text. A key given twice would let
-/// the two differ, because readers do not agree on which of the two counts.
+/// Reads a JSON value and refuses an object that names a key twice, see [`JsonObject`].
 pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let Strict(value) = Strict::deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
-
-// === impl JsonObject ===
 
 impl JsonObject {
     /// Object without members.
@@ -125,7 +120,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+        Ok(value.into())
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -145,9 +140,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         while let Some(name) = map.next_key::<String>()? {
             let Strict(value) = map.next_value()?;
             if object.contains_key(&name) {
-                return Err(de::Error::custom(format_args!(
-                    "key '{name}' is given twice"
-                )));
+                return Err(de::Error::custom(format!("key '{name}' is given twice")));
             }
             object.insert(name, value);
         }
