@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_server::stdio::{
-    ClientConnection, InFlight, Incoming, LineSender, MessageStream, Outbound, Reply,
-    RequestMessage, end_of_changes,
+    ClientConnection, Incoming, LineSender, MessageStream, Outbound, Reply, RequestMessage,
+    end_of_changes,
 };
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{INTERNAL_ERROR, RpcError, error_response};
@@ -30,7 +30,6 @@ const EVENT_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Connection of one stdio client to the running gateway.
 pub(crate) struct DaemonConnection {
-    in_flight: InFlight,
     relay: Arc<DaemonRelay>,
 }
 
@@ -50,7 +49,6 @@ impl DaemonConnection {
     /// Connection to a gateway, for a client that reads `lines` until `closing` is cancelled.
     pub(crate) fn new(daemon: Daemon, lines: LineSender, closing: CancellationToken) -> Self {
         Self {
-            in_flight: InFlight::default(),
             relay: Arc::new(DaemonRelay {
                 daemon,
                 lines,
@@ -62,10 +60,6 @@ impl DaemonConnection {
 }
 
 impl ClientConnection for DaemonConnection {
-    fn in_flight(&self) -> &InFlight {
-        &self.in_flight
-    }
-
     fn request(&self, request: RequestMessage, line: Bytes) -> BoxFuture<'static, Reply> {
         let relay = Arc::clone(&self.relay);
         let headers = match request.protocol() {

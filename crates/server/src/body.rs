@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
-/// The largest request that is read.
+/// The largest request that is read; the refusal of a larger message names it, in `mcp::http`.
 pub(crate) const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
 /// How long a client may take to send its request.

@@ -28,18 +28,14 @@ const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// and the connections to servers that they use, are all driven by one thread. A call then
 /// wakes no other thread, which costs more than the rest of the gateway's own work.
 pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
-    let is_loopback = listener
-        .local_addr()
-        .is_ok_and(|address| address.ip().is_loopback());
-    let reach = if is_loopback {
-        Reach::Loopback
-    } else {
-        Reach::Network
+    let reach = match listener.local_addr() {
+        Ok(address) if address.ip().is_loopback() => Reach::Loopback,
+        _ => Reach::Network,
     };
     let entrance = Entrance::new(&app, reach);
-    let lanes: Vec<Lane> = (0..lane_count())
-        .filter_map(|number| Lane::start(number, Arc::clone(&entrance)))
-        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let lanes = (0..cores).filter_map(|number| Lane::start(number, Arc::clone(&entrance)));
+    let lanes: Vec<Lane> = lanes.collect();
     let mut next = lanes.iter().cycle();
     let accept = || async {
         let (stream, _) = listener.accept().await?;
@@ -50,7 +46,8 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
     };
     let to_lane = |stream, place| {
         if let Some(lane) = next.next() {
-            lane.take(stream, place);
+            // The lane only ends with its sender, which is here.
+            let _ = lane.connections.send((stream, place));
         }
     };
     connections(&app).accept_all(accept, to_lane).await;
@@ -103,13 +100,12 @@ pub fn check_address(address: SocketAddr, allow_plain_http: bool) -> Result<(), 
     ))
 }
 
-fn lane_count() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
+/// Connection that was accepted, with its place among all of them.
+type AcceptedConnection = (std::net::TcpStream, OwnedSemaphorePermit);
 
 /// Thread that serves its share of the connections.
 struct Lane {
-    connections: mpsc::UnboundedSender<(std::net::TcpStream, OwnedSemaphorePermit)>,
+    connections: mpsc::UnboundedSender<AcceptedConnection>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -134,11 +130,6 @@ impl Lane {
         })
     }
 
-    fn take(&self, stream: std::net::TcpStream, place: OwnedSemaphorePermit) {
-        // The lane only ends with its sender, which is here.
-        let _ = self.connections.send((stream, place));
-    }
-
     /// Waits until the last connection is done.
     fn end(self) {
         drop(self.connections);
@@ -147,7 +138,7 @@ impl Lane {
 }
 
 async fn serve_lane(
-    mut waiting: mpsc::UnboundedReceiver<(std::net::TcpStream, OwnedSemaphorePermit)>,
+    mut waiting: mpsc::UnboundedReceiver<AcceptedConnection>,
     entrance: Arc<Entrance>,
 ) {
     let connections = TaskTracker::new();

@@ -1,12 +1,13 @@
 //! The one place that turns failures into HTTP.
 
+use std::time::Duration;
+
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use mcpproxy_gateway::failure::{ErrorObject, FailureCategory};
 use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_wire::json::to_text;
-use mcpproxy_wire::rpc::{RpcError, error_response};
 use serde::Serialize;
 use serde_json::Map;
 use utoipa::ToSchema;
@@ -17,6 +18,16 @@ use uuid::Uuid;
 pub(crate) struct ErrorAnswer<'a> {
     error: ErrorObject<'a>,
 }
+
+/// Response to a REST request, or the failure that it is refused with.
+pub(crate) type RestResult = Result<Response, Refusal>;
+
+/// Failure that a REST request is refused with.
+#[derive(Debug)]
+pub(crate) struct Refusal(Failure);
+
+/// Period in which an open stream shows that it is alive.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Media type of a stream of events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -41,6 +52,18 @@ pub(crate) fn event_stream(body: impl Into<Body>) -> Response {
     response
 }
 
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self(failure)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        failure_response(&self.0)
+    }
+}
+
 /// A failure in the shape every face has.
 pub(crate) fn failure_response(failure: &Failure) -> Response {
     failure_response_for(failure, Uuid::now_v7())
@@ -51,16 +74,12 @@ pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Respo
     let error = failure.to_object(request_id);
     let mut response = json_response(status_of(failure.code), to_text(&ErrorAnswer { error }));
     if failure.code == Code::Unauthorized {
+        let bearer = HeaderValue::from_static("Bearer");
         response
             .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            .insert(header::WWW_AUTHENTICATE, bearer);
     }
     response
-}
-
-/// A message that could not be answered at all, as JSON-RPC.
-pub(crate) fn rpc_error_response(status: StatusCode, code: i64, message: &str) -> Response {
-    json_response(status, error_response(None, &RpcError::new(code, message)))
 }
 
 /// There is nothing at this path.
@@ -76,11 +95,8 @@ pub(crate) async fn not_found(uri: Uri) -> Response {
 pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let message = format!("'{path}' does not take {method}");
-    misdirected(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "METHOD_NOT_ALLOWED",
-        &message,
-    )
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    misdirected(status, "METHOD_NOT_ALLOWED", &message)
 }
 
 /// A request that never got to the gateway, in the shape every error has.

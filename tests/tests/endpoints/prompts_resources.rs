@@ -269,9 +269,7 @@ async fn what_a_server_offered_goes_with_its_tools_when_its_settings_break() {
     let mut broken = entry("session");
     broken["env"] = json!({ "KEY": "${env:NOT_SET_BY_ANY_TEST}" });
     let servers = json!({ "old": broken, "new": entry("stateless") });
-    product
-        .home
-        .write_config(&json!({ "mcpServers": servers }));
+    product.home.write_config(&json!({ "mcpServers": servers }));
     for (method, mark) in lists {
         eventually(&format!("{method} has nothing of it"), async || {
             (!is_listed(method, mark).await).then_some(())

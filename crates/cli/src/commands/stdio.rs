@@ -18,7 +18,7 @@ pub(crate) async fn run(common: &Common) -> CommandResult {
     let sources = common.sources();
     let served = if let Some(daemon) = Daemon::find(&sources).await? {
         let input = BufReader::new(tokio::io::stdin());
-        serve_through(input, tokio::io::stdout(), |lines, closing| {
+        serve_through(input, tokio::io::stdout(), |lines, _, closing| {
             DaemonConnection::new(daemon, lines, closing)
         })
         .await

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use mcpproxy_policy::{Caller, Rights};
+use mcpproxy_wire::header::TRACEPARENT;
+use mcpproxy_wire::initialize::NAME_LIMIT;
 
 use crate::exchange::params::StatelessClient;
-
-/// Most characters that are kept of a REST client's name and version.
-const NAME_LIMIT: usize = 100;
 
 /// Caller of a request in a session: with the trace id of this request where it came with one, and
 /// with the rights of its credential. A session outlives a key, so nothing of that is kept.
@@ -51,18 +50,13 @@ pub(crate) fn stateless(
 /// the local socket.
 pub(crate) fn of_rest(headers: &HeaderMap) -> Arc<Caller> {
     let agent = headers.get(header::USER_AGENT);
-    let agent = agent
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or("rest");
-    let (name, version) = match agent.split_once('/') {
-        Some((name, version)) => (name, Some(version)),
-        None => (agent, None),
-    };
+    let agent = agent.and_then(|value| value.to_str().ok());
+    let mut parts = agent.unwrap_or("rest").splitn(2, '/');
     let bounded = |text: &str| text.chars().take(NAME_LIMIT).collect();
     Arc::new(Caller {
         session_id: None,
-        client_name: Some(bounded(name)),
-        client_version: version.map(bounded),
+        client_name: parts.next().map(bounded),
+        client_version: parts.next().map(bounded),
         trace_id: trace_id(headers),
         rights: Rights::Administer,
     })
@@ -70,33 +64,25 @@ pub(crate) fn of_rest(headers: &HeaderMap) -> Arc<Caller> {
 
 /// Trace id of the W3C `traceparent` header; nothing if there is none, or it is not one.
 fn trace_id(headers: &HeaderMap) -> Option<String> {
-    trace_id_of(
-        headers
-            .get(mcpproxy_wire::header::TRACEPARENT)?
-            .to_str()
-            .ok()?,
-    )
+    trace_id_of(headers.get(TRACEPARENT)?.to_str().ok()?)
 }
 
 /// Trace id of a W3C `traceparent`.
 fn trace_id_of(text: &str) -> Option<String> {
     let mut parts = text.split('-');
-    let (version, trace, parent, flags) =
-        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let is_hexadecimal = |part: &str, length: usize| {
+    let mut hexadecimal = |length: usize| {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        part.len() == length && part.bytes().all(is_digit)
+        let is_whole = |part: &&str| part.len() == length && part.bytes().all(is_digit);
+        parts.next().filter(is_whole)
     };
-    let is_whole = is_hexadecimal(version, 2)
-        && is_hexadecimal(trace, 32)
-        && is_hexadecimal(parent, 16)
-        && is_hexadecimal(flags, 2);
-    let is_valid = is_whole
-        && version != "ff"
+    let (version, trace, parent) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
+    let _flags = hexadecimal(2)?;
+    let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+    let is_valid = version != "ff"
         // A version that is not known yet may have more parts.
         && (version != "00" || parts.next().is_none())
-        && trace.bytes().any(|byte| byte != b'0')
-        && parent.bytes().any(|byte| byte != b'0');
+        && !is_zero(trace)
+        && !is_zero(parent);
     is_valid.then(|| trace.to_owned())
 }
 

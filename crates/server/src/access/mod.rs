@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
 use http::uri::Authority;
 use http::{HeaderMap, header};
 use mcpproxy_gateway::{Code, Failure};
@@ -19,7 +18,7 @@ use mcpproxy_policy::Rights;
 use subtle::ConstantTimeEq;
 
 use crate::app::App;
-use crate::respond::failure_response;
+use crate::respond::RestResult;
 
 /// From where requests of a listener can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +44,9 @@ pub(crate) async fn health(
     State((app, reach)): State<(Arc<App>, Reach)>,
     request: Request,
     next: Next,
-) -> Response {
-    let admitted = agent(&app, reach, request.headers());
-    run_if(admitted.map(drop), request, next).await
+) -> RestResult {
+    agent(&app, reach, request.headers())?;
+    Ok(next.run(request).await)
 }
 
 /// Lets administrators in.
@@ -55,19 +54,11 @@ pub(crate) async fn administration(
     State((app, reach)): State<(Arc<App>, Reach)>,
     request: Request,
     next: Next,
-) -> Response {
+) -> RestResult {
     let headers = request.headers();
-    let admitted = check_origin(reach, headers)
-        .and_then(|()| shows_key(headers, app.api_key.load().expose()))
-        .and_then(|shows_key| admit_administrator(reach, shows_key));
-    run_if(admitted, request, next).await
-}
-
-async fn run_if(admitted: Result<(), Failure>, request: Request, next: Next) -> Response {
-    match admitted {
-        Ok(()) => next.run(request).await,
-        Err(failure) => failure_response(&failure),
-    }
+    check_origin(reach, headers)?;
+    admit_administrator(reach, shows_key(headers, app.api_key.load().expose())?)?;
+    Ok(next.run(request).await)
 }
 
 fn admit_agent(reach: Reach, shows_key: bool) -> Result<Rights, Failure> {
@@ -83,13 +74,6 @@ fn admit_administrator(reach: Reach, shows_key: bool) -> Result<(), Failure> {
         return Ok(());
     }
     Err(missing_key())
-}
-
-fn wrong_key() -> Failure {
-    Failure::new(
-        Code::Unauthorized,
-        "The API key is not valid; the right one is in the file api_key of the data directory, or in the configuration",
-    )
 }
 
 fn missing_key() -> Failure {
@@ -115,10 +99,12 @@ fn shows_key(headers: &HeaderMap, key: &str) -> Result<bool, Failure> {
     }
     // All that is shown has to be right; a comparison takes the same time either way.
     if shown.all(|one| bool::from(one.ct_eq(key.as_bytes()))) {
-        Ok(true)
-    } else {
-        Err(wrong_key())
+        return Ok(true);
     }
+    Err(Failure::new(
+        Code::Unauthorized,
+        "The API key is not valid; the right one is in the file api_key of the data directory, or in the configuration",
+    ))
 }
 
 /// Refuses what a web page of somebody else makes a browser send.

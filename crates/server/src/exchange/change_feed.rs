@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcpproxy_gateway::Gateway;
-use mcpproxy_gateway::direct::{DirectEndpoints, Scope};
+use mcpproxy_gateway::direct::Scope;
 use mcpproxy_gateway::prompts_resources::Subscriptions;
 use mcpproxy_wire::initialize::Announces;
-use mcpproxy_wire::rpc::{self, INVALID_PARAMS, RpcError};
+use mcpproxy_wire::rpc::{self, RpcError};
 use mcpproxy_wire::{Json, ListedKind, RequestId, method, stateless};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::endpoint::Endpoint;
 
@@ -32,21 +31,47 @@ const MOST_RESOURCES: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfferingsChange {
     /// Another list is offered.
-    List(ChangingList),
+    List(&'static ChangingList),
     /// The resource at this address was updated.
     Updated(String),
 }
 
-/// List that clients are notified of as a whole: that of resources has their templates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChangingList {
-    Tools,
-    Prompts,
-    Resources,
+/// List that clients are notified of as a whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ChangingList {
+    /// Name under which a stateless client asks for it.
+    capability: &'static str,
+    /// Method of the notification.
+    method: &'static str,
+    /// Parameters of the notification to a session. The protocol gives that of tools none.
+    params: &'static str,
+    kinds: &'static [ListedKind],
 }
 
-/// Value for each list, in the order of [`ChangingList::ALL`].
-type ByList<T> = [T; ChangingList::ALL.len()];
+/// All lists: that of resources has their templates.
+static LISTS: [ChangingList; 3] = [
+    ChangingList {
+        capability: "toolsListChanged",
+        method: method::TOOLS_CHANGED,
+        params: "",
+        kinds: &[ListedKind::Tool],
+    },
+    ChangingList {
+        capability: "promptsListChanged",
+        method: method::PROMPTS_CHANGED,
+        params: "{}",
+        kinds: &[ListedKind::Prompt],
+    },
+    ChangingList {
+        capability: "resourcesListChanged",
+        method: method::RESOURCES_CHANGED,
+        params: "{}",
+        kinds: &[ListedKind::Resource, ListedKind::Template],
+    },
+];
+
+/// Value for each of the lists, in their order.
+type ByList<T> = [T; 3];
 
 /// Feed of changes to one client.
 #[derive(Debug)]
@@ -61,79 +86,35 @@ pub(crate) struct ChangeFeed {
     pub(crate) subscriptions: Subscriptions,
 }
 
-/// Stream of changes that a request may open.
-pub(crate) struct ChangeStream {
-    /// Message that opens it.
-    pub(crate) message: String,
-    pub(crate) feed: ChangeFeed,
-}
-
 /// Opens a stream of changes: of what `subscriptions/listen` asks for, those lists that can change
-/// here, and the resources whose servers tell of them.
+/// here, and the resources whose servers tell of them. Gives the message that opens it.
 pub(crate) async fn open_stream(
     endpoint: &Endpoint,
     gateway: &Arc<Gateway>,
     id: &RequestId,
     wanted: Option<&Json>,
-) -> Result<ChangeStream, RpcError> {
+) -> Result<(String, ChangeFeed), RpcError> {
     let wanted = wanted.and_then(Json::fields).ok_or_else(|| {
-        let message = "subscriptions/listen needs params.notifications, an object";
-        RpcError::new(INVALID_PARAMS, message)
+        RpcError::invalid_params("subscriptions/listen needs params.notifications, an object")
     })?;
     let can_change = endpoint.announces() == Announces::Lists;
-    let lists = ChangingList::ALL.map(|list| {
-        let is_wanted = wanted.get(list.capability());
+    let lists = LISTS.each_ref().map(|list| {
+        let is_wanted = wanted.get(list.capability);
         can_change && is_wanted.is_some_and(|raw| raw.get() == "true")
     });
     let feed = ChangeFeed::new(endpoint, gateway, lists).await;
     let mut granted = json!({});
-    for (list, is_granted) in ChangingList::ALL.iter().zip(lists) {
-        if is_granted {
-            granted[list.capability()] = json!(true);
-        }
+    for (list, _) in LISTS
+        .iter()
+        .zip(lists)
+        .filter(|(_, is_granted)| *is_granted)
+    {
+        granted[list.capability] = json!(true);
     }
     if let Some(uris) = wanted.given("resourceSubscriptions") {
         granted["resourceSubscriptions"] = feed.subscribe_all(uris.get()).await?;
     }
-    Ok(ChangeStream {
-        message: stateless::subscription_opened(id.id(), &granted),
-        feed,
-    })
-}
-
-// === impl ChangingList ===
-
-impl ChangingList {
-    const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
-
-    /// Name under which a stateless client asks for it.
-    const fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "toolsListChanged",
-            Self::Prompts => "promptsListChanged",
-            Self::Resources => "resourcesListChanged",
-        }
-    }
-
-    const fn method(self) -> &'static str {
-        match self {
-            Self::Tools => method::TOOLS_CHANGED,
-            Self::Prompts => method::PROMPTS_CHANGED,
-            Self::Resources => method::RESOURCES_CHANGED,
-        }
-    }
-
-    /// Digest of the list as it is offered now.
-    async fn digest(self, endpoints: &DirectEndpoints, scope: &Scope) -> u64 {
-        match self {
-            Self::Tools => endpoints.digest(scope, ListedKind::Tool).await,
-            Self::Prompts => endpoints.digest(scope, ListedKind::Prompt).await,
-            Self::Resources => {
-                let templates = endpoints.digest(scope, ListedKind::Template).await;
-                endpoints.digest(scope, ListedKind::Resource).await ^ templates.rotate_left(1)
-            }
-        }
-    }
+    Ok((stateless::subscription_opened(id.id(), &granted), feed))
 }
 
 // === impl ChangeFeed ===
@@ -142,7 +123,7 @@ impl ChangeFeed {
     /// Feed to a session of an endpoint.
     pub(crate) async fn of_session(endpoint: &Endpoint, gateway: &Arc<Gateway>) -> Self {
         let can_change = endpoint.announces() == Announces::Lists;
-        Self::new(endpoint, gateway, [can_change; ChangingList::ALL.len()]).await
+        Self::new(endpoint, gateway, [can_change; 3]).await
     }
 
     /// Feed to a client of an endpoint who knows the lists as they are now.
@@ -181,7 +162,7 @@ impl ChangeFeed {
     }
 
     /// Waits for the next list that is other than the client knows it.
-    async fn next_list(&self) -> ChangingList {
+    async fn next_list(&self) -> &'static ChangingList {
         let changes = self.gateway.upgrade();
         let changes = changes.map(|gateway| gateway.direct().changes());
         let Some(mut changes) = changes.filter(|_| self.lists.contains(&true)) else {
@@ -197,18 +178,20 @@ impl ChangeFeed {
                     return list;
                 }
             }
-            changed(&mut changes).await;
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(GATHERING).await;
         }
     }
 
     /// Digests of the lists that the client is notified of.
     async fn digests(&self, gateway: &Gateway) -> ByList<u64> {
-        let mut digests = ByList::default();
-        for ((list, is_wanted), digest) in
-            ChangingList::ALL.iter().zip(self.lists).zip(&mut digests)
-        {
-            if is_wanted {
-                *digest = list.digest(gateway.direct(), &self.scope).await;
+        let mut digests: ByList<u64> = ByList::default();
+        for (at, list) in LISTS.iter().enumerate().filter(|(at, _)| self.lists[*at]) {
+            for kind in list.kinds {
+                let of_kind = gateway.direct().digest(&self.scope, *kind).await;
+                digests[at] = digests[at].rotate_left(1) ^ of_kind;
             }
         }
         digests
@@ -216,25 +199,22 @@ impl ChangeFeed {
 
     /// List that the client does not know as it is now; from now on it does. Of several streams of a
     /// session, one notifies the client.
-    fn update(&self, before: ByList<u64>, now: ByList<u64>) -> Option<ChangingList> {
+    fn update(&self, before: ByList<u64>, now: ByList<u64>) -> Option<&'static ChangingList> {
         let mut known = self.known();
-        let lists = ChangingList::ALL.iter().enumerate();
-        let mut changed =
-            lists.filter(|(at, _)| now[*at] != before[*at] && known[*at] == before[*at]);
-        let (at, list) = changed.next()?;
+        let is_changed = |at: &usize| now[*at] != before[*at] && known[*at] == before[*at];
+        let at = (0..LISTS.len()).find(is_changed)?;
         known[at] = now[at];
-        Some(*list)
+        LISTS.get(at)
     }
 
     /// Subscribes to a list of addresses; gives those whose servers agreed.
     async fn subscribe_all(&self, uris: &str) -> Result<Value, RpcError> {
         let uris: Vec<String> = serde_json::from_str(uris).map_err(|_| {
-            let message = "resourceSubscriptions must be a list of strings";
-            RpcError::new(INVALID_PARAMS, message)
+            RpcError::invalid_params("resourceSubscriptions must be a list of strings")
         })?;
         if uris.len() > MOST_RESOURCES {
             let message = format!("resourceSubscriptions has more than {MOST_RESOURCES} items");
-            return Err(RpcError::new(INVALID_PARAMS, message));
+            return Err(RpcError::invalid_params(message));
         }
         let granted = uris.into_iter().map(async |uri| {
             let added = tokio::time::timeout(GRANTED_WITHIN, self.subscriptions.add(&uri)).await;
@@ -249,43 +229,26 @@ impl ChangeFeed {
     }
 }
 
-/// Waits for a change, and for those that come with it; for ever if there will be none.
-async fn changed(changes: &mut watch::Receiver<u64>) {
-    if changes.changed().await.is_err() {
-        return std::future::pending().await;
-    }
-    tokio::time::sleep(GATHERING).await;
-}
-
 // === impl OfferingsChange ===
 
 impl OfferingsChange {
     /// Notification to a session.
     pub(crate) fn in_session(&self) -> String {
         match self {
-            // The protocol gives this one no parameters.
-            Self::List(ChangingList::Tools) => rpc::notification(self.method(), ""),
-            Self::List(_) => rpc::notification(self.method(), "{}"),
+            Self::List(list) => rpc::notification(list.method, list.params),
             Self::Updated(uri) => {
-                rpc::notification(self.method(), &json!({ "uri": uri }).to_string())
+                rpc::notification(method::RESOURCE_UPDATED, &json!({ "uri": uri }).to_string())
             }
         }
     }
 
     /// Notification on the stream that a request opened.
     pub(crate) fn on_stream(&self, id: &RequestId) -> String {
-        let uri = match self {
-            Self::Updated(uri) => Some(uri.as_str()),
-            Self::List(_) => None,
+        let (method, uri) = match self {
+            Self::List(list) => (list.method, None),
+            Self::Updated(uri) => (method::RESOURCE_UPDATED, Some(uri.as_str())),
         };
-        stateless::stream_notification(id.id(), self.method(), uri)
-    }
-
-    const fn method(&self) -> &'static str {
-        match self {
-            Self::List(list) => list.method(),
-            Self::Updated(_) => method::RESOURCE_UPDATED,
-        }
+        stateless::stream_notification(id.id(), method, uri)
     }
 }
 
@@ -298,8 +261,8 @@ mod tests {
         let feed = ChangeFeed::silent();
         let (before, now) = ([0, 0, 0], [0, 1, 2]);
         assert_eq!(feed.update(before, before), None);
-        assert_eq!(feed.update(before, now), Some(ChangingList::Prompts));
-        assert_eq!(feed.update(before, now), Some(ChangingList::Resources));
+        assert_eq!(feed.update(before, now), Some(&LISTS[1]));
+        assert_eq!(feed.update(before, now), Some(&LISTS[2]));
         assert_eq!(feed.update(before, now), None);
         assert_eq!(feed.update(now, now), None);
     }
@@ -317,8 +280,7 @@ mod tests {
         let key = "io.modelcontextprotocol/subscriptionId";
         assert_eq!(told["params"]["_meta"][key], "a");
         let told: Value =
-            serde_json::from_str(&OfferingsChange::List(ChangingList::Prompts).on_stream(&id))
-                .unwrap();
+            serde_json::from_str(&OfferingsChange::List(&LISTS[1]).on_stream(&id)).unwrap();
         assert_eq!(told["method"], "notifications/prompts/list_changed");
         assert_eq!(told["params"]["_meta"][key], "a");
     }

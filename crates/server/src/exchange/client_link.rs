@@ -24,7 +24,7 @@ pub(crate) fn client_link(request: &Request, delivery: Delivery) -> ClientLink {
 }
 
 fn of_session(session: &Session, params: &RequestParams, delivery: Delivery) -> ClientLink {
-    let mut link = ClientLink::new(Protocol::Session, Arc::clone(&session.key));
+    let mut link = ClientLink::new(Protocol::Session, Arc::clone(&session.id));
     if delivery == Delivery::Stream {
         if let Some(capabilities) = &session.capabilities {
             link.capabilities = capabilities.clone();
@@ -47,9 +47,8 @@ fn of_params(params: &RequestParams, delivery: Delivery) -> ClientLink {
     }
     if delivery == Delivery::Stream {
         link.progress_token = params.progress_token().cloned();
-        link.log_level = params
-            .log_level()
-            .and_then(|level| LogLevel::read(level.text()));
+        let level = params.log_level();
+        link.log_level = level.and_then(|level| LogLevel::read(level.text()));
     }
     link.input = ClientInput {
         input_responses: params.given("inputResponses").cloned(),
@@ -86,7 +85,7 @@ mod tests {
         assert_eq!(first.log_level, Some(LogLevel::Info));
         assert_eq!(
             (&*first.key, first.protocol),
-            (session.id(), Protocol::Session)
+            (&*session.id, Protocol::Session)
         );
 
         let set = |params: &str| session.set_log_level(&RequestParams::parse(params));

@@ -74,31 +74,26 @@ impl ClientRequests {
     /// already, which the server is then told.
     pub(crate) fn open(&self, request: ClientRequest) -> Option<(SentRequest, String)> {
         let (respond, response) = oneshot::channel();
-        let number = {
-            let mut open = self.lock();
-            if open.waiting.len() >= MOST_OPEN {
-                drop(open);
-                let why = format!("The client is asked {MOST_OPEN} other questions already");
-                request.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
-                return None;
-            }
-            open.last += 1;
-            let number = open.last;
-            open.waiting.insert(number, respond);
-            number
-        };
+        let mut open = self.lock();
+        if open.waiting.len() >= MOST_OPEN {
+            drop(open);
+            let why = format!("The client is asked {MOST_OPEN} other questions already");
+            request.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
+            return None;
+        }
+        open.last += 1;
+        let number = open.last;
+        open.waiting.insert(number, respond);
+        drop(open);
         let params = if request.params.is_object() {
             request.params.text()
         } else {
             "{}"
         };
         let message = rpc::request(number, request.kind.method(), params);
-        let place = OpenPlace {
-            table: self.clone(),
-            number,
-        };
+        let table = self.clone();
         let sent = SentRequest {
-            place,
+            place: OpenPlace { table, number },
             request,
             response,
         };

@@ -8,17 +8,15 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::Gateway;
 use mcpproxy_wire::initialize::{self, ClientHello};
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{self, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
-use mcpproxy_wire::{Protocol, RequestId, ResultText, method, stateless};
-use tokio::sync::mpsc;
+use mcpproxy_wire::rpc::{self, METHOD_NOT_FOUND, RpcError};
+use mcpproxy_wire::{ListedKind, Method, Protocol, RequestId, ResultText, method, stateless};
 use tokio_util::sync::CancellationToken;
 
-use super::change_feed::{self, ChangeFeed, ChangeStream};
+use super::change_feed::{self, ChangeFeed};
 use super::client_link::client_link;
 use super::in_flight::InFlight;
 use super::prompts_resources;
-use super::reply::{Delivery, MessageStream, NewSession, Outbound, Reply, WAITING_MESSAGES};
+use super::reply::{Delivery, NewSession, Outbound, Reply};
 use super::request::{Incoming, Request};
 use super::request_state;
 use super::running_call::{CallFuture, RunningCall, SessionCall};
@@ -103,14 +101,15 @@ impl Exchange {
             (Method::ResourcesUnsubscribe, Protocol::Session, Some(session)) => {
                 prompts_resources::unsubscribe(session, &request.params)
             }
-            (Method::ToolsList, ..) => Box::pin(tools::list(&self.gateway, &request)).await,
-            (Method::PromptsList | Method::ResourcesList | Method::ResourceTemplatesList, ..) => {
-                Box::pin(prompts_resources::list(&self.gateway, &request)).await
-            }
             (Method::CompletionComplete, ..) => {
                 Box::pin(prompts_resources::complete(&self.gateway, &request)).await
             }
-            _ => Err(unknown_method(&request.method_name)),
+            _ => match ListedKind::listed_by(request.method) {
+                Some(kind) => {
+                    Box::pin(prompts_resources::list(&self.gateway, &request, kind)).await
+                }
+                None => Err(unknown_method(&request.method_name)),
+            },
         };
         Reply::Result(result.map(ResultText::from))
     }
@@ -123,10 +122,7 @@ impl Exchange {
         {
             let binding = Binding::of(&request);
             let resumed = self.suspended.resume(&state, &binding, &request.params);
-            return match resumed {
-                Ok(messages) => Reply::messages(messages),
-                Err(error) => Reply::Result(Err(error)),
-            };
+            return resumed.map_or_else(|error| Reply::Result(Err(error)), Reply::messages);
         }
         let (client, mut messages) = client_link(&request, delivery).open();
         // A call may be suspended for long, so it holds no more of its request than it needs.
@@ -154,38 +150,35 @@ impl Exchange {
                 (_, None) => {}
             }
         };
-        let call = RunningCall::new(future, messages, result);
+        let call = RunningCall {
+            future,
+            messages,
+            result,
+        };
         let limit = self.gateway.settings().input_timeout;
         let Some(session) = &request.session else {
             let binding = Binding::of(&request);
             return Reply::messages(self.suspended.run(first, call, binding, limit));
         };
+        let session = Arc::clone(session);
         let call = SessionCall {
             call,
-            session: Arc::clone(session),
+            session,
             limit,
         };
-        let (out, messages) = mpsc::channel(WAITING_MESSAGES);
-        Reply::Messages(MessageStream {
-            messages,
-            driver: Some(Box::pin(call.run(first, out))),
-        })
+        Reply::driven(|out| call.run(first, out))
     }
 
     /// Opens a session for the client that says hello.
     async fn open_session(&self, request: &Request) -> Reply {
         let Some(hello) = ClientHello::read(|name| request.params.given(name)) else {
-            let message = "initialize needs a protocolVersion";
-            return Reply::Result(Err(RpcError::new(INVALID_PARAMS, message)));
+            let error = RpcError::invalid_params("initialize needs a protocolVersion");
+            return Reply::Result(Err(error));
         };
         let endpoint = &request.endpoint;
         let changes = ChangeFeed::of_session(endpoint, &self.gateway).await;
-        let session = Session::new(
-            hello,
-            endpoint.clone(),
-            changes,
-            self.sessions_end.child_token(),
-        );
+        let ended = self.sessions_end.child_token();
+        let session = Session::new(hello, endpoint.clone(), changes, ended);
         let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
         let result = initialize::result(session.revision, VERSION, instructions, announces);
         Reply::Opened(NewSession {
@@ -208,13 +201,12 @@ impl Exchange {
         }
         let wanted = params.given("notifications");
         let opened = change_feed::open_stream(&endpoint, &self.gateway, &id, wanted).await;
-        let ChangeStream { message, feed } = match opened {
+        let (message, feed) = match opened {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),
         };
-        let (out, messages) = mpsc::channel(WAITING_MESSAGES);
         let closing = self.closing.clone();
-        let driver = async move {
+        Reply::driven(async move |out| {
             let mut next = message;
             while out.send(Outbound::Message(next)).await.is_ok() {
                 tokio::select! {
@@ -226,10 +218,6 @@ impl Exchange {
                     change = feed.next() => next = change.on_stream(&id),
                 }
             }
-        };
-        Reply::Messages(MessageStream {
-            messages,
-            driver: Some(Box::pin(driver)),
         })
     }
 }

@@ -39,8 +39,9 @@ impl InFlight {
         let mut table = self.lock();
         let number = table.next;
         table.next += 1;
-        let entry = (id.clone(), cancelled.clone());
-        table.requests.insert(number, entry);
+        table
+            .requests
+            .insert(number, (id.clone(), cancelled.clone()));
         drop(table);
         InFlightEntry {
             table: self.clone(),
@@ -55,10 +56,8 @@ impl InFlight {
             return;
         };
         let table = self.lock();
-        let mut meant = table
-            .requests
-            .values()
-            .filter(|(known, _)| known.text() == id.text());
+        let requests = table.requests.values();
+        let mut meant = requests.filter(|(known, _)| known.text() == id.text());
         if let (Some((_, cancelled)), None) = (meant.next(), meant.next()) {
             cancelled.cancel();
         }

@@ -1,16 +1,12 @@
 //! Parameters of a request, read with its envelope in one pass.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use mcpproxy_wire::initialize::NAME_LIMIT;
 use mcpproxy_wire::json::{Fields, text_of};
-use mcpproxy_wire::rpc::{INVALID_PARAMS, MessageText, RpcError};
+use mcpproxy_wire::rpc::{MessageText, RpcError};
 use mcpproxy_wire::stateless::unsupported_version;
-use mcpproxy_wire::{Json, Protocol, Revision};
-use mcpproxy_wire::{header, meta};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use mcpproxy_wire::{Json, Protocol, Revision, header, meta};
 
 /// Parameters of a message: their members, and those of `_meta`. Values share the bytes they came in.
 #[derive(Debug, Default)]
@@ -18,10 +14,6 @@ pub struct RequestParams {
     members: Vec<(Box<str>, Json)>,
     meta: Vec<(Box<str>, Json)>,
 }
-
-/// Members of the parameters as views into the bytes of a message; none if they are no object.
-#[derive(Debug, Default)]
-pub(crate) struct ParamMembers<'a>(Fields<'a>);
 
 /// Client of a stateless request, as the request names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,24 +24,19 @@ pub(crate) struct StatelessClient {
     pub(crate) traceparent: Option<String>,
 }
 
-// === impl RequestParams ===
-
 impl RequestParams {
     /// Keeps the members of parameters that were found in a message.
-    pub(crate) fn new(text: &MessageText, members: Option<ParamMembers<'_>>) -> Self {
-        let keep = |fields: &Fields<'_>| {
+    pub(crate) fn new(text: &MessageText, members: Option<Fields<'_>>) -> Self {
+        let keep = |fields: Option<Fields<'_>>| {
+            let fields = fields.unwrap_or_default();
             let members = fields.iter();
             let members = members.map(|(name, raw)| (name.into(), text.json(raw)));
             members.collect()
         };
-        let Some(ParamMembers(fields)) = members else {
-            return Self::default();
-        };
-        let meta = fields.given(meta::META);
-        let meta = meta.and_then(|raw| serde_json::from_str::<Fields<'_>>(raw.get()).ok());
+        let meta = members.as_ref().and_then(|fields| fields.get(meta::META));
         Self {
-            meta: meta.map(|meta| keep(&meta)).unwrap_or_default(),
-            members: keep(&fields),
+            meta: keep(meta.and_then(|raw| Fields::read(raw.get()))),
+            members: keep(members),
         }
     }
 
@@ -75,20 +62,16 @@ impl RequestParams {
 
     /// Member that has to be a string; `method` is named in the error.
     pub(crate) fn required_text(&self, method: &str, name: &str) -> Result<Cow<'_, str>, RpcError> {
-        self.text(name).ok_or_else(|| {
-            let message = format!("{method} needs params.{name}, a string");
-            RpcError::new(INVALID_PARAMS, message)
-        })
+        let message = || format!("{method} needs params.{name}, a string");
+        let text = self.text(name);
+        text.ok_or_else(|| RpcError::invalid_params(message()))
     }
 
     /// Cursor of a list, if one is given.
     pub(crate) fn cursor(&self) -> Result<Option<Cow<'_, str>>, RpcError> {
-        match self.given("cursor") {
-            None => Ok(None),
-            Some(cursor) => text_of(cursor.text())
-                .map(Some)
-                .ok_or_else(|| RpcError::new(INVALID_PARAMS, "cursor must be a string")),
-        }
+        let cursor = self.given("cursor").map(|cursor| text_of(cursor.text()));
+        let is_wrong = || RpcError::invalid_params("cursor must be a string");
+        cursor.map(|cursor| cursor.ok_or_else(is_wrong)).transpose()
     }
 
     /// Names and values in the order they were sent, without `_meta`.
@@ -106,10 +89,8 @@ impl RequestParams {
     /// Token that progress is to be reported under: a string or a number.
     pub(crate) fn progress_token(&self) -> Option<&Json> {
         let token = given(&self.meta, meta::PROGRESS_TOKEN)?;
-        let first = token.text().as_bytes().first();
-        first
-            .is_some_and(|first| matches!(first, b'"' | b'-' | b'0'..=b'9'))
-            .then_some(token)
+        let is_first = |first: char| matches!(first, '"' | '-' | '0'..='9');
+        token.text().starts_with(is_first).then_some(token)
     }
 
     /// Least severe log messages that are wanted during this request.
@@ -130,15 +111,14 @@ impl RequestParams {
 
     /// Client of a request of the stateless protocol. Refuses one that does not say all it has to.
     pub(crate) fn stateless_client(&self) -> Result<StatelessClient, RpcError> {
-        let revision = self
-            .revision()
-            .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+        let revision = self.revision();
+        let revision = revision.ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
         if Revision::parse(&revision).map(Revision::protocol) != Some(Protocol::Stateless) {
             return Err(unsupported_version(&revision));
         }
-        self.capabilities()
-            .filter(|capabilities| capabilities.is_object())
-            .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+        if !self.capabilities().is_some_and(Json::is_object) {
+            return Err(missing(meta::CLIENT_CAPABILITIES));
+        }
         let info = given(&self.meta, meta::CLIENT_INFO).and_then(Json::fields);
         let part = |name: &str| name_of(info.as_ref()?.given(name)?.get());
         Ok(StatelessClient {
@@ -162,78 +142,30 @@ fn given<'a>(members: &'a [(Box<str>, Json)], name: &str) -> Option<&'a Json> {
 }
 
 fn missing(key: &str) -> RpcError {
-    RpcError::new(
-        INVALID_PARAMS,
-        format!("Invalid params: every request without a session needs '{key}' in params._meta"),
-    )
-}
-
-// === impl ParamMembers ===
-
-impl<'de> Deserialize<'de> for ParamMembers<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AnyParams;
-        impl<'de> Visitor<'de> for AnyParams {
-            type Value = ParamMembers<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("parameters")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Fields::deserialize(MapAccessDeserializer::new(map)).map(ParamMembers)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(ParamMembers::default())
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(ParamMembers::default())
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(ParamMembers::default())
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(ParamMembers::default())
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(ParamMembers::default())
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-                Ok(ParamMembers::default())
-            }
-        }
-        deserializer.deserialize_any(AnyParams)
-    }
-}
-
-#[cfg(test)]
-use mcpproxy_wire::Message;
-
-#[cfg(test)]
-impl RequestParams {
-    /// Parameters that are this JSON.
-    pub(crate) fn parse(json: &str) -> Self {
-        let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
-        let text = MessageText::new(&message.into()).expect("the test gives text");
-        match text.message_as().expect("the test gives JSON") {
-            Message::Notification { params, .. } => Self::new(&text, params),
-            _ => unreachable!("it has no id"),
-        }
-    }
+    RpcError::invalid_params(format!(
+        "Invalid params: every request without a session needs '{key}' in params._meta"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use mcpproxy_wire::Message;
+    use mcpproxy_wire::rpc::INVALID_PARAMS;
     use mcpproxy_wire::stateless::UNSUPPORTED_VERSION;
 
     use super::*;
+
+    impl RequestParams {
+        /// Parameters that are this JSON object, for tests of the modules that read them.
+        pub(crate) fn parse(json: &str) -> Self {
+            let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
+            let text = MessageText::new(&message.into()).unwrap();
+            match text.message_as() {
+                Ok(Message::Notification { params, .. }) => Self::new(&text, params),
+                _ => Self::default(),
+            }
+        }
+    }
 
     fn stateless_client(meta: &str) -> Result<StatelessClient, i64> {
         let params = RequestParams::parse(&format!(r#"{{"_meta":{meta}}}"#));
@@ -299,20 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_are_no_object_have_no_members() {
-        for text in [
-            "[]",
-            "[1,{\"name\":2}]",
-            "7",
-            "-1.5",
-            "true",
-            "null",
-            r#""name""#,
-        ] {
-            let params = RequestParams::parse(text);
-            assert!(params.given("name").is_none(), "{text}");
-            assert_eq!(params.members().count(), 0, "{text}");
-        }
+    fn the_last_of_members_with_one_name_counts() {
         let params = RequestParams::parse(r#"{"a":1,"b":null,"a":2,"_meta":{"a":3}}"#);
         assert_eq!(params.given("a").unwrap().text(), "2");
         assert!(params.given("b").is_none());

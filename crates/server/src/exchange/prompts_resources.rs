@@ -1,21 +1,21 @@
-//! Prompts, resources and completion, as an endpoint offers them.
+//! Lists of all kinds, prompts, resources and completion, as an endpoint offers them.
 
 use std::sync::Arc;
 
-use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::prompts_resources::Fetch;
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
+use mcpproxy_gateway::{Code, Failure, Gateway, menu};
+use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_PARAMS};
 use mcpproxy_wire::stateless::{self, CacheScope, Freshness};
-use mcpproxy_wire::{ListedKind, Protocol};
+use mcpproxy_wire::{ListedKind, Method, Protocol, RpcError, downgrade};
+use serde_json::json;
+use uuid::Uuid;
 
 use super::endpoint::Endpoint;
 use super::params::RequestParams;
 use super::request::Request;
 use super::request_state;
 use super::session::Session;
-use super::tools::list_error;
 
 /// Freshness of what was read at a server that does not say for how long it holds.
 const UNTIL_READ_AGAIN: Freshness = Freshness {
@@ -23,21 +23,41 @@ const UNTIL_READ_AGAIN: Freshness = Freshness {
     scope: CacheScope::Private,
 };
 
-/// Result of a list of prompts, resources or resource templates.
-pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<String, RpcError> {
-    let cursor = request.params.cursor()?;
-    let kind = match request.method {
-        Method::PromptsList => ListedKind::Prompt,
-        Method::ResourcesList => ListedKind::Resource,
-        _ => ListedKind::Template,
+/// Result of a list of tools, prompts, resources or resource templates.
+pub(crate) async fn list(
+    gateway: &Gateway,
+    request: &Request,
+    kind: ListedKind,
+) -> Result<String, RpcError> {
+    let is_menu = kind == ListedKind::Tool && request.endpoint == Endpoint::Menu;
+    let listed = if is_menu {
+        menu::tools_list(gateway.settings().rules().mode).to_owned()
+    } else {
+        let (scope, cursor) = (request.endpoint.offerings(), request.params.cursor()?);
+        let page = gateway.direct().list(&scope, kind, cursor.as_deref()).await;
+        page.map_err(|failure| list_error(&failure))?
     };
-    let scope = request.endpoint.offerings();
-    let page = gateway.direct().list(&scope, kind, cursor.as_deref()).await;
-    let listed = page.map_err(|failure| list_error(&failure))?;
     Ok(match request.protocol {
+        Protocol::Session if kind == ListedKind::Tool => downgrade::tools(listed),
         Protocol::Session => listed,
+        Protocol::Stateless if is_menu => {
+            stateless::cacheable(&listed, request.endpoint.freshness())
+        }
         Protocol::Stateless => stateless::cacheable(&listed, Endpoint::offerings_freshness()),
     })
+}
+
+/// Failure to list something, as an error of the protocol.
+fn list_error(failure: &Failure) -> RpcError {
+    let code = match failure.code {
+        Code::InvalidArguments | Code::UnknownServer => INVALID_PARAMS,
+        _ => INTERNAL_ERROR,
+    };
+    RpcError {
+        code,
+        message: failure.message.clone(),
+        data: Some(json!({ "error": failure.to_json(Uuid::now_v7()) })),
+    }
 }
 
 /// Result of `prompts/get` and `resources/read`.
@@ -46,41 +66,35 @@ pub(crate) async fn fetch(
     request: &Request,
     client: &Arc<ClientLink>,
 ) -> Result<String, RpcError> {
-    let Request {
-        params,
-        protocol,
-        caller,
-        ..
-    } = request;
+    let (params, caller, client) = (&request.params, &request.caller, Some(client));
     let scope = request.endpoint.offerings();
-    let source = gateway.prompts_resources();
-
+    let servers = gateway.prompts_resources();
     let is_prompt = request.method == Method::PromptsGet;
     let result = if is_prompt {
         let name = params.required_text(Method::PromptsGet.as_str(), "name")?;
         let arguments = params.given("arguments");
         if arguments.is_some_and(|given| !given.is_object()) {
             let message = "The arguments of a prompt must be an object";
-            return Err(RpcError::new(INVALID_PARAMS, message));
+            return Err(RpcError::invalid_params(message));
         }
         let prompt = Fetch::Prompt(&name, arguments);
-        source.fetch(&scope, prompt, caller, Some(client)).await
+        servers.fetch(&scope, prompt, caller, client).await
     } else {
         let uri = params.required_text(Method::ResourcesRead.as_str(), "uri")?;
         let resource = Fetch::Resource(&uri);
-        source.fetch(&scope, resource, caller, Some(client)).await
+        servers.fetch(&scope, resource, caller, client).await
     };
-    let result = result.map_err(|error| error.to_rpc(*protocol))?;
-    Ok(match protocol {
-        Protocol::Session => stateless::without_result_type(result.text()).into_owned(),
-        Protocol::Stateless if is_prompt => {
-            request_state::with_mark(stateless::complete(result.text().to_owned()))
+    let result = result.map_err(|error| error.to_rpc(request.protocol))?;
+    let complete = match request.protocol {
+        Protocol::Session => {
+            return Ok(stateless::without_result_type(result.text()).into_owned());
         }
-        Protocol::Stateless => request_state::with_mark(stateless::complete_and_cacheable(
-            result.text().to_owned(),
-            UNTIL_READ_AGAIN,
-        )),
-    })
+        Protocol::Stateless if is_prompt => stateless::complete(result.text().to_owned()),
+        Protocol::Stateless => {
+            stateless::complete_and_cacheable(result.text().to_owned(), UNTIL_READ_AGAIN)
+        }
+    };
+    Ok(request_state::with_mark(complete))
 }
 
 /// Result of `completion/complete`.
@@ -89,14 +103,12 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
         let given = request.params.given(name);
         given.filter(|given| given.is_object()).ok_or_else(|| {
             let message = format!("completion/complete needs params.{name}, an object");
-            RpcError::new(INVALID_PARAMS, message)
+            RpcError::invalid_params(message)
         })
     };
     let (reference, argument) = (object("ref")?, object("argument")?);
-    let context = match request.params.given("context") {
-        Some(_) => Some(object("context")?),
-        None => None,
-    };
+    let context = request.params.given("context");
+    let context = context.map(|_| object("context")).transpose()?;
     let scope = request.endpoint.offerings();
     let wanted = (reference, argument, context);
     let completed = gateway.prompts_resources().complete(&scope, wanted).await;

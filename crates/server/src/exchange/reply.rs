@@ -55,6 +55,18 @@ pub enum Outbound {
 }
 
 impl Reply {
+    /// Messages that the future made of their sender makes.
+    pub(crate) fn driven<F>(driver: impl FnOnce(mpsc::Sender<Outbound>) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (out, messages) = mpsc::channel(WAITING_MESSAGES);
+        Self::Messages(MessageStream {
+            messages,
+            driver: Some(Box::pin(driver(out))),
+        })
+    }
+
     /// Messages that a task of its own makes.
     pub(crate) fn messages(messages: mpsc::Receiver<Outbound>) -> Self {
         Self::Messages(MessageStream {

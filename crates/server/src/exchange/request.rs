@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcpproxy_policy::Caller;
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{self, MessageText, PARSE_ERROR, RpcError};
-use mcpproxy_wire::{Json, Message, Protocol, RequestId};
+use mcpproxy_wire::json::Fields;
+use mcpproxy_wire::rpc::{self, INVALID_REQUEST, MessageText, PARSE_ERROR, RpcError};
+use mcpproxy_wire::{Json, Message, Method, Protocol, RequestId};
 
 use super::endpoint::Endpoint;
-use super::params::{ParamMembers, RequestParams};
+use super::params::RequestParams;
 use super::session::Session;
 
 /// Request of a client, with all that answering it needs.
@@ -72,9 +72,10 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
         rpc::error_response(id, &error)
     };
     let text = MessageText::new(bytes).map_err(refuse)?;
-    let message = text.message_as::<ParamMembers<'_>>();
-    let message = message.or_else(|error| without_params(&text).ok_or_else(|| refuse(error)))?;
-    Ok(match message {
+    let message = text
+        .message_as()
+        .or_else(|error| without_params(&text, error));
+    Ok(match message.map_err(refuse)? {
         Message::Request { id, method, params } => {
             let known = Method::named(&method);
             let method_name = match known {
@@ -99,20 +100,20 @@ pub(crate) fn decode(bytes: &Bytes) -> Result<Incoming, String> {
     })
 }
 
-/// Message whose parameters cannot be read but are JSON, a number that no reader takes for example:
-/// it is answered like one without parameters.
-fn without_params(text: &MessageText) -> Option<Message<'_, ParamMembers<'_>>> {
-    match text.message().ok()? {
-        Message::Request { id, method, .. } => Some(Message::Request {
-            id,
-            method,
-            params: None,
-        }),
-        Message::Notification { method, .. } => Some(Message::Notification {
-            method,
-            params: None,
-        }),
-        Message::Response { id, outcome } => Some(Message::Response { id, outcome }),
+/// Message whose parameters are JSON, but no object, or hold a name that no reader takes: it is
+/// answered like one without parameters. `error` is what was wrong with it as a whole.
+fn without_params(
+    text: &MessageText,
+    error: RpcError,
+) -> Result<Message<'_, Fields<'_>>, RpcError> {
+    let params = None;
+    match text.message() {
+        Ok(Message::Request { id, method, .. }) => Ok(Message::Request { id, method, params }),
+        Ok(Message::Notification { method, .. }) => Ok(Message::Notification { method, params }),
+        Ok(Message::Response { id, outcome }) => Ok(Message::Response { id, outcome }),
+        // What is wrong around the parameters counts, before what is wrong with their kind.
+        Err(around) if error.code == INVALID_REQUEST => Err(around),
+        Err(_) => Err(error),
     }
 }
 
@@ -145,6 +146,14 @@ impl RequestMessage {
         (self.method == Method::Initialize).then_some(Protocol::Session)
     }
 
+    /// Whether only the stateless protocol has the method.
+    pub(crate) fn has_stateless_method(&self) -> bool {
+        matches!(
+            self.method,
+            Method::ServerDiscover | Method::SubscriptionsListen
+        )
+    }
+
     /// Request of a caller at an endpoint; `session` is the one it belongs to, if any.
     pub(crate) fn into_request(
         self,
@@ -172,14 +181,35 @@ mod tests {
 
     #[test]
     fn a_request_with_parameters_that_no_reader_takes_still_has_its_id() {
-        for params in ["1e400", r#""\ud800""#, r#"{"\ud800":1}"#] {
+        for params in [
+            "1e400",
+            r#""\ud800""#,
+            r#"{"\ud800":1}"#,
+            "[]",
+            r#"[1,{"name":2}]"#,
+            "7",
+            "-1.5",
+            "true",
+            "null",
+            r#""name""#,
+        ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#);
             match decode(&Bytes::from(text)) {
-                Ok(Incoming::Request(request)) => assert_eq!(request.id.text(), "7"),
+                Ok(Incoming::Request(request)) => {
+                    assert_eq!(request.id.text(), "7");
+                    assert_eq!(request.params.members().count(), 0, "{params}");
+                }
                 other => panic!("{params}: {other:?}"),
             }
         }
-        let refused = decode(&Bytes::from_static(br#"{"id":5,"method":7}"#)).unwrap_err();
-        assert!(refused.contains(r#""id":5"#), "{refused}");
+        for (text, expected) in [
+            (r#"{"id":5,"method":7}"#, r#""id":5"#),
+            (r#"{"id":5,"params":[],"method":7}"#, "expected a string"),
+            (r#"{"id":5,"params":[],"method":}"#, "Parse error"),
+            (r#"{"id":5,"params":{"a":1,}}"#, "trailing comma"),
+        ] {
+            let refused = decode(&Bytes::from_static(text.as_bytes())).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 }

@@ -29,9 +29,8 @@ pub(crate) fn new() -> String {
 
 /// State of ours that a request repeats.
 pub(crate) fn own(params: &RequestParams) -> Option<Cow<'_, str>> {
-    params
-        .text(REQUEST_STATE)
-        .filter(|state| state.starts_with(OWN))
+    let state = params.text(REQUEST_STATE);
+    state.filter(|state| state.starts_with(OWN))
 }
 
 /// State of a server that a request repeats, as the server gave it; nothing if it needs no
@@ -51,9 +50,7 @@ pub(crate) fn with_mark(result: String) -> String {
     let Ok(json) = Json::parse(result.clone()) else {
         return result;
     };
-    let state = json
-        .fields()
-        .and_then(|fields| serde_json::from_str::<String>(fields.given(REQUEST_STATE)?.get()).ok());
+    let state = json.fields().and_then(|fields| fields.text(REQUEST_STATE));
     match state {
         Some(state) if state.starts_with(OWN) || state.starts_with(MARK) => {
             let state = Json::of(&Value::from(format!("{MARK}{state}")));

@@ -25,9 +25,11 @@ pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<ResultText, RpcE
 
 /// Call under way.
 pub(crate) struct RunningCall {
-    future: CallFuture,
-    messages: ClientMessages,
-    result: Option<Result<ResultText, RpcError>>,
+    pub(crate) future: CallFuture,
+    /// Messages that will reach its client.
+    pub(crate) messages: ClientMessages,
+    /// Its result, if that is there already.
+    pub(crate) result: Option<Result<ResultText, RpcError>>,
 }
 
 /// Next thing that happens during a call.
@@ -55,19 +57,6 @@ pub(crate) fn notification(notification: &ClientNotification) -> String {
 // === impl RunningCall ===
 
 impl RunningCall {
-    /// Call under way, what will reach its client, and its result if that is there already.
-    pub(crate) fn new(
-        future: CallFuture,
-        messages: ClientMessages,
-        result: Option<Result<ResultText, RpcError>>,
-    ) -> Self {
-        Self {
-            future,
-            messages,
-            result,
-        }
-    }
-
     /// Works until something happens. Messages come before the end even if it is there already,
     /// unless they are not taken at the moment. Nothing is lost when this is dropped.
     pub(crate) async fn next(&mut self, takes_messages: bool) -> CallStep {
@@ -81,23 +70,13 @@ impl RunningCall {
                 }
             }
         }
-        if takes_messages && let Some(message) = self.queued() {
+        if takes_messages && let Some(message) = self.messages.queued() {
             return CallStep::Message(message);
         }
         match self.result.take() {
             Some(result) => CallStep::Done(result),
             None => std::future::pending().await,
         }
-    }
-
-    /// Puts the result back, for a call that has to wait for its client first.
-    pub(crate) fn put_back(&mut self, result: Result<ResultText, RpcError>) {
-        self.result = Some(result);
-    }
-
-    /// Message that is there already.
-    pub(crate) fn queued(&mut self) -> Option<ClientMessage> {
-        self.messages.queued()
     }
 }
 
@@ -131,7 +110,7 @@ impl SessionCall {
         while let Some(message) = open.next().await {
             waiting.extend(message);
         }
-        while let Some(message) = self.call.queued() {
+        while let Some(message) = self.call.messages.queued() {
             if let ClientMessage::Notification(notice) = message {
                 waiting.push_back(notification(&notice));
             }

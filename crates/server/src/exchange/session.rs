@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use mcpproxy_gateway::client::LogLevel;
 use mcpproxy_policy::Caller;
 use mcpproxy_wire::initialize::ClientHello;
-use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
-use mcpproxy_wire::{Json, Revision};
+use mcpproxy_wire::{Json, Revision, RpcError};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,12 +27,12 @@ pub(crate) struct Session {
     /// Caller that its requests count for, but for what a single request adds.
     pub(crate) caller: Arc<Caller>,
     /// Endpoint it was opened at; it is good for no other.
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     /// Revision that both sides speak.
     pub(crate) revision: Revision,
-    /// Key of the client: requests of one session may stand in for each other where a server
-    /// does not say which one it means.
-    pub(crate) key: Arc<str>,
+    /// Id on the wire; empty before `initialize`. Requests of one session may stand in for each other
+    /// where a server does not say which one it means.
+    pub(crate) id: Arc<str>,
     /// Capabilities that the client declared; none before `initialize`.
     pub(crate) capabilities: Option<Json>,
     /// Position in [`LogLevel::ALL`].
@@ -46,15 +45,14 @@ pub(crate) struct Session {
     pub(crate) changes: ChangeFeed,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
-    /// Milliseconds since the table of sessions was made.
+    /// Moment in the milliseconds of [`now`].
     last_used: AtomicU64,
 }
 
 /// All open sessions of the HTTP endpoints, by the id on the wire.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    open: RwLock<HashMap<String, Arc<Session>>>,
-    since: Instant,
+    open: RwLock<HashMap<Arc<str>, Arc<Session>>>,
 }
 
 // === impl Session ===
@@ -70,7 +68,7 @@ impl Session {
     ) -> Self {
         let id = Uuid::new_v4().to_string();
         Self {
-            key: id.as_str().into(),
+            id: id.as_str().into(),
             revision: Revision::negotiate(&hello.protocol_version),
             capabilities: hello.capabilities,
             caller: Arc::new(Caller {
@@ -93,7 +91,7 @@ impl Session {
             caller: Arc::default(),
             endpoint,
             revision: Revision::negotiate(""),
-            key: "".into(),
+            id: "".into(),
             capabilities: None,
             log_level: AtomicUsize::new(LogLevel::Info as usize),
             in_flight: InFlight::default(),
@@ -104,11 +102,6 @@ impl Session {
         }
     }
 
-    /// Id on the wire; empty before `initialize`.
-    pub(crate) fn id(&self) -> &str {
-        &self.key
-    }
-
     /// Least severe log messages that the client wants.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         let level = self.log_level.load(Ordering::Relaxed);
@@ -117,13 +110,12 @@ impl Session {
 
     /// Does what `logging/setLevel` asks for.
     pub(crate) fn set_log_level(&self, params: &RequestParams) -> Result<String, RpcError> {
-        let level = params
-            .given("level")
-            .and_then(|level| LogLevel::read(level.text()));
+        let level = params.given("level");
+        let level = level.and_then(|level| LogLevel::read(level.text()));
         let level = level.ok_or_else(|| {
             let names = LogLevel::ALL.map(LogLevel::as_str).join(", ");
             let message = format!("logging/setLevel needs params.level, one of {names}");
-            RpcError::new(INVALID_PARAMS, message)
+            RpcError::invalid_params(message)
         })?;
         self.log_level.store(level as usize, Ordering::Relaxed);
         Ok("{}".to_owned())
@@ -132,24 +124,19 @@ impl Session {
 
 // === impl Sessions ===
 
-impl Default for Sessions {
-    fn default() -> Self {
-        Self {
-            open: RwLock::default(),
-            since: Instant::now(),
-        }
-    }
-}
-
 impl Sessions {
     /// Adds a session that was just opened.
     pub(crate) fn add(&self, session: Arc<Session>) {
-        session.last_used.store(self.now(), Ordering::Relaxed);
+        session.last_used.store(now(), Ordering::Relaxed);
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= MOST_SESSIONS {
-            end_least_used(&mut open);
+            let last_used = |session: &&Arc<Session>| session.last_used.load(Ordering::Relaxed);
+            if let Some(unused) = open.values().min_by_key(last_used).cloned() {
+                open.remove(&unused.id);
+                unused.ended.cancel();
+            }
         }
-        open.insert(session.id().to_owned(), session);
+        open.insert(Arc::clone(&session.id), session);
     }
 
     /// Session with this id, if it was opened at this endpoint.
@@ -157,30 +144,22 @@ impl Sessions {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let session = open.get(id).filter(|session| session.endpoint == *endpoint);
         let session = Arc::clone(session?);
-        session.last_used.store(self.now(), Ordering::Relaxed);
+        session.last_used.store(now(), Ordering::Relaxed);
         Some(session)
     }
 
     /// Ends a session.
     pub(crate) fn end(&self, session: &Session) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        open.remove(session.id());
+        open.remove(&*session.id);
         session.ended.cancel();
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-fn end_least_used(open: &mut HashMap<String, Arc<Session>>) {
-    let oldest = open
-        .iter()
-        .min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed))
-        .map(|(id, _)| id.clone());
-    if let Some(session) = oldest.and_then(|id| open.remove(&id)) {
-        session.ended.cancel();
-    }
+/// Milliseconds since this was first asked.
+fn now() -> u64 {
+    static SINCE: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(SINCE.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -213,11 +192,11 @@ mod tests {
         assert_eq!(sessions.open.read().unwrap().len(), MOST_SESSIONS);
         let last = open();
         let elsewhere = Endpoint::Direct(Scope::All);
-        assert!(sessions.find(last.id(), &elsewhere).is_none());
-        let found = sessions.find(last.id(), &Endpoint::Menu).unwrap();
+        assert!(sessions.find(&last.id, &elsewhere).is_none());
+        let found = sessions.find(&last.id, &Endpoint::Menu).unwrap();
         sessions.end(&found);
         assert!(last.ended.is_cancelled());
         sessions.end(&found);
-        assert!(sessions.find(last.id(), &Endpoint::Menu).is_none());
+        assert!(sessions.find(&last.id, &Endpoint::Menu).is_none());
     }
 }

@@ -12,10 +12,8 @@ use std::time::Duration;
 
 use mcpproxy_gateway::client::ClientMessage;
 use mcpproxy_policy::Rights;
-use mcpproxy_wire::Json;
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{INVALID_PARAMS, RpcError};
-use serde_json::{Map, Value};
+use mcpproxy_wire::{Json, Method, RpcError};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -105,7 +103,7 @@ impl SuspendedCalls {
             let call = by_state.get(state).ok_or_else(unknown_state)?;
             if *call.binding != *binding {
                 let message = "This requestState belongs to another request: repeat the one that it was given to, with nothing but inputResponses and requestState added";
-                return Err(RpcError::new(INVALID_PARAMS, message));
+                return Err(RpcError::invalid_params(message));
             }
             by_state.remove(state).ok_or_else(unknown_state)?
         };
@@ -132,17 +130,11 @@ impl SuspendedCalls {
             return None;
         }
         let state = request_state::new();
-        let call = SuspendedCall {
-            binding: Arc::clone(binding),
-            resume,
-        };
-        by_state.insert(state.clone(), call);
+        let binding = Arc::clone(binding);
+        by_state.insert(state.clone(), SuspendedCall { binding, resume });
         drop(by_state);
-        let place = SuspendedPlace {
-            table: Arc::clone(self),
-            state,
-        };
-        Some((place, resumed))
+        let table = Arc::clone(self);
+        Some((SuspendedPlace { table, state }, resumed))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, SuspendedCall>> {
@@ -177,16 +169,14 @@ impl Binding {
         let is_repeated = |name: &str| !["inputResponses", "requestState"].contains(&name);
         let params = request.params.members();
         let params = params.filter(|(name, _)| is_repeated(name));
-        let params: Map<String, Value> = params
-            .map(|(name, json)| (name.to_owned(), json.to_value()))
-            .collect();
+        let params = params.map(|(name, json)| (name.to_owned(), json.to_value()));
         let caller = &request.caller;
         Self {
             rights: caller.rights,
             client: (caller.client_name.clone(), caller.client_version.clone()),
             endpoint: request.endpoint.clone(),
             method: request.method,
-            params: Value::Object(params),
+            params: params.collect(),
         }
     }
 }
@@ -196,9 +186,8 @@ fn responses(params: &RequestParams) -> Result<HashMap<String, Json>, RpcError> 
     let Some(given) = params.given("inputResponses") else {
         return Ok(HashMap::new());
     };
-    let fields = given
-        .fields()
-        .ok_or_else(|| RpcError::new(INVALID_PARAMS, "inputResponses must be an object"))?;
+    let wrong = || RpcError::invalid_params("inputResponses must be an object");
+    let fields = given.fields().ok_or_else(wrong)?;
     let responses = fields.iter().filter_map(|(key, raw)| {
         let json = given.part(raw);
         json.is_object().then(|| (key.to_owned(), json))
@@ -208,7 +197,7 @@ fn responses(params: &RequestParams) -> Result<HashMap<String, Json>, RpcError> 
 
 fn unknown_state() -> RpcError {
     let message = "This requestState is not known: it was used, or its time is up, or the gateway was started anew. Repeat the call without it";
-    RpcError::new(INVALID_PARAMS, message)
+    RpcError::invalid_params(message)
 }
 
 #[cfg(test)]

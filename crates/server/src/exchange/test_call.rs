@@ -27,7 +27,11 @@ impl TestServer {
         let (client, messages) = client();
         let future: CallFuture =
             Box::pin(work(Self { client }).map(|result| result.map(ResultText::from)));
-        RunningCall::new(future, messages, None)
+        RunningCall {
+            future,
+            messages,
+            result: None,
+        }
     }
 
     /// Notifies the client of a number.

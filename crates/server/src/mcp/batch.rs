@@ -5,15 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use mcpproxy_policy::Caller;
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{INVALID_REQUEST, RpcError};
-use mcpproxy_wire::{Protocol, batch};
+use mcpproxy_wire::{Method, Protocol, RpcError, batch};
 
 pub(super) use mcpproxy_wire::batch::is_list as is_batch;
 
 use crate::exchange::Exchange;
 use crate::exchange::dispatch::{receive, response};
-use crate::exchange::endpoint::Endpoint;
 use crate::exchange::in_flight::InFlight;
 use crate::exchange::reply::{Delivery, Reply};
 use crate::exchange::request::{Incoming, decode};
@@ -26,7 +23,6 @@ pub(super) async fn answer(
     session: &Arc<Session>,
     in_flight: &InFlight,
     caller: &Arc<Caller>,
-    endpoint: &Endpoint,
     bytes: &Bytes,
 ) -> Result<Option<String>, RpcError> {
     let messages = batch::split(bytes)?;
@@ -41,12 +37,12 @@ pub(super) async fn answer(
         };
         let id = message.id.clone();
         if message.method == Method::Initialize {
-            let message = "Invalid Request: initialize cannot be part of a list";
-            return Some(response(&id, Err(RpcError::new(INVALID_REQUEST, message))));
+            let error = RpcError::invalid_request("initialize cannot be part of a list");
+            return Some(response(&id, Err(error)));
         }
         let entry = in_flight.enter(&id);
-        let (caller, session) = (Arc::clone(caller), Some(Arc::clone(session)));
-        let request = message.into_request(Protocol::Session, endpoint, caller, session);
+        let (caller, own) = (Arc::clone(caller), Some(Arc::clone(session)));
+        let request = message.into_request(Protocol::Session, &session.endpoint, caller, own);
         let reply = exchange.dispatch(request, Delivery::AnswerOnly);
         match entry.unless_cancelled(reply).await? {
             Reply::Result(result) => Some(response(&id, result)),

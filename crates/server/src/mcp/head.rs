@@ -10,7 +10,7 @@ use mcpproxy_wire::{Protocol, RequestId, Revision, header};
 
 use crate::app::App;
 use crate::exchange::endpoint::Endpoint;
-use crate::respond::{json_response, rpc_error_response};
+use crate::respond::json_response;
 
 /// Head of an HTTP request that was let in.
 pub(super) struct HttpHead<'a> {
@@ -31,17 +31,16 @@ pub(super) fn names_stateless_revision(headers: &HeaderMap) -> bool {
     named.and_then(Revision::protocol_of) == Some(Protocol::Stateless)
 }
 
-// === impl Refused ===
-
 impl Refused {
     /// Response to a request whose id is not known.
     pub(super) fn response(self) -> Response {
-        rpc_error_response(self.0, INVALID_REQUEST, self.1)
+        self.response_to(None)
     }
 
     /// Response to the request with this id.
-    pub(super) fn response_to(self, id: &RequestId) -> Response {
+    pub(super) fn response_to(self, id: Option<&RequestId>) -> Response {
         let error = RpcError::new(INVALID_REQUEST, self.1);
-        json_response(self.0, rpc::error_response(Some(id.id()), &error))
+        let text = rpc::error_response(id.map(RequestId::id), &error);
+        json_response(self.0, text)
     }
 }

@@ -26,11 +26,7 @@ pub(super) fn check_name(headers: &HeaderMap, message: &RequestMessage) -> Resul
     };
     let named =
         single(headers, header::NAME)?.ok_or_else(|| mismatch(header::NAME, "is missing"))?;
-    match decode_value(named) {
-        Some(named) if named == given => Ok(()),
-        Some(_) => Err(mismatch(header::NAME, "is not what the message names")),
-        None => Err(mismatch(header::NAME, "is not valid Base64 of a text")),
-    }
+    check_value(header::NAME, named, &given, "is not what the message names")
 }
 
 /// Checks the headers of a call that mirror its arguments.
@@ -63,11 +59,18 @@ fn check_one(wanted: &ParamHeader, headers: &HeaderMap, arguments: &Value) -> Re
         (None, None) => Ok(()),
         (Some(_), None) => Err(mismatch(name, "is missing")),
         (None, Some(_)) => Err(mismatch(name, "repeats an argument that is not given")),
-        (Some(text), Some(given)) => match decode_value(given) {
-            Some(given) if given == text => Ok(()),
-            Some(_) => Err(mismatch(name, "is not what the arguments say")),
-            None => Err(mismatch(name, "is not valid Base64 of a text")),
-        },
+        (Some(text), Some(given)) => {
+            check_value(name, given, &text, "is not what the arguments say")
+        }
+    }
+}
+
+/// Checks that the value of a header says a text; `otherwise` is what is wrong if it does not.
+fn check_value(name: &str, given: &str, text: &str, otherwise: &str) -> Result<(), RpcError> {
+    match decode_value(given) {
+        Some(given) if given == text => Ok(()),
+        Some(_) => Err(mismatch(name, otherwise)),
+        None => Err(mismatch(name, "is not valid Base64 of a text")),
     }
 }
 

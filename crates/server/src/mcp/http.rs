@@ -7,8 +7,6 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming as Body;
-use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::INVALID_REQUEST;
 use mcpproxy_wire::{Protocol, Revision, header as mcp_header};
 use tower::ServiceExt;
 
@@ -16,10 +14,10 @@ use super::head::{HttpHead, Refused, names_stateless_revision};
 use super::reply::{AnswerFormat, empty, is_json};
 use super::{batch, session, stateless};
 use crate::access;
-use crate::body::{self, BODY_LIMIT, BodyError};
+use crate::body::{self, BodyError};
 use crate::exchange::endpoint::Endpoint;
 use crate::exchange::request::{Incoming, RequestMessage, decode};
-use crate::respond::{failure_response, json_response, rpc_error_response};
+use crate::respond::{failure_response, json_response};
 use crate::routes::Entrance;
 
 /// Answers a request. The MCP endpoints are answered here, because they are on the path of every call, and all else
@@ -74,7 +72,7 @@ async fn post(head: &HttpHead<'_>, body: Body) -> Result<Response, Refused> {
         Ok(Incoming::Request(message)) => match protocol_of(head.headers, Some(&message)) {
             Ok(Protocol::Stateless) => Ok(stateless::answer(head, format, message).await),
             Ok(Protocol::Session) => session::answer(head, format, message).await,
-            Err(refused) => Ok(refused.response_to(&message.id)),
+            Err(refused) => Ok(refused.response_to(Some(&message.id))),
         },
         Ok(message) => match protocol_of(head.headers, None)? {
             // Nothing of it matters outside a session: a client cancels a request by closing its connection.
@@ -97,16 +95,12 @@ fn protocol_of(headers: &HeaderMap, request: Option<&RequestMessage>) -> Result<
             "The MCP-Protocol-Version header names a revision that is not offered here; initialize negotiates one, and server/discover tells which ones need none",
         ));
     }
-    let is_stateless_method = request.is_some_and(|request| {
-        matches!(
-            request.method,
-            Method::ServerDiscover | Method::SubscriptionsListen
-        )
-    });
-    if is_stateless_method && session::id(headers).is_none() {
-        return Ok(Protocol::Stateless);
-    }
-    Ok(Protocol::Session)
+    let is_stateless_method = request.is_some_and(RequestMessage::has_stateless_method);
+    Ok(if is_stateless_method && session::id(headers).is_none() {
+        Protocol::Stateless
+    } else {
+        Protocol::Session
+    })
 }
 
 /// Format of answer that the headers ask for, if they fulfil all that those of a message must.
@@ -127,22 +121,18 @@ fn unreadable(error: BodyError) -> Response {
     let (status, message) = match error {
         BodyError::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "The message is larger than {} MiB",
-                BODY_LIMIT / 1024 / 1024
-            ),
+            "The message is larger than 8 MiB",
         ),
         BodyError::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,
-            "The message did not arrive in time".to_owned(),
+            "The message did not arrive in time",
         ),
-        BodyError::Broken => (StatusCode::BAD_REQUEST, "The message broke off".to_owned()),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "The message broke off"),
     };
-    let mut response = rpc_error_response(status, INVALID_REQUEST, &message);
+    let mut response = Refused(status, message).response();
     // What follows on this connection may be the rest of the message.
-    response
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
     response
 }
 

@@ -2,7 +2,6 @@
 //! becomes the last event of a stream.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -16,10 +15,7 @@ use tokio::sync::mpsc;
 use crate::exchange::dispatch::response;
 use crate::exchange::in_flight::InFlightEntry;
 use crate::exchange::reply::{Delivery, MessageStream, Outbound, Reply};
-use crate::respond::{EVENT_STREAM, event_stream, json_response};
-
-/// Period in which an open stream shows that it is alive.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::respond::{EVENT_STREAM, KEEP_ALIVE, event_stream, json_response};
 
 /// Comment, which readers of a stream pass over.
 pub(super) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
@@ -85,8 +81,6 @@ fn streamed(first: &str, id: RequestId, messages: mpsc::Receiver<Outbound>) -> R
     event_stream(Body::from_stream(first.chain(rest)))
 }
 
-// === impl AnswerFormat ===
-
 impl AnswerFormat {
     /// Format that the headers ask for; nothing if they admit none we have.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
@@ -97,10 +91,8 @@ impl AnswerFormat {
         {
             return Some(Self::Either);
         }
-        match (
-            accepts(headers, "application/json"),
-            accepts_events(headers),
-        ) {
+        let accepts_json = accepts(headers, "application/json");
+        match (accepts_json, accepts_events(headers)) {
             (true, true) => Some(Self::Either),
             (true, false) => Some(Self::Json),
             (false, true) => Some(Self::Events),
@@ -135,10 +127,9 @@ pub(super) fn empty(status: StatusCode) -> Response {
 
 /// Whether the body is announced as JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| media_type(value).eq_ignore_ascii_case("application/json"))
+    let given = headers.get(header::CONTENT_TYPE);
+    let given = given.and_then(|value| value.to_str().ok());
+    given.is_some_and(|value| media_type(value).eq_ignore_ascii_case("application/json"))
 }
 
 /// Whether the client accepts a stream of events.

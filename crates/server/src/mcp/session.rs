@@ -8,19 +8,18 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::error_response;
-use mcpproxy_wire::{Protocol, header, sse};
+use mcpproxy_wire::{Method, Protocol, header, sse};
 
 use super::batch;
 use super::head::{HttpHead, Refused};
-use super::reply::{ALIVE, AnswerFormat, KEEP_ALIVE, accepts_events, empty, respond};
+use super::reply::{ALIVE, AnswerFormat, accepts_events, empty, respond};
 use crate::access::caller;
 use crate::exchange::dispatch::{self, response};
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Incoming, RequestMessage};
 use crate::exchange::session::Session;
-use crate::respond::{event_stream, json_response};
+use crate::respond::{KEEP_ALIVE, event_stream, json_response};
 
 /// Answers a request of a session, or one that opens a session.
 pub(super) async fn answer(
@@ -51,15 +50,13 @@ async fn open(head: &HttpHead<'_>, format: AnswerFormat, message: RequestMessage
     let request = message.into_request(Protocol::Session, &head.endpoint, Arc::default(), None);
     match head.app.exchange.dispatch(request, format.delivery()).await {
         Reply::Opened(opened) => {
-            let session_id = HeaderValue::from_str(opened.session.id());
-            head.app.sessions.add(opened.session);
             let text = response(&id, Ok(opened.result.into()));
             let mut response = format.answer(StatusCode::OK, text);
-            if let Ok(session_id) = session_id {
-                response
-                    .headers_mut()
-                    .insert(header::SESSION_ID, session_id);
+            if let Ok(session_id) = HeaderValue::from_str(&opened.session.id) {
+                let headers = response.headers_mut();
+                headers.insert(header::SESSION_ID, session_id);
             }
+            head.app.sessions.add(opened.session);
             response
         }
         reply => respond(format, id, reply, None, |_| StatusCode::OK).await,
@@ -79,14 +76,8 @@ pub(super) async fn answer_batch(
         return Err(Refused(StatusCode::BAD_REQUEST, message));
     }
     let caller = caller::in_session(&session.caller, head.headers, head.rights);
-    let answered = batch::answer(
-        &head.app.exchange,
-        &session,
-        &session.in_flight,
-        &caller,
-        &head.endpoint,
-        bytes,
-    );
+    let (exchange, in_flight) = (&head.app.exchange, &session.in_flight);
+    let answered = batch::answer(exchange, &session, in_flight, &caller, bytes);
     Ok(match Box::pin(answered).await {
         Ok(Some(answers)) => format.answer(StatusCode::OK, answers),
         Ok(None) => empty(StatusCode::ACCEPTED),
@@ -130,9 +121,7 @@ pub(super) fn end(head: &HttpHead<'_>) -> Result<Response, Refused> {
 
 /// Session id of a request.
 pub(super) fn id(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get(header::SESSION_ID)
-        .and_then(|id| id.to_str().ok())
+    headers.get(header::SESSION_ID)?.to_str().ok()
 }
 
 fn find(head: &HttpHead<'_>) -> Result<Arc<Session>, Refused> {

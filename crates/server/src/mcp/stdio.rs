@@ -11,28 +11,24 @@ use http::HeaderMap;
 use mcpproxy_gateway::Gateway;
 use mcpproxy_policy::Rights;
 use mcpproxy_wire::json::on_one_line;
-use mcpproxy_wire::method::{self, Method};
 use mcpproxy_wire::rpc::{INVALID_REQUEST, RpcError, error_response};
-use mcpproxy_wire::{Protocol, RequestId};
+use mcpproxy_wire::{Method, Protocol, RequestId, method};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::batch;
-use super::lines::{InputLine, InputLines};
+use super::lines::{self, InputLine};
 use crate::access::caller;
 use crate::exchange::Exchange;
 use crate::exchange::change_feed::ChangeFeed;
 use crate::exchange::dispatch::{receive, response};
 use crate::exchange::endpoint::Endpoint;
 use crate::exchange::in_flight::{InFlight, InFlightEntry};
-use crate::exchange::reply::{Delivery, MessageStream, Outbound, Reply};
+use crate::exchange::reply::{Delivery, MessageStream, Outbound, Reply, WAITING_MESSAGES};
 use crate::exchange::request::{Incoming, Request, RequestMessage, decode};
 use crate::exchange::session::Session;
-
-/// Messages that wait to be written; when the reader is slow, callers wait too.
-const WAITING_ANSWERS: usize = 64;
 
 /// Most messages of one client that are answered at a time; then reading pauses.
 const MOST_IN_FLIGHT: usize = 256;
@@ -45,9 +41,6 @@ pub type LineSender = mpsc::Sender<String>;
 /// Each method does in its body what has to happen in the order of the lines, and in the future it
 /// returns all that may take time.
 pub trait ClientConnection: Send + Sync + 'static {
-    /// Requests under way, so that the client can cancel one.
-    fn in_flight(&self) -> &InFlight;
-
     /// Answers a request. `line` is its whole message.
     fn request(&self, request: RequestMessage, line: Bytes) -> BoxFuture<'static, Reply>;
 
@@ -67,28 +60,28 @@ pub async fn serve(
     input: impl AsyncBufRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
-    serve_through(input, output, |lines, closing| {
-        LocalConnection::new(gateway, lines, closing)
+    serve_through(input, output, |lines, in_flight, closing| {
+        LocalConnection::new(gateway, lines, in_flight.clone(), closing)
     })
     .await
 }
 
 /// Serves one client through a connection until its input ends; then answers what is still open.
-/// The connection is given where lines to the client go, and what is cancelled when the input ends.
+/// The connection is given where lines to the client go, the requests under way, which the client can
+/// cancel, and what is cancelled when the input ends.
 pub async fn serve_through<C: ClientConnection>(
-    input: impl AsyncBufRead + Unpin,
+    mut input: impl AsyncBufRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    connect: impl FnOnce(LineSender, CancellationToken) -> C,
+    connect: impl FnOnce(LineSender, &InFlight, CancellationToken) -> C,
 ) -> std::io::Result<()> {
-    let (lines_out, waiting) = mpsc::channel(WAITING_ANSWERS);
+    let (lines_out, waiting) = mpsc::channel(WAITING_MESSAGES);
     let writer = tokio::spawn(write_lines(output, waiting));
     let closing = CancellationToken::new();
-    let connection = connect(lines_out.clone(), closing.clone());
-    let in_flight = connection.in_flight().clone();
+    let in_flight = InFlight::default();
+    let connection = connect(lines_out.clone(), &in_flight, closing.clone());
     let answering = TaskTracker::new();
     let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
-    let mut lines = InputLines::new(input);
-    while let Some(line) = lines.next().await? {
+    while let Some(line) = lines::next(&mut input).await? {
         let line = match line {
             InputLine::Message(line) => Bytes::from(line),
             InputLine::TooLong => {
@@ -168,7 +161,8 @@ async fn write_reply(
         } = match reply.await {
             Reply::Result(result) => return send(&lines, response(&id, result)).await,
             Reply::Opened(opened) => {
-                return send(&lines, response(&id, Ok(opened.result.into()))).await;
+                let result = Ok(opened.result.into());
+                return send(&lines, response(&id, result)).await;
             }
             Reply::Messages(stream) => stream,
         };
@@ -226,23 +220,24 @@ struct LocalState {
     chosen: Option<Protocol>,
 }
 
-// === impl LocalConnection ===
-
 impl LocalConnection {
-    fn new(gateway: Arc<Gateway>, lines: LineSender, closing: CancellationToken) -> Self {
-        let session =
-            Session::unopened(Endpoint::Menu, ChangeFeed::silent(), closing.child_token());
+    fn new(
+        gateway: Arc<Gateway>,
+        lines: LineSender,
+        in_flight: InFlight,
+        closing: CancellationToken,
+    ) -> Self {
+        let ended = closing.child_token();
+        let session = Session::unopened(Endpoint::Menu, ChangeFeed::silent(), ended);
+        let (session, chosen) = (Arc::new(session), None);
         Self {
             exchange: Exchange {
                 sessions_end: closing.clone(),
                 ..Exchange::new(gateway, closing)
             },
-            in_flight: InFlight::default(),
+            in_flight,
             lines,
-            state: Arc::new(Mutex::new(LocalState {
-                session: Arc::new(session),
-                chosen: None,
-            })),
+            state: Arc::new(Mutex::new(LocalState { session, chosen })),
         }
     }
 
@@ -250,20 +245,16 @@ impl LocalConnection {
     fn identify(&self, message: RequestMessage) -> Result<Request, RpcError> {
         let session = Arc::clone(&self.state().session);
         let protocol = self.protocol_of(&message);
-        match protocol {
-            Protocol::Session if message.method == Method::Initialize => {
-                Ok(message.into_request(protocol, &Endpoint::Menu, Arc::default(), None))
-            }
-            Protocol::Session => {
-                let caller = Arc::clone(&session.caller);
-                Ok(message.into_request(protocol, &Endpoint::Menu, caller, Some(session)))
-            }
+        let (caller, session) = match protocol {
+            Protocol::Session if message.method == Method::Initialize => (Arc::default(), None),
+            Protocol::Session => (Arc::clone(&session.caller), Some(session)),
             Protocol::Stateless => {
                 let client = message.params.stateless_client()?;
                 let caller = caller::stateless(client, &HeaderMap::new(), Rights::UseTools);
-                Ok(message.into_request(protocol, &Endpoint::Menu, caller, None))
+                (caller, None)
             }
-        }
+        };
+        Ok(message.into_request(protocol, &Endpoint::Menu, caller, session))
     }
 
     fn protocol_of(&self, message: &RequestMessage) -> Protocol {
@@ -273,15 +264,12 @@ impl LocalConnection {
             // A client that asks who is there chooses nothing by it.
             state.chosen.get_or_insert(Protocol::Stateless);
         }
-        let stateless_method = matches!(
-            message.method,
-            Method::ServerDiscover | Method::SubscriptionsListen
-        );
-        said.or(state.chosen).unwrap_or(if stateless_method {
+        let by_method = if message.has_stateless_method() {
             Protocol::Stateless
         } else {
             Protocol::Session
-        })
+        };
+        said.or(state.chosen).unwrap_or(by_method)
     }
 
     fn state(&self) -> MutexGuard<'_, LocalState> {
@@ -290,10 +278,6 @@ impl LocalConnection {
 }
 
 impl ClientConnection for LocalConnection {
-    fn in_flight(&self) -> &InFlight {
-        &self.in_flight
-    }
-
     fn request(&self, message: RequestMessage, _: Bytes) -> BoxFuture<'static, Reply> {
         let request = match self.identify(message) {
             Ok(request) => request,
@@ -311,24 +295,15 @@ impl ClientConnection for LocalConnection {
     }
 
     fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>> {
-        let (exchange, session) = (self.exchange.clone(), Arc::clone(&self.state().session));
-        let in_flight = self.in_flight.clone();
+        let (exchange, in_flight) = (self.exchange.clone(), self.in_flight.clone());
+        let session = Arc::clone(&self.state().session);
         Box::pin(async move {
-            let caller = Arc::clone(&session.caller);
-            let answered = if session.revision.has_batches() {
-                batch::answer(
-                    &exchange,
-                    &session,
-                    &in_flight,
-                    &caller,
-                    &Endpoint::Menu,
-                    &line,
-                )
-                .await
-            } else {
+            if !session.revision.has_batches() {
                 // Decoded as one message, it says what is wrong with a batch.
                 return decode(&line).err();
-            };
+            }
+            let caller = &session.caller;
+            let answered = batch::answer(&exchange, &session, &in_flight, caller, &line).await;
             answered.unwrap_or_else(|error| Some(error_response(None, &error)))
         })
     }

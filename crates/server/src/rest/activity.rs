@@ -17,7 +17,7 @@ use mcpproxy_gateway::{Code, Failure};
 use super::parameters::{ExportParameters, FilterParameters, PageParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
 use crate::app::App;
-use crate::respond::{failure_response, json_response};
+use crate::respond::{RestResult, json_response};
 
 /// What was asked for, as name and value, repeated names included.
 pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
@@ -30,11 +30,9 @@ pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
     params(FilterParameters, PageParameters),
     responses((status = 200, description = "A page of records", body = RecordList<'_>), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    answered(match read_pairs(query) {
-        Ok(pairs) => records::list(app.gateway().records().archive(), &pairs).await,
-        Err(failure) => Err(failure),
-    })
+pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
+    let pairs = read_pairs(query)?;
+    answered(records::list(app.gateway().records().archive(), &pairs).await)
 }
 
 /// Show one record
@@ -46,14 +44,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> Response 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     path: Result<Path<String>, PathRejection>,
-) -> Response {
-    match path {
-        Ok(Path(id)) => answered(records::show(app.gateway().records().archive(), &id).await),
-        Err(_) => failure_response(&Failure::new(
-            Code::InvalidArguments,
-            "The path is not UTF-8",
-        )),
-    }
+) -> RestResult {
+    let Path(id) = path.map_err(|_| unreadable_path())?;
+    answered(records::show(app.gateway().records().archive(), &id).await)
 }
 
 /// Count records
@@ -64,11 +57,9 @@ pub(crate) async fn show(
     params(FilterParameters),
     responses((status = 200, description = "The counts", body = RecordSummary), InvalidRefusals, AccessRefusals, StoreRefusals),
 )]
-pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    answered(match read_pairs(query) {
-        Ok(pairs) => records::summary(app.gateway().records().archive(), &pairs).await,
-        Err(failure) => Err(failure),
-    })
+pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
+    let pairs = read_pairs(query)?;
+    answered(records::summary(app.gateway().records().archive(), &pairs).await)
 }
 
 /// Check that no record was altered
@@ -79,7 +70,7 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> Respon
     get, path = "/api/v1/activity/verify", tag = "activity", operation_id = "verify_activity",
     responses((status = 200, description = "What was found", body = LogVerdict), AccessRefusals, StoreRefusals),
 )]
-pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn verify(State(app): State<Arc<App>>) -> RestResult {
     answered(records::verify(app.gateway().records().archive(), |_, _| {}).await)
 }
 
@@ -98,18 +89,12 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> Response {
         InvalidRefusals, AccessRefusals, StoreRefusals,
     ),
 )]
-pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> Response {
-    let asked = read_pairs(query).and_then(|pairs| RecordExport::parse(&pairs));
-    let (filter, format) = match asked {
-        Ok(asked) => asked,
-        Err(failure) => return failure_response(&failure),
-    };
+pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
+    let (filter, format) = RecordExport::parse(&read_pairs(query)?)?;
     let mut export = RecordExport::new(app.gateway().records().archive().clone(), filter, format);
     // What goes wrong before the first byte is still an answer with a status.
-    match export.next().await {
-        Ok(first) => exported(export, first, format),
-        Err(failure) => failure_response(&failure),
-    }
+    let first = export.next().await?;
+    Ok(exported(export, first, format))
 }
 
 /// The parameters of a request; those that are no text are refused.
@@ -124,12 +109,10 @@ pub(crate) fn read_pairs(query: Pairs) -> Result<Vec<Pair>, Failure> {
 fn exported(export: RecordExport, first: Option<ExportPiece>, format: ExportFormat) -> Response {
     let pieces = stream::try_unfold((export, first), |(mut export, ready)| async move {
         let piece = match ready {
-            Some(piece) => Some(piece),
-            None => export
-                .next()
-                .await
-                .map_err(|failure| broken_off(&failure))?,
+            Some(piece) => Ok(Some(piece)),
+            None => export.next().await,
         };
+        let piece = piece.map_err(|failure| broken_off(&failure))?;
         Ok::<_, std::io::Error>(piece.map(|piece| (Bytes::from(piece.text), (export, None))))
     });
     let mut response = Response::new(Body::from_stream(pieces));
@@ -150,9 +133,11 @@ fn broken_off(failure: &Failure) -> std::io::Error {
     std::io::Error::other("the export broke off")
 }
 
-fn answered(result: Result<String, Failure>) -> Response {
-    match result {
-        Ok(text) => json_response(StatusCode::OK, text),
-        Err(failure) => failure_response(&failure),
-    }
+/// Failure of a path that is no text.
+pub(crate) fn unreadable_path() -> Failure {
+    Failure::new(Code::InvalidArguments, "The path is not UTF-8")
+}
+
+fn answered(result: Result<String, Failure>) -> RestResult {
+    Ok(json_response(StatusCode::OK, result?))
 }

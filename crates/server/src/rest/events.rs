@@ -13,10 +13,11 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use mcpproxy_activity::{Filter, Followed, LogTail};
 use mcpproxy_gateway::records::{self, Following};
 use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_wire::header::LAST_EVENT_ID;
 use mcpproxy_wire::json::to_text;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -26,13 +27,7 @@ use super::activity::{Pairs, read_pairs};
 use super::parameters::{EventParameters, FilterParameters};
 use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
-use crate::respond::{event_stream, failure_response};
-
-/// Where a client was when it went away; in an answer, where the stream begins.
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-
-/// How often an open stream shows that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::respond::{KEEP_ALIVE, RestResult, event_stream};
 
 /// How often the log is looked at when nobody tells of a new record: other processes write too.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -62,31 +57,24 @@ pub(crate) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     query: Pairs,
-) -> Response {
-    match open(&app, &headers, query).await {
-        Ok(stream) => stream.response(),
-        Err(failure) => failure_response(&failure),
-    }
-}
-
-async fn open(app: &App, headers: &HeaderMap, query: Pairs) -> Result<EventStream, Failure> {
-    let last_id = headers
-        .get(LAST_EVENT_ID)
-        .map(HeaderValue::to_str)
+) -> RestResult {
+    let last_id = headers.get(LAST_EVENT_ID).map(HeaderValue::to_str);
+    let last_id = last_id
         .transpose()
         .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
     let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
     let recorded = app.gateway().records().recorded();
     let tail = app.gateway().records().archive().follow(position).await?;
-    Ok(EventStream {
+    let stream = EventStream {
         tail,
         filter,
         recorded,
         shutdown: app.shutdown().clone(),
         looked: None,
         sent: Instant::now(),
-    })
+    };
+    Ok(stream.response())
 }
 
 /// One client's stream.
@@ -132,11 +120,9 @@ impl EventStream {
                 .inspect_err(|error| tracing::warn!(%error, "a stream of events ends"))
                 .ok()?;
             self.looked = followed.is_empty().then(Instant::now);
-            let text: String = followed
-                .iter()
-                .filter(|one| self.filter.admits(&one.record))
-                .map(event)
-                .collect();
+            let admitted = followed.iter();
+            let admitted = admitted.filter(|one| self.filter.admits(&one.record));
+            let text: String = admitted.map(event).collect();
             if !text.is_empty() {
                 self.sent = Instant::now();
                 return Some(text);

@@ -22,13 +22,11 @@ pub(crate) struct EventParameters;
 
 impl IntoParams for FilterParameters {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        Filter::NAMES
-            .iter()
-            .map(|name| {
-                let (about, schema) = filter(name);
-                in_query(name, about, schema)
-            })
-            .collect()
+        let described = Filter::NAMES.iter().map(|name| {
+            let (about, schema) = filter(name);
+            in_query(name, about, schema)
+        });
+        described.collect()
     }
 }
 

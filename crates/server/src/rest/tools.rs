@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::PathRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
-use axum::response::Response;
 use http::StatusCode;
 use mcpproxy_gateway::{CallRequest, Code, Failure};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::Json;
-use mcpproxy_wire::json::{Fields, JsonError};
+use mcpproxy_wire::json::{Fields, to_text};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::activity::unreadable_path;
 use super::refusals::{
     AccessRefusals, CallRefusals, InvalidRefusals, MissingRefusals, StoreRefusals,
 };
@@ -20,7 +20,7 @@ use super::schemas;
 use crate::access::caller;
 use crate::app::App;
 use crate::body;
-use crate::respond::{failure_response, failure_response_for, json_response};
+use crate::respond::{RestResult, failure_response_for, json_response};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,22 +40,16 @@ pub(crate) struct ToolsQuery {
 )]
 pub(crate) async fn list_tools(
     State(app): State<Arc<App>>,
-    query: Result<Query<ToolsQuery>, axum::extract::rejection::QueryRejection>,
-) -> Response {
-    let listed = match query {
-        Ok(Query(query)) => app
-            .gateway()
-            .search()
-            .list_tools(query.q.as_deref(), query.server.as_deref()),
-        Err(error) => Err(Failure::new(
-            Code::InvalidArguments,
-            format!(
-                "The query is not valid: {}; allowed are q and server",
-                error.body_text()
-            ),
-        )),
-    };
-    answered(listed)
+    query: Result<Query<ToolsQuery>, QueryRejection>,
+) -> RestResult {
+    let Query(ToolsQuery { q, server }) = query.map_err(|error| {
+        let problem = error.body_text();
+        invalid(&format!(
+            "The query is not valid: {problem}; allowed are q and server"
+        ))
+    })?;
+    let search = app.gateway().search();
+    answered(search.list_tools(q.as_deref(), server.as_deref()))
 }
 
 /// Show one tool with its schema
@@ -70,15 +64,10 @@ pub(crate) async fn list_tools(
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
     path: Result<Path<(String, String)>, PathRejection>,
-) -> Response {
-    match path {
-        Ok(Path((server, tool))) => answered(
-            app.gateway()
-                .search()
-                .show_tool(&format!("{server}:{tool}")),
-        ),
-        Err(_) => answered(Err(invalid("The path is not UTF-8"))),
-    }
+) -> RestResult {
+    let Path((server, tool)) = path.map_err(|_| unreadable_path())?;
+    let search = app.gateway().search();
+    answered(search.show_tool(&format!("{server}:{tool}")))
 }
 
 /// Call a tool
@@ -93,24 +82,20 @@ pub(crate) async fn show_tool(
         InvalidRefusals, AccessRefusals, MissingRefusals, CallRefusals, StoreRefusals,
     ),
 )]
-pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> RestResult {
     let (parts, body) = request.into_parts();
-    let Ok(bytes) = body::read(body).await else {
-        return failure_response(&invalid("The request is too large or broke off"));
-    };
-    let (variant, arguments) = match read_call(&bytes) {
-        Ok(read) => read,
-        Err(failure) => return failure_response(&failure),
-    };
+    let bytes = body::read(body).await;
+    let bytes = bytes.map_err(|_| invalid("The request is too large or broke off"))?;
+    let (variant, arguments) = read_call(&bytes)?;
     let caller = caller::of_rest(&parts.headers);
     let outcome = match CallRequest::parse(variant, &arguments) {
         Ok(request) => app.gateway().call(request, &caller, None).await,
         Err(failure) => app.gateway().refuse_call(variant, failure, &caller).await,
     };
-    match &outcome.result {
+    Ok(match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),
         Err(failure) => failure_response_for(failure, outcome.request_id),
-    }
+    })
 }
 
 /// Splits `{ variant, name, args, intent }` into the variant and what the variant takes.
@@ -118,14 +103,12 @@ fn read_call(bytes: &[u8]) -> Result<(Operation, Json), Failure> {
     let fields: Fields<'_> = serde_json::from_slice(bytes)
         .map_err(|error| invalid(&format!("The request is not a JSON object: {error}")))?;
     let variant = fields
-        .given("variant")
-        .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+        .text("variant")
         .and_then(|word| Operation::of_variant(&word).or_else(|| Operation::parse(&word)))
         .ok_or_else(|| {
             invalid("variant must be call_tool_read, call_tool_write or call_tool_destructive")
         })?;
-    let arguments = serde_json::to_string(&fields.without("variant")).map_err(JsonError::from);
-    let arguments = arguments.and_then(Json::parse);
+    let arguments = Json::parse(to_text(&fields.without("variant")));
     let arguments = arguments.map_err(|error| invalid(&error.to_string()))?;
     Ok((variant, arguments))
 }
@@ -134,9 +117,6 @@ fn invalid(message: &str) -> Failure {
     Failure::new(Code::InvalidArguments, message)
 }
 
-fn answered(result: Result<Value, Failure>) -> Response {
-    match result {
-        Ok(value) => json_response(StatusCode::OK, value.to_string()),
-        Err(failure) => failure_response(&failure),
-    }
+fn answered(result: Result<Value, Failure>) -> RestResult {
+    Ok(json_response(StatusCode::OK, result?.to_string()))
 }

@@ -32,14 +32,6 @@ pub(super) struct SuspendableCall {
     requests: u64,
 }
 
-/// Extent to which a call was delivered to its client.
-enum Delivered {
-    /// The call ended, or the client went away.
-    Everything,
-    /// Client requests are open.
-    UpToRequests,
-}
-
 impl SuspendableCall {
     pub(super) fn new(
         table: Arc<SuspendedCalls>,
@@ -61,7 +53,7 @@ impl SuspendableCall {
     pub(super) async fn run(mut self, first: ClientMessage, mut out: mpsc::Sender<Outbound>) {
         let mut waiting = VecDeque::new();
         self.take(first, &mut waiting);
-        while let Delivered::UpToRequests = self.deliver(&out, std::mem::take(&mut waiting)).await {
+        while let Some(()) = self.deliver(&out, std::mem::take(&mut waiting)).await {
             let Some(next) = self.require_input(out).await else {
                 return;
             };
@@ -69,22 +61,20 @@ impl SuspendableCall {
         }
     }
 
-    /// Sends the client what there is, up to the result or the first client request.
+    /// Sends the client what there is, up to the first client request; nothing more is to be done
+    /// where the call ended, or the client went away.
     async fn deliver(
         &mut self,
         out: &mpsc::Sender<Outbound>,
         mut waiting: VecDeque<String>,
-    ) -> Delivered {
+    ) -> Option<()> {
         loop {
             if !self.open.is_empty() {
-                while let Some(message) = self.call.queued() {
-                    self.take(message, &mut waiting);
-                }
-                return flush(out, waiting, Delivered::UpToRequests).await;
+                return self.flush(out, waiting).await;
             }
             let has_room = waiting.is_empty();
             tokio::select! {
-                () = out.closed() => return Delivered::Everything,
+                () = out.closed() => return None,
                 Ok(room) = out.reserve(), if !has_room => {
                     if let Some(message) = waiting.pop_front() {
                         room.send(Outbound::Message(message));
@@ -93,16 +83,28 @@ impl SuspendableCall {
                 step = self.call.next(has_room) => match step {
                     CallStep::Message(message) => self.take(message, &mut waiting),
                     CallStep::Done(result) => {
-                        while let Some(message) = self.call.queued() {
-                            self.take(message, &mut waiting);
-                        }
-                        flush(out, waiting, Delivered::Everything).await;
+                        self.flush(out, waiting).await?;
                         let _ = out.send(Outbound::Result(result)).await;
-                        return Delivered::Everything;
+                        return None;
                     }
                 }
             }
         }
+    }
+
+    /// Sends all messages, also those that are only queued; nothing if nobody reads them.
+    async fn flush(
+        &mut self,
+        out: &mpsc::Sender<Outbound>,
+        mut waiting: VecDeque<String>,
+    ) -> Option<()> {
+        while let Some(message) = self.call.messages.queued() {
+            self.take(message, &mut waiting);
+        }
+        for message in waiting {
+            out.send(Outbound::Message(message)).await.ok()?;
+        }
+        Some(())
     }
 
     fn take(&mut self, message: ClientMessage, waiting: &mut VecDeque<String>) {
@@ -177,7 +179,8 @@ impl SuspendableCall {
                     CallStep::Message(ClientMessage::Notification(_)) => {}
                     CallStep::Message(message) => self.take(message, &mut VecDeque::new()),
                     CallStep::Done(result) => {
-                        self.call.put_back(result);
+                        // It has to wait for the client first.
+                        self.call.result = Some(result);
                         is_done = true;
                     }
                 }
@@ -219,18 +222,4 @@ impl SuspendableCall {
             }
         }
     }
-}
-
-/// Sends all messages, and gives what is next: nothing, if nobody reads them.
-async fn flush(
-    out: &mpsc::Sender<Outbound>,
-    waiting: VecDeque<String>,
-    next: Delivered,
-) -> Delivered {
-    for message in waiting {
-        if out.send(Outbound::Message(message)).await.is_err() {
-            return Delivered::Everything;
-        }
-    }
-    next
 }

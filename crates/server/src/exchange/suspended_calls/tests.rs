@@ -3,6 +3,7 @@ use serde_json::json;
 
 use mcpproxy_policy::Caller;
 use mcpproxy_wire::Protocol;
+use mcpproxy_wire::rpc::INVALID_PARAMS;
 
 use super::*;
 use crate::exchange::request::{Incoming, decode};
