@@ -189,23 +189,18 @@ impl Exchange {
 
     /// Opens a stream of changes: first what can be expected of it, at last that it ended.
     async fn listen(&self, request: Request, delivery: Delivery) -> Reply {
-        let Request {
-            id,
-            endpoint,
-            params,
-            ..
-        } = request;
         if delivery == Delivery::AnswerOnly {
             let message = "This opens a stream: the Accept header must include text/event-stream";
             return Reply::Result(Err(RpcError::new(rpc::INVALID_REQUEST, message)));
         }
-        let wanted = params.given("notifications");
-        let opened = change_feed::open_stream(&endpoint, &self.gateway, &id, wanted).await;
+        let (endpoint, id) = (&request.endpoint, &request.id);
+        let wanted = request.params.given("notifications");
+        let opened = change_feed::open_stream(endpoint, &self.gateway, id, wanted).await;
         let (message, feed) = match opened {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),
         };
-        let closing = self.closing.clone();
+        let (id, closing) = (request.id, self.closing.clone());
         Reply::driven(async move |out| {
             let mut next = message;
             while out.send(Outbound::Message(next)).await.is_ok() {
@@ -224,12 +219,8 @@ impl Exchange {
 
 fn discover(request: &Request) -> String {
     let endpoint = &request.endpoint;
-    stateless::discovery(
-        VERSION,
-        endpoint.instructions(),
-        endpoint.announces(),
-        endpoint.freshness(),
-    )
+    let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
+    stateless::discovery(VERSION, instructions, announces, endpoint.freshness())
 }
 
 fn unknown_method(method: &str) -> RpcError {

@@ -85,7 +85,14 @@ impl SuspendedCalls {
         limit: Duration,
     ) -> mpsc::Receiver<Outbound> {
         let (out, messages) = mpsc::channel(WAITING_MESSAGES);
-        let call = SuspendableCall::new(Arc::clone(self), call, binding, limit);
+        let call = SuspendableCall {
+            table: Arc::clone(self),
+            call,
+            binding: Arc::new(binding),
+            limit,
+            open: Vec::new(),
+            requests: 0,
+        };
         self.tasks.spawn(call.run(first, out));
         messages
     }

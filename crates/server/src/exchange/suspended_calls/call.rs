@@ -23,32 +23,16 @@ const STOPPING: &str = "The gateway is stopping, so nobody can answer any more";
 
 /// Call with its open client requests, each under the key that the client knows it by.
 pub(super) struct SuspendableCall {
-    table: Arc<SuspendedCalls>,
-    call: RunningCall,
-    binding: Arc<Binding>,
-    limit: Duration,
-    open: Vec<(String, ClientRequest)>,
+    pub(super) table: Arc<SuspendedCalls>,
+    pub(super) call: RunningCall,
+    pub(super) binding: Arc<Binding>,
+    pub(super) limit: Duration,
+    pub(super) open: Vec<(String, ClientRequest)>,
     /// Number of client requests so far.
-    requests: u64,
+    pub(super) requests: u64,
 }
 
 impl SuspendableCall {
-    pub(super) fn new(
-        table: Arc<SuspendedCalls>,
-        call: RunningCall,
-        binding: Binding,
-        limit: Duration,
-    ) -> Self {
-        Self {
-            table,
-            call,
-            binding: Arc::new(binding),
-            limit,
-            open: Vec::new(),
-            requests: 0,
-        }
-    }
-
     /// Goes on until the call ends, or is given up; then the call is dropped.
     pub(super) async fn run(mut self, first: ClientMessage, mut out: mpsc::Sender<Outbound>) {
         let mut waiting = VecDeque::new();
