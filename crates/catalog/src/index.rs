@@ -17,14 +17,14 @@ use serde_json::Value;
 use crate::tokens::{stem, words};
 use crate::tool::CatalogTool;
 
-/// How many fields a document has: see [`FIELDS`].
+/// Number of fields that a document has: see [`FIELDS`].
 pub(crate) const FIELD_COUNT: usize = 6;
 
 /// Field of a tool's description: what a match in it counts.
 pub(crate) struct Field {
     /// The weight of one occurrence.
     pub(crate) weight: f32,
-    /// How much a long field dilutes an occurrence, from 0 (not at all) to 1.
+    /// Share by which a long field dilutes an occurrence, from 0 (not at all) to 1.
     pub(crate) dilution: f32,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Term(u64);
 
-/// How often a word occurs in each field of one document.
+/// Counts of a word in each field of one document.
 #[derive(Debug)]
 pub(crate) struct Posting {
     pub(crate) document: u32,
@@ -152,7 +152,7 @@ impl Segment {
         self.postings.get(&term).map_or(&[], Vec::as_slice)
     }
 
-    /// How many words each field of a document has.
+    /// Number of words in each field of a document.
     pub(crate) fn lengths(&self, document: u32) -> &[u16; FIELD_COUNT] {
         &self.lengths[document as usize]
     }

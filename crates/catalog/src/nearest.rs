@@ -56,7 +56,7 @@ impl WantedName {
         }
     }
 
-    /// How alike two names are, from 0 to 1: by letters, or by the words they share.
+    /// Likeness of two names, from 0 to 1: by letters, or by the words they share.
     fn likeness(&self, name: &str) -> f64 {
         let letters = likeness(&self.name, &name.to_lowercase());
         letters.max(self.shared_words(&stems(name)))

@@ -29,7 +29,7 @@ use crate::snapshot::Snapshot;
 use crate::tokens::{is_stop_word, stem, words};
 use crate::tool::CatalogTool;
 
-/// How soon further occurrences of a word stop to count (`k1` of BM25).
+/// Constant that says how soon further occurrences of a word stop to count (`k1` of BM25).
 const SATURATION: f32 = 1.2;
 
 /// Lift that a query which is exactly a tool's name gives it, as a share of what is missing to 1.
@@ -38,7 +38,7 @@ const NAME_LIFT: f32 = 0.9;
 /// Lift that a query which is exactly `server:tool` gives it: that leaves nothing open.
 const QUALIFIED_LIFT: f32 = 1.0;
 
-/// How many characters of a query are read, and how many different words of it count. Nobody
+/// Characters of a query that are read, and different words of it that count, at most. Nobody
 /// describes a tool in more, and a pasted document must not cost more than a question.
 const QUERY_LIMIT: usize = 2_000;
 const TERM_LIMIT: usize = 32;
@@ -62,7 +62,7 @@ pub struct SearchQuery<'a> {
 /// Hits of a search.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// How many tools match, before the limit.
+    /// Number of tools that match, before the limit.
     pub total: usize,
     /// The best of them, best first.
     pub hits: Vec<Hit>,
@@ -73,7 +73,7 @@ pub struct Hits {
 pub struct Hit {
     /// The tool.
     pub tool: Arc<CatalogTool>,
-    /// How well it matches, from 0.0 to 1.0.
+    /// Score of the match, from 0.0 to 1.0.
     pub score: f64,
 }
 
@@ -258,7 +258,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// How much it says that a tool has a word which this many of all tools have; above zero.
+/// Weight of a word that this many of all tools have; above zero.
 fn rarity(documents: usize, occurrences: usize) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "counts of tools are small")]
     let (documents, occurrences) = (documents as f32, occurrences as f32);

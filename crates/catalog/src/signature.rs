@@ -31,16 +31,16 @@ const LIMIT: usize = 200;
 /// The longest tool name that is shown whole, in characters.
 const NAME_LIMIT: usize = 100;
 
-/// How many values of an `enum`, or alternatives of a union, are shown.
+/// Values of an `enum`, or alternatives of a union, that are shown, at most.
 const ALTERNATIVES: usize = 8;
 
 /// The longest value of an `enum` that is shown, in characters.
 const LITERAL_LIMIT: usize = 40;
 
-/// How many parameters are read: more of them than fit on the line in any case.
+/// Parameters that are read, at most: more of them than fit on the line in any case.
 const PARAMETERS: usize = 60;
 
-/// How many lists within lists are spelled out.
+/// Lists within lists that are spelled out, at most.
 const DEPTH: usize = 4;
 
 /// The signature of a tool with this input schema.

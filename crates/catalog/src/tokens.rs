@@ -10,7 +10,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 /// The longest word that is kept; what is longer is cut, because it is no word.
 const WORD_LIMIT: usize = 48;
 
-/// How much of a text is read. Descriptions end long before; a text beyond it is abuse.
+/// Characters of a text that are read, at most. Descriptions end long before; a text beyond it is abuse.
 const TEXT_LIMIT: usize = 64 * 1024;
 
 /// Words that say nothing about which tool is wanted. They are left out of queries alone: in a

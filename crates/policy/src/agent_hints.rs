@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 
 use crate::{Operation, Warning};
 
-/// Where the suggestions stand in the hints of a result.
+/// Member of the hints of a result that has the suggestions.
 const ACTIONS: &str = "suggestedNextActions";
 
 /// The words a priority may be.
 const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
 
-/// How much of a dropped name is told; longer ones are no names of tools.
+/// Characters of a dropped name that are kept; longer ones are no names of tools.
 const SHOWN_NAME_CHARACTERS: usize = 100;
 
 /// Looks up the name of an action: the tool as `server:tool` and the variant to call it with, or
@@ -58,7 +58,7 @@ pub fn vet(mut hints: Map<String, Value>, resolve: Resolve<'_>) -> Vetted {
 }
 
 impl Vetted {
-    /// What the agent is told, if anything was taken away.
+    /// Warning that the agent gets, if anything was taken away.
     pub fn warning(&self) -> Option<Warning> {
         let dropped = match self.dropped.len() {
             0 => None,
@@ -116,7 +116,7 @@ impl Vetting<'_> {
         true
     }
 
-    /// What has to be done before a suggestion that is kept, which it stays in any case.
+    /// Prerequisites of a suggestion, which is kept in any case.
     fn prerequisites(&mut self, item: &mut Value) -> bool {
         self.references(item, "prerequisites");
         true

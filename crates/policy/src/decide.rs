@@ -8,18 +8,18 @@ use utoipa::ToSchema;
 use crate::{Effect, Intent, Mode, Operation, effect, risk};
 use mcpproxy_wire::ToolAnnotations;
 
-/// What the operator configured about declared intent.
+/// Rules of the operator about declared intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rules {
     /// Whether the operation is declared once or twice.
     pub mode: Mode,
     /// Whether a server's annotation that contradicts the variant refuses the call.
     pub strict_server_validation: bool,
-    /// What a tool without annotations may be called with.
+    /// Variants that a tool without annotations may be called with.
     pub unannotated: Unannotated,
 }
 
-/// What a tool without annotations may be called with.
+/// Variants that a tool without annotations may be called with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unannotated {
@@ -41,7 +41,7 @@ pub struct Subject<'a> {
     pub tool: &'a Arc<str>,
     /// Its description, read for words of risk when it has no annotations.
     pub description: &'a str,
-    /// What server and operator say of it now.
+    /// Annotations that server and operator give it now.
     pub annotations: ToolAnnotations,
 }
 
@@ -205,7 +205,7 @@ impl Subject<'_> {
 // === impl Permit ===
 
 impl Permit {
-    /// What the call was allowed as.
+    /// Operation that the call was allowed as.
     pub fn operation(&self) -> Operation {
         self.operation
     }

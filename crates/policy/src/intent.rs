@@ -14,7 +14,7 @@ use crate::Operation;
 /// The most characters (Unicode scalar values) a reason may have.
 pub const REASON_LIMIT: usize = 1000;
 
-/// How much of a refused value an error message repeats.
+/// Characters of a refused value that an error message repeats.
 const SHOWN_VALUE_LIMIT: usize = 200;
 
 /// Whether an agent has to name the operation a second time.
@@ -84,7 +84,7 @@ pub enum IntentError {
     Mismatch {
         /// The variant that was called.
         variant: Operation,
-        /// What the intent says.
+        /// Operation that the intent declares.
         declared: Operation,
     },
     /// The sensitivity, as given, is not one of the four words.
@@ -181,17 +181,17 @@ impl Intent {
         })
     }
 
-    /// What the call does.
+    /// Operation of the call.
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// What the agent itself named, where it did.
+    /// Operation that the agent itself named, where it did.
     pub fn declared_operation(&self) -> Option<Operation> {
         self.declared_operation
     }
 
-    /// How the agent classed the data; absent means nothing was said.
+    /// Sensitivity that the agent gave the data; absent means nothing was said.
     pub fn sensitivity(&self) -> Option<Sensitivity> {
         self.sensitivity
     }

@@ -9,10 +9,10 @@ use hyper::body::Body;
 /// The largest request that is read; the refusal of a larger message names it, in `mcp::http`.
 pub(crate) const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// How long a client may take to send its request.
+/// Time that a client may take to send its request.
 const SEND_TIME: Duration = Duration::from_secs(30);
 
-/// How long the rest of a request that is too large is thrown away, so that the client
+/// Time for which the rest of a request that is too large is thrown away, so that the client
 /// comes to read the refusal instead of finding the connection reset.
 const DISCARD_TIME: Duration = Duration::from_secs(10);
 

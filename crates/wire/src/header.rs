@@ -26,7 +26,7 @@ pub const TRACEPARENT: &str = "traceparent";
 const OPENING: &str = "=?base64?";
 const CLOSING: &str = "?=";
 
-/// What a header value says; nothing if it is wrapped and what is inside is no Base64 of a text.
+/// Text that a header value says; nothing if it is wrapped and what is inside is no Base64 of a text.
 pub fn decode_value(value: &str) -> Option<Cow<'_, str>> {
     let value = value.trim_matches([' ', '\t']);
     let wrapped = value.strip_prefix(OPENING);
@@ -39,7 +39,7 @@ pub fn decode_value(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// The header value that says a text.
+/// Header value that says a text.
 pub fn encode_value(text: &str) -> Cow<'_, str> {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text

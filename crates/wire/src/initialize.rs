@@ -13,12 +13,12 @@ pub const NAME_LIMIT: usize = 100;
 /// lasts, and a list of capabilities is not longer.
 const CAPABILITIES_LIMIT: usize = 64 * 1024;
 
-/// What a server says of itself when a session is opened.
+/// Answer of a server to `initialize`, which says what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerHello {
     /// The revision both sides speak from now on, as the server named it.
     pub protocol_version: String,
-    /// What it has, and of what it promises to tell when it changes.
+    /// Capabilities that it declares.
     pub capabilities: Capabilities,
     /// Whether the server sends log messages.
     pub has_logging: bool,
@@ -26,7 +26,7 @@ pub struct ServerHello {
     pub server_info: Option<Json>,
 }
 
-/// What a client says of itself when a session is opened.
+/// Parameters of a client's `initialize`, which say what it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientHello {
     /// The revision the client asks for.
@@ -35,15 +35,15 @@ pub struct ClientHello {
     pub name: Option<String>,
     /// The client's version.
     pub version: Option<String>,
-    /// What it can be asked, as it declared it; nothing if that is no object, or one of no
+    /// Capabilities as it declared them; nothing if that is no object, or one of no
     /// reasonable size.
     pub capabilities: Option<Json>,
 }
 
-/// What we promise to tell our clients.
+/// Changes that we promise to tell our clients of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Announces {
-    /// What is offered never changes.
+    /// None: what is offered never changes.
     Nothing,
     /// Other tools, prompts and resources are announced.
     Lists,
@@ -78,7 +78,7 @@ pub fn result(
     })
 }
 
-/// What we offer, in every revision.
+/// Capabilities that we declare, in every revision.
 pub(crate) fn capabilities(announces: Announces) -> Value {
     let mut capabilities = json!({
         "tools": {},

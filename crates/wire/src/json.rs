@@ -35,7 +35,7 @@ pub struct JsonText<'a>(pub &'a str);
 #[error("{0}")]
 pub struct JsonError(#[from] serde_json::Error);
 
-/// The same JSON without line breaks.
+/// JSON without line breaks, which means the same.
 ///
 /// Where a line break ends a message, a message must not have any. JSON has them between
 /// values only (inside strings they are escaped), so a space means the same.

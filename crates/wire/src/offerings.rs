@@ -52,7 +52,7 @@ pub struct ListedPage {
     pub rejected: Vec<RejectedItem>,
     /// Number of items, those left out included.
     pub count: usize,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     pub next_cursor: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct RejectedItem {
     pub index: usize,
     /// Its name, address or template, where it has one.
     pub key: Option<String>,
-    /// What is wrong with it.
+    /// Reason why it was left out.
     pub reason: String,
 }
 

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use crate::header;
 use crate::json::Json;
 
-/// What a schema says where an argument is to be repeated.
+/// Keyword of a schema where an argument is to be repeated.
 const ANNOTATION: &str = "x-mcp-header";
-/// How deep a schema is looked at. JSON of a server is never nested deeper than its reader takes.
+/// Depth to which a schema is looked at. JSON of a server is never nested deeper than its reader takes.
 const DEEPEST: usize = 128;
 
 /// One argument that is repeated in a header.
@@ -45,7 +45,7 @@ impl ParamHeader {
         &self.header
     }
 
-    /// What the header says of these arguments, before it is encoded; nothing if it is to be left out.
+    /// Text that the header has for these arguments, before it is encoded; nothing if it is to be left out.
     pub fn text_in(&self, arguments: &Value) -> Option<String> {
         let mut path = self.path.iter();
         let value = path.try_fold(arguments, |value, key| value.get(key))?;
@@ -82,7 +82,7 @@ impl HeaderAnnotations {
                 ANNOTATION => self.annotation(schema, value, path)?,
                 "properties" => {
                     for (name, property) in value.as_object().into_iter().flatten() {
-                        let path = path.map(|path| [path, &[name.clone()]].concat());
+                        let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
                         self.inside(property, path.as_deref(), depth)?;
                     }
                 }

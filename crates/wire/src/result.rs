@@ -103,7 +103,7 @@ impl CallResult {
         &self.json
     }
 
-    /// What a program reads of the result, if there is any; the last one, should it be given twice.
+    /// Structured content, which a program reads, if there is any; the last one, should it be given twice.
     pub fn structured(&self) -> Option<Json> {
         let structured = self.json.part_at(self.layout.structured.as_ref()?);
         (structured.text() != "null").then_some(structured)

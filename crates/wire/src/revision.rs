@@ -56,7 +56,7 @@ impl Revision {
         matches!(self, Self::V2025_03_26)
     }
 
-    /// What to answer a client that asks for a revision in `initialize`: the same where
+    /// Revision to answer a client that asks for one in `initialize`: the same where
     /// sessions have it, else the newest that has sessions.
     pub fn negotiate(asked: &str) -> Self {
         Self::parse(asked)

@@ -46,7 +46,7 @@ pub enum Message<'a, P = &'a RawValue> {
     Response {
         /// The id of the request; absent when the peer could not read it.
         id: Option<Id<'a>>,
-        /// What came of it.
+        /// Result or error of it.
         outcome: Result<&'a RawValue, RpcError>,
     },
 }
@@ -67,7 +67,7 @@ pub struct RequestId(Box<str>);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// What kind of error.
+    /// Kind of the error.
     pub code: i64,
     /// For people.
     pub message: String,

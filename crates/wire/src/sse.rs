@@ -13,7 +13,7 @@ pub struct SseEvent {
     pub name: Option<String>,
     /// The payload, lines joined by a line feed.
     pub data: String,
-    /// Where to resume after this event.
+    /// Id to resume the stream with after this event.
     pub id: Option<String>,
 }
 
@@ -53,12 +53,12 @@ impl SseReader {
         }
     }
 
-    /// Where to resume the stream. An event without a payload is not given, but moves this on.
+    /// Id to resume the stream with. An event without a payload is not given, but moves this on.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the other side wants to be left alone before the stream is resumed, if it said.
+    /// Time that the other side wants to be left alone before the stream is resumed, if it said.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }

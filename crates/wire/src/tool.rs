@@ -18,7 +18,7 @@ pub struct ToolDefinition {
     pub raw: Json,
     /// Its name at the server.
     pub name: Arc<str>,
-    /// What it does; empty if the server does not say.
+    /// Description of what it does; empty if the server gives none.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Json,

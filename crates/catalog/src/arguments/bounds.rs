@@ -17,7 +17,7 @@ const SIZE_LIMIT: usize = 256 * 1024;
 /// The most subschemas that may apply when all references are followed.
 const UNFOLDED_LIMIT: usize = 20_000;
 
-/// How many subschemas may apply to one value, each inside the one before. Together with the depth of
+/// Number of subschemas that may apply to one value, each inside the one before. Together with the depth of
 /// arguments, which the reader of JSON bounds at 128, it bounds the library's recursion.
 const NESTING_LIMIT: usize = 24;
 

@@ -13,7 +13,7 @@ const VALUE_LIMIT: usize = 100;
 /// The longest reason for the log.
 const REASON_LIMIT: usize = 300;
 
-/// How many of the allowed values are listed.
+/// Number of allowed values that are listed.
 const LISTED: usize = 20;
 
 /// An error of the library as violations. Properties that must not be there become one each, so

@@ -4,7 +4,7 @@ use mcpproxy_wire::Json;
 use mcpproxy_wire::result::with_member;
 use serde_json::Value;
 
-/// What such an address begins with.
+/// Beginning of such an address.
 const SCHEME: &str = "mcpproxy:";
 
 /// The address of a resource, or a template, that is meant at one server and no other.

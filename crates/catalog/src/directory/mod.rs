@@ -320,7 +320,7 @@ fn shown_items(
     Box::new(items.into_iter().map(|item| (&item.key, item.raw.clone())))
 }
 
-/// What the server says of its tool, byte for byte but for annotations where the operator has a word on
+/// Definition of a tool as its server sent it, byte for byte but for annotations where the operator has a word on
 /// them: in their place, or at the end if the server gave none.
 fn definition(entry: &CatalogTool) -> Json {
     let tool = &entry.tool().raw;

@@ -20,12 +20,12 @@ const SEPARATOR: &str = "__";
 /// Begins the end of a marked name; no word of a language goes on after it.
 const MARK: &str = "-0";
 
-/// How many characters of five bits each the hash has.
+/// Number of characters of the hash, five bits each.
 const HASH_LENGTH: usize = 14;
 
 const HASH_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// How much of a server's name a marked name shows, so that there is room for the tool's.
+/// Characters of a server's name that a marked name shows, so that there is room for the tool's.
 const SERVER_SHOWN: usize = 24;
 
 /// A server, and what it calls one of its items.
@@ -107,7 +107,7 @@ fn marked(server: &str, tool: &str, attempt: u32) -> String {
     name + MARK + &hash(server, tool, attempt)
 }
 
-/// How the marked names of a server's tools begin. Only characters of one byte are in it.
+/// Beginning of the marked names of a server's tools. Only characters of one byte are in it.
 fn beginning(server: &str) -> String {
     let shown = server.chars().take(SERVER_SHOWN).map(allowed);
     shown.chain(SEPARATOR.chars()).collect()
@@ -134,7 +134,7 @@ fn hash(server: &str, tool: &str, attempt: u32) -> String {
     characters.take(HASH_LENGTH).collect()
 }
 
-/// What the protocol allows in the name of a tool.
+/// Whether the protocol allows a character in the name of a tool.
 fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-')
 }

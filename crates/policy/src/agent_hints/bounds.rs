@@ -15,7 +15,7 @@ pub(super) const LONGEST_TEXT: usize = 4_000;
 /// The longest name of a member, in characters.
 pub(super) const LONGEST_KEY: usize = 200;
 
-/// How deep values may be nested below the hints. The contract itself needs four levels; the rest
+/// Depth to which values may be nested below the hints. The contract itself needs four levels; the rest
 /// is for the data of an action.
 pub(super) const DEEPEST: usize = 12;
 

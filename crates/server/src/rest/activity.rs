@@ -19,7 +19,7 @@ use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRef
 use crate::app::App;
 use crate::respond::{RestResult, json_response};
 
-/// What was asked for, as name and value, repeated names included.
+/// Parameters of a query as name and value, repeated names included.
 pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
 
 /// List records, newest first

@@ -29,10 +29,10 @@ use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::{KEEP_ALIVE, RestResult, event_stream};
 
-/// How often the log is looked at when nobody tells of a new record: other processes write too.
+/// Time between two looks at the log when nobody tells of a new record: other processes write too.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often it is looked at when there are new records all the time.
+/// Time between two looks when there are new records all the time.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// About how many records are read at a time.
@@ -106,7 +106,7 @@ impl EventStream {
         response
     }
 
-    /// What to send next; nothing when the gateway stops, or the log cannot be read. A client that
+    /// Waits for the next text to send; nothing when the gateway stops, or the log cannot be read. A client that
     /// comes back is then told why.
     async fn next(&mut self) -> Option<String> {
         loop {

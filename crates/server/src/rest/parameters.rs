@@ -1,4 +1,4 @@
-//! What the log is asked for, described from the very lists that are enforced.
+//! Parameters of requests to the log, described from the very lists that are enforced.
 
 use mcpproxy_activity::{Filter, RecordKind, Status};
 use mcpproxy_gateway::records::{DEFAULT_LIMIT, ExportFormat, MOST_RECORDS};
@@ -14,10 +14,10 @@ pub(crate) struct FilterParameters;
 /// The part of the list that is asked for.
 pub(crate) struct PageParameters;
 
-/// How an export is written.
+/// The format of an export.
 pub(crate) struct ExportParameters;
 
-/// Where a stream of events begins.
+/// The place at which a stream of events begins.
 pub(crate) struct EventParameters;
 
 impl IntoParams for FilterParameters {
@@ -71,7 +71,7 @@ fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
         .build()
 }
 
-/// What a filter is about, and what it admits.
+/// Description of a filter, and the schema of what it admits.
 fn filter(name: &str) -> (&'static str, Object) {
     let (mut time, mut id) = (text(), text());
     let moment = "a time (RFC 3339), a date (UTC), or so long ago, such as `24h` or `7d`";

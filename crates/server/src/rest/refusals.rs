@@ -1,4 +1,4 @@
-//! How requests are refused. Every refusal has the one shape of errors.
+//! Refusals of requests. Every one has the one shape of errors.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ refusals! {
         403 => "The request comes from somewhere it must not (`FORBIDDEN`)",
         500 => "Something broke on our side (`INTERNAL`)",
     }
-    /// What was asked for is wrong.
+    /// Refusals of requests that are wrong.
     InvalidRefusals {
         400 => "What was sent is wrong; the message and `details.allowed` say what is allowed",
     }
-    /// What was asked for is not there.
+    /// Refusals of requests for something that is not there.
     MissingRefusals {
         404 => "There is nothing of that name",
     }
