@@ -20,11 +20,11 @@ pub(crate) struct ErrorAnswer<'a> {
 }
 
 /// Response to a REST request, or the failure that it is refused with.
-pub(crate) type RestResult = Result<Response, Refusal>;
+pub(crate) type RestResult = Result<Response, RestRefusal>;
 
 /// Failure that a REST request is refused with.
 #[derive(Debug)]
-pub(crate) struct Refusal(Failure);
+pub(crate) struct RestRefusal(Failure);
 
 /// Period in which an open stream shows that it is alive.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -52,13 +52,13 @@ pub(crate) fn event_stream(body: impl Into<Body>) -> Response {
     response
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for RestRefusal {
     fn from(failure: Failure) -> Self {
         Self(failure)
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RestRefusal {
     fn into_response(self) -> Response {
         failure_response(&self.0)
     }
