@@ -65,9 +65,9 @@ pub(crate) async fn events(
     let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
     let recorded = app.gateway().records().recorded();
-    let tail = app.gateway().records().archive().follow(position).await?;
+    let tail = app.gateway().records().archive().follow(position).await;
     let stream = EventStream {
-        tail,
+        tail: tail.map_err(Failure::from)?,
         filter,
         recorded,
         shutdown: app.shutdown().clone(),

@@ -153,7 +153,7 @@ mod tests {
         for kind in ListedKind::ALL {
             let long = format!(r#"{{"{}":"{}\n"}}"#, kind.key(), "é".repeat(5_000));
             let items = vec![long; 2 * REJECTED_LIMIT].join(",");
-            let text = format!(r#"{{"{}":[{items}]}}"#, kind.member());
+            let text = format!(r#"{{"{}":[{items}]}}"#, kind.as_str());
             let json = Json::parse(text).expect("valid JSON");
             let mut listing = Listing::default();
             for _ in 0..2 {
