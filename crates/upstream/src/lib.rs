@@ -14,11 +14,8 @@
 mod backoff;
 mod call_error;
 pub mod client;
-/// Connection that a fuzz target feeds in place of a server.
 #[cfg(feature = "fuzzing")]
-pub mod fuzzing {
-    include!("../../../fuzz/src/connection.rs");
-}
+pub mod fuzzing;
 mod lifecycle;
 mod offerings;
 mod process;

@@ -1,5 +1,5 @@
-// Connection that a fuzz target feeds in place of a server. It is compiled as a module of `mcpproxy-upstream`, which
-// includes it under its feature `fuzzing`; the product is built without. `server.rs` has the rest of the target.
+//! Connection that a fuzz target feeds in place of a server. The product is built without the feature that makes
+//! this public, and nothing of it may depend on it. The rest of the target is in `fuzz/src/server.rs`.
 
 use std::sync::Arc;
 
