@@ -14,7 +14,7 @@ use crate::store::{Journal, StoreError};
 /// the write itself has the other half.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// Number of records that are written at once when they wait.
+/// Number of waiting records from which on they are written without waiting for more.
 const FULL_BATCH: usize = 500;
 
 /// Size of one piece of room, in bytes.

@@ -20,7 +20,7 @@ impl Snapshot {
         let wanted = WantedName::new(name);
         let names = self
             .configured()
-            .filter(|state| state.is_usable())
+            .filter(|state| state.is_shown())
             .map(|state| (wanted.likeness(state.name()), state.name().to_string()));
         nearest(names, LIKENESS, SUGGESTIONS)
     }

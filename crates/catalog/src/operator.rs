@@ -15,6 +15,9 @@ pub struct Operator {
     pub enabled: bool,
     /// Whether the server waits for a person's approval.
     pub quarantined: bool,
+    /// Whether its settings cannot be used. What it offered is not listed, but still found to be its own: who asks
+    /// for it is told what is wrong.
+    pub is_broken: bool,
     /// Settings for single tools, by the tool's name at its server.
     pub tools: HashMap<String, ToolOverride>,
 }
@@ -35,6 +38,7 @@ impl Default for Operator {
         Self {
             enabled: true,
             quarantined: false,
+            is_broken: false,
             tools: HashMap::new(),
         }
     }

@@ -174,8 +174,13 @@ impl ServerState {
         &self.offerings
     }
 
-    /// Whether the operator lets it be used.
+    /// Whether it may be asked for what it offers. One whose settings are broken may: who asks is told what is wrong.
     pub(crate) fn is_usable(&self) -> bool {
+        self.operator.enabled && !self.operator.quarantined
+    }
+
+    /// Whether what it offers is listed.
+    pub(crate) fn is_shown(&self) -> bool {
         Availability::of_server(&self.operator) == Availability::Callable
     }
 

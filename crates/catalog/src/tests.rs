@@ -313,6 +313,10 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
         enabled: false,
         ..Operator::default()
     };
+    let broken = Operator {
+        is_broken: true,
+        ..Operator::default()
+    };
     let both = Operator {
         enabled: false,
         quarantined: true,
@@ -322,6 +326,7 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
         (Operator::default(), Availability::Callable),
         (overrides(&json!({}), false), Availability::ToolDisabled),
         (disabled, Availability::ServerDisabled),
+        (broken, Availability::ServerBroken),
         (quarantined, Availability::ServerQuarantined),
         (both, Availability::ServerQuarantined),
     ];

@@ -30,6 +30,8 @@ pub enum Availability {
     ToolDisabled,
     /// The operator disabled its server.
     ServerDisabled,
+    /// The settings of its server cannot be used.
+    ServerBroken,
     /// The server waits for approval. Nothing the server says of its tools is to be shown.
     ServerQuarantined,
 }
@@ -159,10 +161,12 @@ impl Availability {
         if operator.quarantined {
             // This comes first, because it also forbids to show what the server says.
             Self::ServerQuarantined
-        } else if operator.enabled {
-            Self::Callable
-        } else {
+        } else if !operator.enabled {
             Self::ServerDisabled
+        } else if operator.is_broken {
+            Self::ServerBroken
+        } else {
+            Self::Callable
         }
     }
 }

@@ -157,11 +157,11 @@ impl DaemonRelay {
 
     /// Begins a session: its changes are written until the input ends.
     fn begin_session(self: &Arc<Self>, session_id: HeaderValue) {
-        self.session().insert(SESSION_ID, session_id);
-        let relay = Arc::clone(self);
+        let mut session = self.session();
+        session.insert(SESSION_ID, session_id);
+        let (session, relay) = (session.clone(), Arc::clone(self));
         tokio::spawn(async move {
             let changes = async {
-                let session = relay.session().clone();
                 let stream = relay.daemon.open("/mcp", session).await;
                 if let Some(stream) = stream.ok().filter(Stream::has_events) {
                     let write = |message| relay.lines.send(message);

@@ -29,12 +29,12 @@ pub(super) struct HttpCaller {
     pub(super) session: Option<ServedSession>,
 }
 
-/// The context of a call.
-pub(super) fn of(request: &RequestContext<RoleServer>) -> ToolContext {
+/// The context of a call. `client` is who calls where no HTTP request tells.
+pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -> ToolContext {
     let http = request.extensions.get::<Parts>();
     let known = http.and_then(|http| http.extensions.get::<HttpCaller>());
     let caller = match (http, known) {
-        (None, _) => ServiceCaller::owner(),
+        (None, _) => client.clone(),
         (Some(_), Some(known)) => known.caller.clone(),
         // The HTTP of somebody else, who has not said who calls: nobody vouches for it.
         (Some(_), None) => ServiceCaller {

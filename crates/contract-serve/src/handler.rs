@@ -15,7 +15,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{ServeError, context};
+use super::{ServeError, ServiceCaller, context};
 
 /// Instructions for clients about the answers of every tool.
 const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`: what to do next \
@@ -26,11 +26,14 @@ const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`
 /// Answers `tools/list` and `tools/call`, for any transport that rmcp serves. Cheap to clone.
 ///
 /// Over HTTP, [`http()`](crate::http()) says who calls; through another HTTP server, only what needs no
-/// permission can be called. Over any other transport the client is the owner of the process.
+/// permission can be called. Over any other transport the client is the owner of the process, unless
+/// [`Handler::acting_for`] says otherwise.
 #[derive(Debug, Clone)]
 pub struct Handler {
     service: Arc<Service>,
     tools: Arc<[Tool]>,
+    /// Caller where no HTTP request tells who it is.
+    client: Arc<ServiceCaller>,
 }
 
 impl Handler {
@@ -44,7 +47,18 @@ impl Handler {
             })
         });
         let tools = tools.collect::<Result<_, _>>()?;
-        Ok(Self { service, tools })
+        Ok(Self {
+            service,
+            tools,
+            client: Arc::new(ServiceCaller::owner()),
+        })
+    }
+
+    /// Handler for a client that is not the owner of the process.
+    #[must_use]
+    pub fn acting_for(mut self, client: ServiceCaller) -> Self {
+        self.client = Arc::new(client);
+        self
     }
 
     /// The call through the pipeline. What breaks outside of the tool's own handler, in a rule on
@@ -102,7 +116,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         asked: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let context = context::of(&asked);
+        let context = context::of(&asked, &self.client);
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         tokio::select! {
             // Whoever cancels is not interested in the answer: the handler is dropped.

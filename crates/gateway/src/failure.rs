@@ -138,7 +138,17 @@ impl Code {
             | Self::UpstreamError
             | Self::StoreUnavailable
             | Self::Internal => FailureCategory::System,
-            _ => FailureCategory::Validation,
+            Self::MissingIntent
+            | Self::MissingOperationType
+            | Self::InvalidOperationType
+            | Self::IntentMismatch
+            | Self::InvalidSensitivity
+            | Self::ReasonTooLong
+            | Self::InvalidArguments
+            | Self::InvalidToolName
+            | Self::UnknownServer
+            | Self::UnknownTool
+            | Self::NotFound => FailureCategory::Validation,
         }
     }
 

@@ -8,6 +8,7 @@ use hyper::body::Body;
 
 /// The largest request that is read; the refusal of a larger message names it, in `mcp::http`.
 pub(crate) const BODY_LIMIT: usize = 8 * 1024 * 1024;
+const _: () = assert!(BODY_LIMIT == 8 << 20, "the refusal says 8 MiB");
 
 /// Time that a client may take to send its request.
 const SEND_TIME: Duration = Duration::from_secs(30);

@@ -19,6 +19,8 @@ const URI_LIMIT: usize = 8 * 1024;
 
 /// Most items of a page that are reported as left out.
 const REJECTED_LIMIT: usize = 100;
+/// Most characters of the reason for that, which may quote the server.
+const REASON_LIMIT: usize = 1024;
 
 crate::words! {
     /// Kind of the items of a list; the word is the member of a result that has the list.
@@ -190,10 +192,6 @@ impl ListedPage {
     pub fn of(kind: ListedKind, items: impl IntoIterator<Item = Json>) -> Self {
         let mut page = Self::default();
         let mut keys = HashSet::new();
-        let key_of = |raw: &Json| {
-            let key = raw.fields()?.text(kind.key())?;
-            Some(key.chars().take(NAME_LIMIT).collect())
-        };
         for (index, raw) in items.into_iter().enumerate() {
             page.count += 1;
             let reason = match ListedItem::parse(kind, &raw) {
@@ -204,15 +202,21 @@ impl ListedPage {
                 Ok(_) => format!("another item of the list has the same {}", kind.key()),
                 Err(reason) => reason,
             };
-            if page.rejected.len() < REJECTED_LIMIT {
-                page.rejected.push(RejectedItem {
-                    index,
-                    key: key_of(&raw),
-                    reason,
-                });
-            }
+            let fields = raw.fields().unwrap_or_default();
+            page.reject(index, fields.text(kind.key()).as_deref(), &reason);
         }
         page
+    }
+
+    /// Reports an item as left out, unless many are already.
+    pub fn reject(&mut self, index: usize, key: Option<&str>, reason: &str) {
+        if self.rejected.len() < REJECTED_LIMIT {
+            self.rejected.push(RejectedItem {
+                index,
+                key: key.map(|key| key.chars().take(NAME_LIMIT).collect()),
+                reason: reason.chars().take(REASON_LIMIT).collect(),
+            });
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl HeaderAnnotations {
     fn schema(
         &mut self,
         schema: &Map<String, Value>,
-        path: Option<&[String]>,
+        path: Option<&[&str]>,
         depth: usize,
     ) -> Result<(), String> {
         if depth > DEEPEST {
@@ -82,7 +82,7 @@ impl HeaderAnnotations {
                 ANNOTATION => self.annotation(schema, value, path)?,
                 "properties" => {
                     for (name, property) in value.as_object().into_iter().flatten() {
-                        let path = path.map(|path| [path, std::slice::from_ref(name)].concat());
+                        let path = path.map(|path| [path, &[name.as_str()]].concat());
                         self.inside(property, path.as_deref(), depth)?;
                     }
                 }
@@ -100,12 +100,7 @@ impl HeaderAnnotations {
         Ok(())
     }
 
-    fn inside(
-        &mut self,
-        value: &Value,
-        path: Option<&[String]>,
-        depth: usize,
-    ) -> Result<(), String> {
+    fn inside(&mut self, value: &Value, path: Option<&[&str]>, depth: usize) -> Result<(), String> {
         match value {
             Value::Object(schema) => self.schema(schema, path, depth + 1),
             Value::Array(items) => items
@@ -119,7 +114,7 @@ impl HeaderAnnotations {
         &mut self,
         schema: &Map<String, Value>,
         name: &Value,
-        path: Option<&[String]>,
+        path: Option<&[&str]>,
     ) -> Result<(), String> {
         let path = path.filter(|path| !path.is_empty()).ok_or_else(|| {
             format!("its {ANNOTATION} is not on a property reached through properties alone")
@@ -146,7 +141,7 @@ impl HeaderAnnotations {
         };
         self.found.push(ParamHeader {
             header: header.into(),
-            path: path.into(),
+            path: path.iter().map(ToString::to_string).collect(),
         });
         Ok(())
     }

@@ -277,6 +277,18 @@ async fn what_a_server_offered_goes_with_its_tools_when_its_settings_break() {
         .await;
     }
     assert!(is_listed("prompts/list", "new__").await);
+    // Who asks for them is told what is wrong, and no other server is asked in its place.
+    let asked = [
+        ("prompts/get", json!({ "name": "old__test_simple_prompt" })),
+        (
+            "resources/read",
+            json!({ "uri": "mcpproxy:old/test://static-text" }),
+        ),
+    ];
+    for (method, params) in asked {
+        let answer = client.request(method, &params).await.to_string();
+        assert!(answer.contains("NOT_SET_BY_ANY_TEST"), "{method}: {answer}");
+    }
 }
 
 #[tokio::test]

@@ -66,7 +66,8 @@ impl SqliteReader {
         }
     }
 
-    /// Does something on a thread that may wait for the disk. All that is read is of one moment.
+    /// Does something on a thread that may wait for the disk. All that one question reads is of one
+    /// moment.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,

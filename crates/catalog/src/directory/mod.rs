@@ -315,7 +315,7 @@ fn shown_items(
         return Box::new(callable.map(|entry| (entry.name(), definition(entry))));
     }
     let items = server.offerings().items(kind).iter();
-    let mut items: Vec<&ListedItem> = items.filter(|_| server.is_usable()).collect();
+    let mut items: Vec<&ListedItem> = items.filter(|_| server.is_shown()).collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     Box::new(items.into_iter().map(|item| (&item.key, item.raw.clone())))
 }

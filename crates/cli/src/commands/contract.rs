@@ -68,7 +68,10 @@ struct CheckedTool {
 impl CheckedTool {
     /// The tool under its own name and with its own annotations.
     fn new(name: &str, mut shown: Value) -> Self {
-        let is_readable = shown["class"] == "read" && shown["status"] == "callable";
+        // A call to a server that failed tells what is wrong with it.
+        let status = shown["status"].as_str();
+        let is_called = matches!(status, Some("callable" | "server failed"));
+        let is_readable = shown["class"] == "read" && is_called;
         let own = shown.get_mut("server_annotations").map(Value::take);
         let mut published = json!({ "name": name });
         for key in [

@@ -1,7 +1,7 @@
 //! With rmcp's own client on the other end of a pipe in memory, in both eras of the protocol.
 
-use mcpproxy_contract::wire;
-use mcpproxy_contract_serve::Handler;
+use mcpproxy_contract::{Grants, wire};
+use mcpproxy_contract_serve::{Handler, ServiceCaller};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ErrorCode, ErrorData,
     Implementation, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, RequestParamsMeta,
@@ -195,6 +195,10 @@ async fn the_text_alone_has_the_data_and_the_next_steps() {
 async fn the_context_of_a_call_arrives_in_both_eras() {
     for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
         let handler = Handler::new(tools::service()).expect("tools that fit");
+        let handler = handler.acting_for(ServiceCaller {
+            user_id: Some("ann".to_owned()),
+            grants: Grants::only(["cards:read"]),
+        });
         let client = connect(handler, lifecycle).await;
         let mut meta = RequestMetaObject::new();
         meta.set_traceparent(format!("00-{TRACE}-b7ad6b7169203331-01"));
@@ -206,7 +210,7 @@ async fn the_context_of_a_call_arrives_in_both_eras() {
         let seen = &structured(&result)["data"];
         assert_eq!(seen["agent"], "test-agent");
         assert_eq!(seen["version"], "3.2.1");
-        assert_eq!(seen["user"], "", "the owner of the process");
+        assert_eq!(seen["user"], "ann");
         assert_eq!(seen["trace"], TRACE);
         assert_eq!(seen["correlation"], CORRELATION);
         assert_eq!(
@@ -214,6 +218,9 @@ async fn the_context_of_a_call_arrives_in_both_eras() {
             json!({ "com.example/tenant": { "name": "north" } })
         );
         assert_eq!(structured(&result)["metadata"]["traceId"], TRACE);
+
+        let refused = call(&client, "delete-card", json!({ "card": "one" })).await;
+        assert_eq!(structured(&refused)["error"]["code"], "FORBIDDEN");
     }
 }
 

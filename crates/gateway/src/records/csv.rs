@@ -20,7 +20,18 @@ pub(super) fn header() -> String {
 
 /// Line of a record.
 pub(super) fn line(record: &Record) -> String {
-    let fields = json!(record);
+    // Without what was sent and answered, which the JSON would decode for nothing.
+    let brief = |payload: &Option<Payload>| {
+        payload.as_ref().map(|payload| Payload {
+            text: String::new(),
+            ..*payload
+        })
+    };
+    let fields = json!(Record {
+        arguments: brief(&record.arguments),
+        response: brief(&record.response),
+        ..record.clone()
+    });
     let cells = COLUMNS.split(',');
     let cells: Vec<String> = cells
         .map(|column| written(&cell(record, &fields, column)))

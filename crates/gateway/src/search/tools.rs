@@ -81,6 +81,7 @@ fn status_word(availability: Availability) -> &'static str {
         Availability::Callable => "callable",
         Availability::ToolDisabled => "disabled",
         Availability::ServerDisabled => "server disabled",
+        Availability::ServerBroken => "server failed",
         Availability::ServerQuarantined => "quarantined",
     }
 }

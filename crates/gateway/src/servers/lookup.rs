@@ -94,7 +94,9 @@ impl Servers {
                     "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
                 ),
             )),
-            Availability::ServerDisabled | Availability::ServerQuarantined => {
+            Availability::ServerDisabled
+            | Availability::ServerBroken
+            | Availability::ServerQuarantined => {
                 self.reachable(server)?;
                 Err(self.unknown_tool(server, tool))
             }

@@ -7,8 +7,7 @@ use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
 use crate::settings::{Secret, ServerSettings};
 
-/// Operator's settings of a server and its tools. One whose settings cannot be used counts as disabled:
-/// nothing that it offered before is to be listed.
+/// Operator's settings of a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
     let tools = server.tools.iter().map(|(name, tool)| {
         let word = ToolOverride {
@@ -18,8 +17,9 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
         (name.clone(), word)
     });
     Operator {
-        enabled: server.enabled && server.problem.is_none(),
+        enabled: server.enabled,
         quarantined: server.quarantined,
+        is_broken: server.problem.is_some(),
         tools: tools.collect(),
     }
 }

@@ -1,4 +1,5 @@
-//! Codes by which the tables name refusals.
+//! Codes by which the tables name refusals. They label the rows; the gateway has the codes that clients get, and tests
+//! them.
 
 use mcpproxy_policy::IntentError;
 

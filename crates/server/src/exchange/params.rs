@@ -162,7 +162,7 @@ mod tests {
             let text = MessageText::new(&message.into()).unwrap();
             match text.message_as() {
                 Ok(Message::Notification { params, .. }) => Self::new(&text, params),
-                _ => Self::default(),
+                other => panic!("not the parameters of a notification: {json}: {other:?}"),
             }
         }
     }

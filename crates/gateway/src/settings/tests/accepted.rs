@@ -7,9 +7,10 @@ use mcpproxy_upstream::ProtocolSetting;
 use serde_json::{Value, json};
 
 use super::Scene;
+use crate::settings::rules::{KeyRule, Section};
 use crate::settings::{
     ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, SettingText,
-    StoreAddress, ToolRateLimit, Trust, effective,
+    Settings, StoreAddress, ToolRateLimit, Trust, effective,
 };
 
 /// A file with every key in it.
@@ -226,4 +227,57 @@ fn what_is_shown_is_a_valid_file_with_the_same_meaning() {
     let shown = effective(&Scene::with(&file).settings());
     let again = effective(&Scene::with(&shown.to_string()).settings());
     assert_eq!(shown, again);
+}
+
+/// Values at the edges of a rule: every word of a choice, and both bounds of a number.
+fn edges(rule: &KeyRule) -> Vec<Value> {
+    match rule {
+        KeyRule::Flag => vec![json!(false), json!(true)],
+        KeyRule::Choice(words) => words.iter().map(|word| json!(word)).collect(),
+        KeyRule::Whole(least, most) | KeyRule::Milliseconds(least, most) => {
+            vec![json!(least), json!(most)]
+        }
+        KeyRule::Span(least, most) => [*least, *most]
+            .map(|span| json!(humantime::format_duration(span).to_string()))
+            .to_vec(),
+        KeyRule::List(item) => edges(item).into_iter().map(|item| json!([item])).collect(),
+        KeyRule::Entries(_, item) => {
+            let entry = |item| json!({ "any": item });
+            edges(item).into_iter().map(entry).collect()
+        }
+        KeyRule::Nested(section) => edges_of(section, &json!({})),
+        KeyRule::Servers(section) => {
+            let servers = edges_of(section, &json!({ "command": "any" }));
+            let servers = servers.into_iter().filter(|one| one.get("type").is_none());
+            servers.map(|one| json!({ "any": one })).collect()
+        }
+        KeyRule::Unkept(rule) => edges(rule),
+        KeyRule::AnyString | KeyRule::ServerName | KeyRule::Text(..) => Vec::new(),
+    }
+}
+
+/// Sections with one key at an edge, beside those that every such section needs.
+fn edges_of(section: &Section, needed: &Value) -> Vec<Value> {
+    let mut needed = needed.clone();
+    for key in section.keys.iter().filter(|key| key.default.is_none()) {
+        needed[key.name] = edges(&key.rule).remove(0);
+    }
+    let keys = section.keys.iter().flat_map(|key| {
+        let with = |value| {
+            let mut section = needed.clone();
+            section[key.name] = value;
+            section
+        };
+        edges(&key.rule).into_iter().map(with).collect::<Vec<_>>()
+    });
+    keys.collect()
+}
+
+#[test]
+fn whatever_a_rule_admits_becomes_a_setting() {
+    let files = edges_of(&Settings::SECTION, &json!({}));
+    assert!(files.len() > 50, "{}", files.len());
+    for file in files {
+        Scene::with(&file.to_string()).settings();
+    }
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_wire::header::{self, encode_value};
 use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::offerings::RejectedItem;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::{Capabilities, Json, ListedPage, Revision, ToolDefinition, meta};
 
@@ -103,11 +102,7 @@ impl StatelessContext {
                     self.remember_param_headers(&tool.key, found);
                     page.items.push(tool);
                 }
-                Err(reason) => page.rejected.push(RejectedItem {
-                    index,
-                    key: Some(tool.key.to_string()),
-                    reason,
-                }),
+                Err(reason) => page.reject(index, Some(&tool.key), &reason),
             }
         }
     }

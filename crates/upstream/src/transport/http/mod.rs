@@ -266,9 +266,10 @@ impl HttpEndpoint {
         self.session.get().unwrap_or(&self.headers)
     }
 
+    /// Whether the server gave the session an id. One that the operator configured is none.
     fn has_session_id(&self) -> bool {
         let session = self.session.get();
-        session.is_some_and(|headers| headers.contains_key(SESSION_ID))
+        session.is_some_and(|headers| headers.get(SESSION_ID) != self.headers.get(SESSION_ID))
     }
 
     /// Remembers that the session is of no more use; the first reason stays.

@@ -27,7 +27,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 /// Silence after which a connection is probed, so that an event stream without a peer is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Lists of idle connections; more threads share them.
+/// Number of lists of idle connections; threads beyond that share them.
 const IDLE_LISTS: usize = 32;
 
 /// Maker of connections: shared by all servers, because trusted roots are many.
