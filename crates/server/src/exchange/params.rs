@@ -156,13 +156,17 @@ mod tests {
     use super::*;
 
     impl RequestParams {
-        /// Parameters that are this JSON object, for tests of the modules that read them.
+        /// Parameters that are this JSON, for tests of the modules that read them.
         pub(crate) fn parse(json: &str) -> Self {
             let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
             let text = MessageText::new(&message.into()).unwrap();
             match text.message_as() {
                 Ok(Message::Notification { params, .. }) => Self::new(&text, params),
-                other => panic!("not the parameters of a notification: {json}: {other:?}"),
+                // Those that are no object; what is no JSON is a mistake of the test.
+                _ => {
+                    serde_json::from_str::<serde_json::Value>(json).expect("JSON");
+                    Self::default()
+                }
             }
         }
     }
