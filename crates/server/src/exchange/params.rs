@@ -160,14 +160,12 @@ mod tests {
         pub(crate) fn parse(json: &str) -> Self {
             let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{json}}}"#);
             let text = MessageText::new(&message.into()).unwrap();
-            match text.message_as() {
-                Ok(Message::Notification { params, .. }) => Self::new(&text, params),
-                // Those that are no object; what is no JSON is a mistake of the test.
-                _ => {
-                    serde_json::from_str::<serde_json::Value>(json).expect("JSON");
-                    Self::default()
-                }
+            if let Ok(Message::Notification { params, .. }) = text.message_as() {
+                return Self::new(&text, params);
             }
+            // Those that are no object; what is no JSON is a mistake of the test.
+            serde_json::from_str::<serde_json::Value>(json).expect("JSON");
+            Self::default()
         }
     }
 
