@@ -41,7 +41,7 @@ pub struct Confidence {
     explanation: String,
 }
 
-/// How much of what the answer should have is there: fields filled, parts fetched. Half of an answer
+/// Share of what the answer should have that is there: fields filled, parts fetched. Half of an answer
 /// is a bad answer, so this weighs most.
 ///
 /// Where nothing was to be there, nothing is missing: 0 of 0 is complete.
@@ -49,7 +49,7 @@ pub fn completeness(part: u64, whole: u64) -> Factor {
     Factor::counted("completeness", part, whole, 1.0, 3)
 }
 
-/// How much of what there is was looked at: records read, sources asked. What was not looked at may
+/// Share of what there is that was looked at: records read, sources asked. What was not looked at may
 /// well be like what was, so this weighs less.
 ///
 /// Where there is nothing to look at, all of it was looked at: 0 of 0 is covered.
@@ -57,7 +57,7 @@ pub fn coverage(part: u64, whole: u64) -> Factor {
     Factor::counted("coverage", part, whole, 1.0, 2)
 }
 
-/// How many of the observations or sources say the same. Sources that contradict each other put
+/// Share of the observations or sources that say the same. Sources that contradict each other put
 /// everything in doubt, so this weighs as much as completeness.
 ///
 /// Where nobody was asked, nobody agrees: 0 of 0 is no agreement, and the confidence is zero.
@@ -65,7 +65,7 @@ pub fn agreement(part: u64, whole: u64) -> Factor {
     Factor::counted("agreement", part, whole, 0.0, 3)
 }
 
-/// How much of what was asked for the answer meets: words found, conditions fulfilled. A near match
+/// Share of what was asked for that the answer meets: words found, conditions fulfilled. A near match
 /// is often what was meant, so this weighs less.
 ///
 /// Where nothing particular was asked for, everything fits: 0 of 0 is a match.

@@ -11,9 +11,9 @@ use super::{Priority, Share, Suggestion};
 /// The least effort in the ratio, so that nothing divides by zero.
 const LEAST_EFFORT: f64 = 0.01;
 
-/// What each suggested call adds to the effort: ten calls in a row are a lot.
+/// Effort that each suggested call adds: ten calls in a row are a lot.
 const EFFORT_OF_A_CALL: f64 = 0.1;
-/// What calls can add at most, and waiting likewise: each is half of the effort.
+/// Most that calls can add, and waiting likewise: each is half of the effort.
 const MOST_OF_EACH: f64 = 0.5;
 /// The waiting that is half of what waiting can add: after a minute, people look elsewhere.
 const LONG_WAIT_MS: f64 = 60_000.0;
@@ -90,7 +90,7 @@ fn most_urgent(suggestions: &[Suggestion]) -> Option<Priority> {
     suggestions.iter().map(|one| one.priority).min()
 }
 
-/// What a priority promises.
+/// Benefit that a priority promises.
 const fn promise(priority: Priority) -> f64 {
     match priority {
         Priority::Critical => 1.0,

@@ -44,7 +44,7 @@ fn from_zero_to_one(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
 }
 
-/// How much of the whole the part is; at most 1, and not a number if the whole is zero.
+/// Share of the whole that the part is; at most 1, and not a number if the whole is zero.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts beyond 2^53 differ by less than a thousandth"

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::schema::as_words;
 
-/// How reliable the data is that the hints rest on. The most reliable comes first.
+/// Reliability of the data that the hints rest on. The most reliable comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -22,7 +22,7 @@ pub enum SourceQuality {
     Unknown,
 }
 
-/// How long hints hold. The shortest comes first.
+/// Time that hints hold. The shortest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -39,7 +39,7 @@ pub enum ValidityPeriod {
     Indefinite,
 }
 
-/// How urgent a suggestion is. The most urgent comes first.
+/// Urgency of a suggestion. The most urgent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -54,7 +54,7 @@ pub enum Priority {
     Low,
 }
 
-/// How bad it would be. The worst comes first.
+/// Harm that would be done. The worst comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -69,7 +69,7 @@ pub enum Severity {
     Low,
 }
 
-/// What a suggested action is good for.
+/// Purpose of a suggested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -84,24 +84,24 @@ pub enum ActionCategory {
     Learning,
 }
 
-/// What a risk endangers.
+/// Thing that a risk endangers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
 pub enum RiskType {
-    /// How fast it goes.
+    /// Speed.
     Performance,
-    /// How right the result is.
+    /// Correctness of the result.
     Accuracy,
-    /// What it costs.
+    /// Cost.
     Cost,
-    /// How hard it gets to understand.
+    /// Difficulty to understand it.
     Complexity,
-    /// How it feels to the user.
+    /// Feeling of the user.
     UserExperience,
 }
 
-/// How much an action depends on others.
+/// Strength with which an action depends on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
@@ -114,7 +114,7 @@ pub enum DependencyType {
     Optional,
 }
 
-/// What a warning is about.
+/// Subject of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline, transform = as_words)]
