@@ -10,6 +10,7 @@ mod export;
 mod forecast;
 mod history;
 mod lookup;
+mod patterns;
 mod quiz;
 mod review;
 mod samples;

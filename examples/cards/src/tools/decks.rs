@@ -5,6 +5,7 @@ use mcpproxy_contract::schemas::{Page, Pagination};
 
 use super::edit::CreateCard;
 use super::lookup::{ReviewNextCard, ReviewNextCardParams};
+use super::patterns::NOT_BLANK;
 use super::{caller, deck_resource, read, samples, write};
 use crate::model::Deck;
 use crate::store::{NewDeck, Store};
@@ -28,7 +29,7 @@ pub(crate) struct CreateDeck(pub(crate) Store);
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 pub(crate) struct CreateDeckParams {
     /// The name of the deck; no other deck may have it.
-    #[garde(length(chars, min = 1, max = 100), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = 100), pattern(NOT_BLANK))]
     name: String,
     /// What the deck is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]

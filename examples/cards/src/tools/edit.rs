@@ -4,6 +4,7 @@ use mcpproxy_contract::prelude::*;
 
 use super::evidence::written;
 use super::lookup::{GetCard, GetCardParams};
+use super::patterns::{NOT_BLANK, TRIMMED};
 use super::search::SearchCards;
 use super::{about_card, caller, card_resource, deck_resource, samples, write};
 use crate::model::{Card, CardId, DeckId, Difficulty};
@@ -24,20 +25,20 @@ pub(crate) struct CreateCardParams {
     #[garde(dive)]
     deck_id: DeckId,
     /// The question.
-    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(NOT_BLANK))]
     front: String,
     /// The answer.
-    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(NOT_BLANK))]
     back: String,
     /// Why the answer is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(NOT_BLANK))]
     explanation: Option<String>,
     /// Words to find the card by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[garde(
         length(max = MOST_TAGS),
-        inner(length(chars, min = 1, max = LONGEST_TAG), pattern(r"^[^ \t\r\n](.*[^ \t\r\n])?$"))
+        inner(length(chars, min = 1, max = LONGEST_TAG), pattern(TRIMMED))
     )]
     tags: Vec<String>,
     /// How hard the card is, 1 to 5; 3 if left out.
@@ -57,11 +58,11 @@ pub(crate) struct UpdateCardParams {
     card_id: CardId,
     /// The new question; stays if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(NOT_BLANK))]
     front: Option<String>,
     /// The new answer; stays if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(r"[^ \t\r\n]"))]
+    #[garde(length(chars, min = 1, max = LONGEST_TEXT), pattern(NOT_BLANK))]
     back: Option<String>,
     /// The new explanation; stays if left out, and is taken away by an empty text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +72,7 @@ pub(crate) struct UpdateCardParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[garde(
         length(max = MOST_TAGS),
-        inner(inner(length(chars, min = 1, max = LONGEST_TAG), pattern(r"^[^ \t\r\n](.*[^ \t\r\n])?$")))
+        inner(inner(length(chars, min = 1, max = LONGEST_TAG), pattern(TRIMMED)))
     )]
     tags: Option<Vec<String>>,
     /// The version that was read; the change is refused if the card has another by now.
