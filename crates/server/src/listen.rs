@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use hyper::service::service_fn;
 use mcpproxy_support::connections::Connections;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,7 +28,14 @@ const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// Each core has its own lane, and a connection stays in the lane it was given: its requests,
 /// and the connections to servers that they use, are all driven by one thread. A call then
 /// wakes no other thread, which costs more than the rest of the gateway's own work.
-pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
+///
+/// Boxed here, as the other entrances of this crate are: an async function is compiled where it is
+/// awaited, and the whole way of a call would be compiled once more in every program that serves.
+pub fn serve_tcp(listener: TcpListener, app: Arc<App>) -> BoxFuture<'static, ()> {
+    Box::pin(accept_tcp(listener, app))
+}
+
+async fn accept_tcp(listener: TcpListener, app: Arc<App>) {
     let reach = match listener.local_addr() {
         Ok(address) if address.ip().is_loopback() => Reach::Loopback,
         _ => Reach::Network,
@@ -58,7 +66,11 @@ pub async fn serve_tcp(listener: TcpListener, app: Arc<App>) {
 }
 
 /// Serves the local socket until the app is shut down.
-pub async fn serve_socket(listener: UnixListener, app: Arc<App>) {
+pub fn serve_socket(listener: UnixListener, app: Arc<App>) -> BoxFuture<'static, ()> {
+    Box::pin(accept_socket(listener, app))
+}
+
+async fn accept_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
     let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
     let serve = |stream| serve_connection(stream, Arc::clone(&entrance));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{Caller, Decision, Operation, Subject, Warning, decide};
 use mcpproxy_upstream::client::ClientLink;
@@ -31,90 +32,96 @@ impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
     ///
     /// Intent, tool, decision, arguments, record, upstream, what it answered, record.
-    pub async fn call(
-        &self,
+    ///
+    /// Boxed here, so that the way to the upstream is compiled in this crate alone and not once more
+    /// in every crate that awaits a call.
+    pub fn call<'a>(
+        &'a self,
         request: CallRequest,
-        caller: &Arc<Caller>,
-        client: Option<&Arc<ClientLink>>,
-    ) -> CallOutcome {
-        let rules = self.settings.load().rules();
-        let name = split_name(&request.name);
-        let known = name.as_ref().ok().copied();
-        let mut record = CallRecord::open(&self.records, &self.servers, &request, known, caller);
-        let mut warnings = Vec::new();
-        let mut answered = None;
-        let steps = async {
-            let declared = record.declared_intent(&request, rules.mode)?;
+        caller: &'a Arc<Caller>,
+        client: Option<&'a Arc<ClientLink>>,
+    ) -> BoxFuture<'a, CallOutcome> {
+        Box::pin(async move {
+            let rules = self.settings.load().rules();
+            let name = split_name(&request.name);
+            let known = name.as_ref().ok().copied();
+            let mut record =
+                CallRecord::open(&self.records, &self.servers, &request, known, caller);
+            let mut warnings = Vec::new();
+            let mut answered = None;
+            let steps = async {
+                let declared = record.declared_intent(&request, rules.mode)?;
 
-            let (server_name, tool) =
-                name.map_err(|error| self.servers.with_nearest_tools(error, &request.name))?;
-            let server = self.servers.reachable(server_name)?;
-            let deadline = Instant::now() + server.settings.timeout;
-            let not_answered =
-                |operation, error| self.servers.failure_of(server_name, operation, error);
-            let slot = server.call_slot(deadline).await;
-            let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
-            let tool = self.servers.tool(server_name, tool)?;
-            record.set_arguments(&tool, &request.arguments);
+                let (server_name, tool) =
+                    name.map_err(|error| self.servers.with_nearest_tools(error, &request.name))?;
+                let server = self.servers.reachable(server_name)?;
+                let deadline = Instant::now() + server.settings.timeout;
+                let not_answered =
+                    |operation, error| self.servers.failure_of(server_name, operation, error);
+                let slot = server.call_slot(deadline).await;
+                let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
+                let tool = self.servers.tool(server_name, tool)?;
+                record.set_arguments(&tool, &request.arguments);
 
-            let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
-            let permit = match decide(&intent, &subject(&tool), rules) {
-                Decision::Allow(permit, notes) => {
-                    warnings.extend(notes);
-                    permit
+                let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
+                let permit = match decide(&intent, &subject(&tool), rules) {
+                    Decision::Allow(permit, notes) => {
+                        warnings.extend(notes);
+                        permit
+                    }
+                    Decision::Deny(denial) => return Err(denial.into()),
+                };
+                check_arguments(&tool, &request)?;
+                if let Some(limit) = server.settings.rate_limit(tool.name()) {
+                    self.admit(caller, tool.qualified(), limit)?;
                 }
-                Decision::Deny(denial) => return Err(denial.into()),
-            };
-            check_arguments(&tool, &request)?;
-            if let Some(limit) = server.settings.rate_limit(tool.name()) {
-                self.admit(caller, tool.qualified(), limit)?;
-            }
 
-            let deadline = self.hints.deadline(&tool, &permit, deadline);
-            record.begin_sending(deadline).await?;
-            let sent = Instant::now();
-            let (arguments, id) = (&request.arguments, record.request_id());
-            let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));
-            let answer = record.answered(answer).await;
-            let answer = answer
-                .map_err(|error| not_answered(permit.operation(), error))
-                .and_then(|answer| {
-                    self.checked_answer(&tool, permit.operation(), answer, &mut warnings)
-                });
-            answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
-            let result = answer?;
-            record.hide_secrets_of(&tool, &result);
-            Ok(result)
-        };
-        // A panic is a bug of ours; it costs this one call and nothing else.
-        let result = AssertUnwindSafe(steps).catch_unwind().await;
-        let result = result.unwrap_or_else(|_| Err(incident()));
-        let result = result.map_err(|failure| {
-            let failure = failure
-                .with("tool", request.name.as_str())
-                .with("variant", record.operation().variant());
-            self.with_menu_schema(failure, request.variant)
-        });
-        let mut outcome = record.close(result, warnings).await;
-        outcome.hints = answered.and_then(|answered| {
-            let place = self.settings.load().hints.proxied;
-            let catalog = self.servers.catalog();
-            let (hints, result) = (&self.hints, &outcome.result);
-            hints.after(&answered, caller, result, place, catalog)
-        });
-        outcome
+                let deadline = self.hints.deadline(&tool, &permit, deadline);
+                record.begin_sending(deadline).await?;
+                let sent = Instant::now();
+                let (arguments, id) = (&request.arguments, record.request_id());
+                let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));
+                let answer = record.answered(answer).await;
+                let answer = answer
+                    .map_err(|error| not_answered(permit.operation(), error))
+                    .and_then(|answer| {
+                        self.checked_answer(&tool, permit.operation(), answer, &mut warnings)
+                    });
+                answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
+                let result = answer?;
+                record.hide_secrets_of(&tool, &result);
+                Ok(result)
+            };
+            // A panic is a bug of ours; it costs this one call and nothing else.
+            let result = AssertUnwindSafe(steps).catch_unwind().await;
+            let result = result.unwrap_or_else(|_| Err(incident()));
+            let result = result.map_err(|failure| {
+                let failure = failure
+                    .with("tool", request.name.as_str())
+                    .with("variant", record.operation().variant());
+                self.with_menu_schema(failure, request.variant)
+            });
+            let mut outcome = record.close(result, warnings).await;
+            outcome.hints = answered.and_then(|answered| {
+                let place = self.settings.load().hints.proxied;
+                let catalog = self.servers.catalog();
+                let (hints, result) = (&self.hints, &outcome.result);
+                hints.after(&answered, caller, result, place, catalog)
+            });
+            outcome
+        })
     }
 
     /// Refuses a call through a variant whose arguments could not be read; it is on record as well.
-    pub async fn refuse_call(
-        &self,
+    pub fn refuse_call<'a>(
+        &'a self,
         variant: Operation,
         failure: Failure,
         caller: &Arc<Caller>,
-    ) -> CallOutcome {
+    ) -> BoxFuture<'a, CallOutcome> {
         let record = CallRecord::begin(&self.records, Some(variant), caller);
         let failure = self.with_menu_schema(failure, Some(variant));
-        record.close(Err(failure), Vec::new()).await
+        Box::pin(record.close(Err(failure), Vec::new()))
     }
 
     /// Adds the schema of the variant, where it is the variant's own arguments that are wrong.

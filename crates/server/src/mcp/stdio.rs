@@ -55,30 +55,67 @@ pub trait ClientConnection: Send + Sync + 'static {
 }
 
 /// Serves one client from the gateway in this process, until its input ends.
-pub async fn serve(
+pub fn serve<'a>(
     gateway: Arc<Gateway>,
-    input: impl AsyncBufRead + Unpin,
+    input: impl AsyncBufRead + Unpin + Send + 'a,
     output: impl AsyncWrite + Unpin + Send + 'static,
-) -> std::io::Result<()> {
+) -> BoxFuture<'a, std::io::Result<()>> {
     serve_through(input, output, |lines, in_flight, closing| {
         LocalConnection::new(gateway, lines, in_flight.clone(), closing)
     })
-    .await
 }
 
 /// Serves one client through a connection until its input ends; then answers what is still open.
 /// The connection is given where lines to the client go, the requests under way, which the client can
 /// cancel, and what is cancelled when the input ends.
-pub async fn serve_through<C: ClientConnection>(
-    mut input: impl AsyncBufRead + Unpin,
+pub fn serve_through<'a, C: ClientConnection>(
+    input: impl AsyncBufRead + Unpin + Send + 'a,
     output: impl AsyncWrite + Unpin + Send + 'static,
     connect: impl FnOnce(LineSender, &InFlight, CancellationToken) -> C,
-) -> std::io::Result<()> {
+) -> BoxFuture<'a, std::io::Result<()>> {
     let (lines_out, waiting) = mpsc::channel(WAITING_MESSAGES);
-    let writer = tokio::spawn(write_lines(output, waiting));
     let closing = CancellationToken::new();
     let in_flight = InFlight::default();
     let connection = connect(lines_out.clone(), &in_flight, closing.clone());
+    serve_client(ServedClient {
+        input: Box::new(input),
+        output: Box::new(output),
+        connection: Box::new(connection),
+        lines_out,
+        waiting,
+        in_flight,
+        closing,
+    })
+}
+
+/// Client of this process, with streams and a connection of any type.
+struct ServedClient<'a> {
+    input: Box<dyn AsyncBufRead + Unpin + Send + 'a>,
+    output: Box<dyn AsyncWrite + Unpin + Send>,
+    connection: Box<dyn ClientConnection>,
+    lines_out: LineSender,
+    /// The other end of `lines_out`.
+    waiting: mpsc::Receiver<String>,
+    in_flight: InFlight,
+    closing: CancellationToken,
+}
+
+/// Boxed here, so that nobody who serves a client compiles the way of a call again.
+fn serve_client(client: ServedClient<'_>) -> BoxFuture<'_, std::io::Result<()>> {
+    Box::pin(serve_lines(client))
+}
+
+async fn serve_lines(client: ServedClient<'_>) -> std::io::Result<()> {
+    let ServedClient {
+        mut input,
+        output,
+        connection,
+        lines_out,
+        waiting,
+        in_flight,
+        closing,
+    } = client;
+    let writer = tokio::spawn(write_lines(output, waiting));
     let answering = TaskTracker::new();
     let places = Arc::new(Semaphore::new(MOST_IN_FLIGHT));
     while let Some(line) = lines::next(&mut input).await? {
