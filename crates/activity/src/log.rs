@@ -10,7 +10,6 @@ use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
-use utoipa::ToSchema;
 
 use crate::archive::{Archive, Engine, database};
 use crate::chain_files::{ChainFiles, Role};
@@ -65,8 +64,9 @@ struct LogState {
 }
 
 /// Counts of calls by how they ended, since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = CallCounts)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = CallCounts))]
 pub struct Counts {
     /// Calls and searches that worked.
     pub success: u64,

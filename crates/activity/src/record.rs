@@ -2,16 +2,15 @@
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use jiff::Timestamp;
-use mcpproxy_policy::{Operation, Sensitivity, Warning};
+use mcpproxy_policy::{Operation, Sensitivity};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 mcpproxy_policy::words! {
     /// Kind of a record: what kind of thing happened.
-    #[derive(ToSchema)]
-    #[schema(as = ActivityType, rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "openapi", schema(as = ActivityType, rename_all = "snake_case"))]
     RecordKind {
         /// A call that went to its server.
         ToolCall = "tool_call",
@@ -34,8 +33,8 @@ mcpproxy_policy::words! {
 
 mcpproxy_policy::words! {
     /// Status of a record: what came of what happened.
-    #[derive(ToSchema)]
-    #[schema(as = ActivityStatus, rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "openapi", schema(as = ActivityStatus, rename_all = "snake_case"))]
     Status {
         /// The call worked.
         Success = "success",
@@ -60,8 +59,9 @@ pub struct Payload {
 }
 
 /// Error that a record tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ActivityError)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = ActivityError))]
 pub struct RecordError {
     /// Code that programs match on.
     pub code: String,
@@ -198,92 +198,93 @@ impl Serialize for Record {
 }
 
 /// One thing that happened.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Activity)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Activity))]
 pub struct ShownRecord<'a> {
     /// A UUIDv7: ordered by time.
     id: Uuid,
     /// The request it answers.
     request_id: Uuid,
     /// The record this one belongs to.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     parent_id: Option<Uuid>,
     /// The session the request came in.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     session_id: Option<&'a str>,
     /// The W3C trace the request belongs to.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     trace_id: Option<&'a str>,
     /// What kind of thing happened.
     #[serde(rename = "type")]
     kind: RecordKind,
     /// When it began: UTC, with milliseconds.
-    #[schema(format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+    #[cfg_attr(feature = "openapi", schema(format = DateTime, example = "2026-01-31T12:00:00.000Z"))]
     timestamp: String,
     /// How long it took; null of what is in doubt.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     duration_ms: Option<f64>,
     /// The server it was about.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     server_name: Option<&'a str>,
     /// The tool it was about.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     tool_name: Option<&'a str>,
     /// The tool of the menu it came through.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     tool_variant: Option<&'a str>,
     /// The operation of that variant.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     intent_type: Option<Operation>,
     /// What the agent declared, as it declared it; also in `metadata`.
-    #[schema(required, value_type = Value)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Value))]
     intent: Option<&'a Value>,
     /// How sensitive the data is; `unknown` where a call does not say.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     data_sensitivity: Option<Sensitivity>,
     /// Who asked: the token's name, else the client's.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     agent: Option<&'a str>,
     /// What came of it. Of what is `in_doubt` nobody saw the outcome.
     status: Status,
     /// What was sent, secrets hidden; text where it was cut.
-    #[schema(required, value_type = Value)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Value))]
     arguments: Option<Value>,
     /// How many bytes there were.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     arguments_size: Option<u64>,
     /// Whether only the beginning was kept.
     arguments_truncated: bool,
     /// What came back, secrets hidden; text where it was cut.
-    #[schema(required, value_type = Value)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Value))]
     response: Option<Value>,
     /// How many bytes there were.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     response_size: Option<u64>,
     /// Whether only the beginning was kept.
     response_truncated: bool,
     /// Why it did not work.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     error: Option<&'a RecordError>,
     /// What the caller was warned about.
-    #[schema(value_type = Vec<Warning>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<mcpproxy_policy::Warning>))]
     warnings: &'a Value,
     /// The intent, the variant, the client, and what else there is to say.
-    #[schema(value_type = BTreeMap<String, Value>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Value>))]
     metadata: &'a Map<String, Value>,
     /// The chain it is in: each writer has its own.
     chain: Uuid,
     /// Its number in the chain.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     seq: Option<i64>,
     /// The hash of the link before it, in hexadecimal.
-    #[schema(required, value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     prev_hash: Option<Hash>,
     /// The hash over its content and the link before it, in hexadecimal.
-    #[schema(required, value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     hash: Option<Hash>,
     /// Its number from before the call was sent, where it was written then.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     opened_seq: Option<i64>,
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// Tally of the records that agree in all of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +22,9 @@ pub struct Tally {
 }
 
 /// How many records there are; each list begins with the most frequent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = Summary)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Summary))]
 pub struct RecordSummary {
     /// How many records there are.
     pub total: u64,
@@ -41,8 +41,9 @@ pub struct RecordSummary {
 }
 
 /// Counts of the records with one word, by how they went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = Counted)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Counted))]
 pub struct NamedCounts {
     /// The word.
     pub name: String,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::chain::{ChainHead, link_hash};
@@ -21,8 +20,9 @@ const STEP: usize = 100;
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 
 /// Verdict on all chains.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
-#[schema(as = Verdict)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Verdict))]
 pub struct LogVerdict {
     /// Whether everything is as it was written.
     pub ok: bool,
@@ -33,14 +33,15 @@ pub struct LogVerdict {
     /// Every chain.
     pub chains: Vec<ChainVerdict>,
     /// First problem of all.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub problem: Option<ChainProblem>,
     /// First problem of each chain.
     pub problems: Vec<ChainProblem>,
 }
 
 /// Verdict on one chain.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChainVerdict {
     /// The chain.
     pub chain: Uuid,
@@ -51,31 +52,33 @@ pub struct ChainVerdict {
     /// Number of its last link.
     pub last_seq: i64,
     /// The hash of its last link, in hexadecimal.
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub head: Hash,
 }
 
 /// Problem of a chain: something that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = Problem)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Problem))]
 pub struct ChainProblem {
     /// Kind of tampering.
     pub kind: Tampering,
     /// The chain.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub chain: Option<Uuid>,
     /// The place in the chain.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub seq: Option<i64>,
     /// The record, where it is there.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub id: Option<Uuid>,
     /// All of that in a sentence.
     pub message: String,
 }
 
 /// Kind of tampering with a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tampering {
     /// The record says something else.

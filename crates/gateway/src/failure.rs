@@ -13,7 +13,6 @@ use mcpproxy_upstream::CallError;
 use mcpproxy_wire::{RpcError, meta};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::menu;
@@ -74,8 +73,9 @@ words! {
 }
 
 /// The three groups of errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ErrorCategory)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = ErrorCategory))]
 #[serde(rename_all = "lowercase")]
 pub enum FailureCategory {
     /// What was sent is wrong.
@@ -87,10 +87,11 @@ pub enum FailureCategory {
 }
 
 /// What went wrong.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorObject<'a> {
     /// What programs match on.
-    #[schema(example = "SERVER_MISMATCH")]
+    #[cfg_attr(feature = "openapi", schema(example = "SERVER_MISMATCH"))]
     pub code: &'a str,
     /// What happened and what to do.
     pub message: &'a str,
@@ -99,7 +100,7 @@ pub struct ErrorObject<'a> {
     /// Whether the very same request may work later.
     pub retryable: bool,
     /// More for programs.
-    #[schema(value_type = BTreeMap<String, Value>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Value>))]
     pub details: Map<String, Value>,
     /// The id of the request, as the record of it has.
     pub request_id: Uuid,

@@ -5,27 +5,27 @@ use std::path::PathBuf;
 use mcpproxy_activity::{Counts, Filter, Status};
 use mcpproxy_policy::Rules;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::Gateway;
 use crate::servers::ServerStatus;
 
 /// The running gateway.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GatewayStatus {
     version: &'static str,
     pid: u32,
     uptime_seconds: u64,
-    #[schema(value_type = String)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     data_dir: PathBuf,
-    #[schema(value_type = BTreeMap<String, Value>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Value>))]
     intent_declaration: Rules,
     /// Why the file on disk is not what runs.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     configuration_problem: Option<String>,
     servers: Vec<ServerStatus>,
     /// How many tools are known.
-    #[schema(value_type = u64)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     tools: usize,
     calls: Counts,
     activity: LogStatus,
@@ -34,25 +34,27 @@ pub struct GatewayStatus {
 }
 
 /// How the activity log is.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct LogStatus {
-    #[schema(value_type = StoreName)]
+    #[cfg_attr(feature = "openapi", schema(value_type = StoreName))]
     store: &'static str,
     /// Why it cannot be written.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     problem: Option<String>,
     /// How many records wait to be written.
-    #[schema(value_type = u64)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     queued: usize,
     /// How many refusals are not in the log, because it could not be written.
     unrecorded_refusals: u64,
     /// Of how many calls nobody saw the outcome; null while the log cannot be read.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     in_doubt: Option<u64>,
 }
 
 /// Where records are kept.
-#[derive(ToSchema)]
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
 #[schema(rename_all = "lowercase")]
 #[expect(dead_code, reason = "it only says which words there are")]
 enum StoreName {

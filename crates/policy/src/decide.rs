@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::{Effect, Intent, Mode, Operation, effect, risk};
 use mcpproxy_wire::ToolAnnotations;
@@ -88,8 +87,9 @@ pub enum Denial {
 }
 
 /// Something the agent and the record should know about a call that went on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ActivityWarning)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = ActivityWarning))]
 pub struct Warning {
     /// The stable code programs match on.
     pub code: &'static str,

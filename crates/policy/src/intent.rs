@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::Operation;
 
@@ -30,8 +29,8 @@ pub enum Mode {
 
 mcpproxy_wire::words! {
     /// How the agent classes the data it touches.
-    #[derive(ToSchema)]
-    #[schema(as = DataSensitivity, rename_all = "lowercase")]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "openapi", schema(as = DataSensitivity, rename_all = "lowercase"))]
     Sensitivity {
         /// May be known to anyone.
         Public = "public",

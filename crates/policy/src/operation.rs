@@ -1,11 +1,10 @@
 //! The three things a call can do.
 
-use utoipa::ToSchema;
-
 mcpproxy_wire::words! {
     /// What a call does, in rising order of harm.
-    #[derive(PartialOrd, Ord, ToSchema)]
-    #[schema(as = OperationType, rename_all = "lowercase")]
+    #[derive(PartialOrd, Ord)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "openapi", schema(as = OperationType, rename_all = "lowercase"))]
     Operation {
         /// Queries data and changes nothing.
         Read = "read",

@@ -10,11 +10,11 @@ use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 use serde_json::Map;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// The one shape of errors.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(crate) struct ErrorAnswer<'a> {
     error: ErrorObject<'a>,
 }

@@ -9,11 +9,9 @@ mod export;
 mod query;
 mod recorder;
 
-use mcpproxy_activity::record::ShownRecord;
 use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage};
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 pub use export::{ExportFormat, ExportPiece, RecordExport};
@@ -83,12 +81,13 @@ pub fn topic(kind: RecordKind) -> &'static str {
 }
 
 /// A page of records, newest first.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ActivityList)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = ActivityList))]
 pub struct RecordList<'a> {
-    #[schema(value_type = Vec<ShownRecord<'_>>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<mcpproxy_activity::record::ShownRecord<'_>>))]
     activities: &'a [Record],
     /// Where the next page begins; null after the last one.
-    #[schema(required, value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     next_cursor: Option<Uuid>,
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use mcpproxy_upstream::UpstreamState;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::{RunState, Servers};
 
@@ -12,7 +11,8 @@ use super::{RunState, Servers};
 const LAST_LINES: usize = 5;
 
 /// Status of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
@@ -20,15 +20,15 @@ pub struct ServerStatus {
     pub state: Cow<'static, str>,
     /// The revision of the protocol that is spoken with it; nothing while it is not ready, and for
     /// servers inside this program.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub revision: Option<Cow<'static, str>>,
     /// Why it is not ready, for people: it may name files of the host.
-    #[schema(required)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub reason: Option<String>,
     /// The last lines that it wrote for people, if it failed.
     pub stderr: Vec<String>,
     /// Number of its tools.
-    #[schema(value_type = u64)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub tools: usize,
 }
 

@@ -9,13 +9,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use mcpproxy_activity::record::ShownRecord;
-use mcpproxy_activity::{LogVerdict, RecordSummary};
-use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport, RecordList};
+use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport};
 use mcpproxy_gateway::{Code, Failure};
 
-use super::parameters::{ExportParameters, FilterParameters, PageParameters};
-use super::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
+#[cfg(feature = "openapi")]
+use super::openapi::parameters::{ExportParameters, FilterParameters, PageParameters};
+#[cfg(feature = "openapi")]
+use super::openapi::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::{RestResult, json_response};
 
@@ -25,22 +25,22 @@ pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
 /// List records, newest first
 ///
 /// All filters have to hold. A page after this one begins at `next_cursor`.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/activity", tag = "activity", operation_id = "list_activity",
     params(FilterParameters, PageParameters),
-    responses((status = 200, description = "A page of records", body = RecordList<'_>), InvalidRefusals, AccessRefusals, StoreRefusals),
-)]
+    responses((status = 200, description = "A page of records", body = records::RecordList<'_>), InvalidRefusals, AccessRefusals, StoreRefusals),
+))]
 pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
     let pairs = read_pairs(query)?;
     answered(records::list(app.gateway().records().archive(), &pairs).await)
 }
 
 /// Show one record
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/activity/{id}", tag = "activity", operation_id = "show_activity",
     params(("id" = Uuid, Path, description = "The record's id")),
-    responses((status = 200, description = "The record", body = ShownRecord<'_>), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
-)]
+    responses((status = 200, description = "The record", body = mcpproxy_activity::record::ShownRecord<'_>), InvalidRefusals, AccessRefusals, MissingRefusals, StoreRefusals),
+))]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     path: Result<Path<String>, PathRejection>,
@@ -52,11 +52,11 @@ pub(crate) async fn show(
 /// Count records
 ///
 /// By status, intent, type, server and tool.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/activity/summary", tag = "activity", operation_id = "summarize_activity",
     params(FilterParameters),
-    responses((status = 200, description = "The counts", body = RecordSummary), InvalidRefusals, AccessRefusals, StoreRefusals),
-)]
+    responses((status = 200, description = "The counts", body = mcpproxy_activity::RecordSummary), InvalidRefusals, AccessRefusals, StoreRefusals),
+))]
 pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
     let pairs = read_pairs(query)?;
     answered(records::summary(app.gateway().records().archive(), &pairs).await)
@@ -66,10 +66,10 @@ pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> RestRe
 ///
 /// Goes through every chain. What was altered, removed or inserted is an answer, not an error:
 /// see `ok`.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/activity/verify", tag = "activity", operation_id = "verify_activity",
-    responses((status = 200, description = "What was found", body = LogVerdict), AccessRefusals, StoreRefusals),
-)]
+    responses((status = 200, description = "What was found", body = mcpproxy_activity::LogVerdict), AccessRefusals, StoreRefusals),
+))]
 pub(crate) async fn verify(State(app): State<Arc<App>>) -> RestResult {
     answered(records::verify(app.gateway().records().archive(), |_, _| {}).await)
 }
@@ -78,17 +78,17 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> RestResult {
 ///
 /// A stream of all records that are asked for. A connection that ends in the middle of it was
 /// broken off by an error.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/activity/export", tag = "activity", operation_id = "export_activity",
     params(ExportParameters, FilterParameters),
     responses(
         (status = 200, description = "A record per line; CSV begins with a header and is safe to open in a spreadsheet", content(
-            (ShownRecord<'_> = "application/x-ndjson"),
+            (mcpproxy_activity::record::ShownRecord<'_> = "application/x-ndjson"),
             (String = "text/csv; charset=utf-8"),
         )),
         InvalidRefusals, AccessRefusals, StoreRefusals,
     ),
-)]
+))]
 pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
     let (filter, format) = RecordExport::parse(&read_pairs(query)?)?;
     let mut export = RecordExport::new(app.gateway().records().archive().clone(), filter, format);

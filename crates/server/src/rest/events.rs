@@ -24,8 +24,10 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{Pairs, read_pairs};
-use super::parameters::{EventParameters, FilterParameters};
-use super::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
+#[cfg(feature = "openapi")]
+use super::openapi::parameters::{EventParameters, FilterParameters};
+#[cfg(feature = "openapi")]
+use super::openapi::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::{KEEP_ALIVE, RestResult, event_stream};
 
@@ -44,7 +46,7 @@ const BATCH: usize = 32;
 /// `server` (a server came, went or changed) and `catalog` (a tool did). `data` is the record on
 /// one line, `id` the place in the log: with it in the header `Last-Event-ID`, or in
 /// `last_event_id`, a stream goes on exactly where another one stopped.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/events", tag = "activity", operation_id = "follow_events",
     params(EventParameters, FilterParameters),
     responses(
@@ -52,7 +54,7 @@ const BATCH: usize = 32;
             headers(("last-event-id" = String, description = "Where the stream begins"))),
         InvalidRefusals, AccessRefusals, StoreRefusals,
     ),
-)]
+))]
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -3,8 +3,5 @@
 pub(crate) mod activity;
 pub(crate) mod events;
 pub(crate) mod openapi;
-mod parameters;
-mod refusals;
-mod schemas;
 pub(crate) mod status;
 pub(crate) mod tools;

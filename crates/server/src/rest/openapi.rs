@@ -1,74 +1,36 @@
-//! Description of the REST interface, made from its handlers.
+//! Description of the REST interface for programs.
 //!
-//! Every handler says beside its code what it takes and answers. The types that are answered
-//! describe themselves, those of other servers are in `schemas`. What a handler takes is described
-//! in `parameters`, how it refuses in `refusals`.
+//! It is made from the handlers (feature `openapi`) into a file of the repository, and that file is what a running
+//! gateway serves; a test holds the two together. So who builds the gateway does not compile what makes it.
 
-#[cfg(test)]
+#[cfg(feature = "openapi")]
+mod description;
+#[cfg(feature = "openapi")]
+pub(super) mod parameters;
+#[cfg(feature = "openapi")]
+pub(super) mod refusals;
+#[cfg(feature = "openapi")]
+pub(super) mod schemas;
+#[cfg(all(test, feature = "openapi"))]
 mod tests;
 
 use axum::response::Response;
 use http::StatusCode;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
 
-use super::refusals::AccessRefusals;
-use super::{activity, events, status, tools};
-use crate::respond::{ErrorAnswer, json_response};
-
-/// Description of the REST interface.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "mcpproxy",
-        description = "One safe, fast endpoint in front of every MCP server: its administration and its record of what agents did. MCP itself is at `/mcp`.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0"),
-    ),
-    servers((url = "/", description = "Where this description came from")),
-    tags(
-        (name = "activity", description = "What agents did"),
-        (name = "tools", description = "What agents can call"),
-        (name = "gateway", description = "The gateway itself"),
-    ),
-    paths(
-        activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
-        tools::list_tools, tools::show_tool, tools::call_tool,
-        status::status, status::config, document, status::healthz, status::readyz,
-    ),
-    components(schemas(ErrorAnswer<'_>)),
-    security(("api_key" = []), ("bearer" = [])),
-    modifiers(&Keys),
-)]
-pub(crate) struct OpenApiDocument;
-
-/// Both ways to send the key.
-struct Keys;
-
-impl Modify for Keys {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let about = "The key of the configuration, or of the file `api_key` in the data directory";
-        let header = ApiKeyValue::with_description("X-API-Key", about);
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some(about))
-            .build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("api_key", SecurityScheme::ApiKey(ApiKey::Header(header)));
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    }
-}
-
-/// This description
-#[utoipa::path(
-    get, path = "/api/v1/openapi.json", tag = "gateway", operation_id = "describe",
-    responses((status = 200, description = "An OpenAPI 3.1 document", body = Object), AccessRefusals),
-)]
-pub(crate) async fn document() -> Response {
-    json_response(StatusCode::OK, text())
-}
+#[cfg(feature = "openapi")]
+pub use self::description::text as description_text;
+#[cfg(feature = "openapi")]
+use self::refusals::AccessRefusals;
+use crate::respond::json_response;
 
 /// Text of the description.
-fn text() -> String {
-    let document = OpenApiDocument::openapi().to_pretty_json();
-    document.expect("a description is plain data with text as keys") + "\n"
+const DESCRIPTION: &str = include_str!("../../../../docs/reference/openapi.json");
+
+/// This description
+#[cfg_attr(feature = "openapi", utoipa::path(
+    get, path = "/api/v1/openapi.json", tag = "gateway", operation_id = "describe",
+    responses((status = 200, description = "An OpenAPI 3.1 document", body = Object), AccessRefusals),
+))]
+pub(crate) async fn document() -> Response {
+    json_response(StatusCode::OK, DESCRIPTION)
 }

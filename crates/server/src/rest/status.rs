@@ -6,37 +6,38 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use mcpproxy_gateway::settings;
-use mcpproxy_gateway::status::GatewayStatus;
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::refusals::AccessRefusals;
+#[cfg(feature = "openapi")]
+use super::openapi::refusals::AccessRefusals;
 use crate::app::App;
 use crate::respond::json_response;
 
 /// Whether the gateway lives.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(crate) struct Health {
     status: &'static str,
 }
 
 /// Whether the gateway takes calls.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Readiness)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Readiness))]
 pub(crate) struct ReadinessAnswer {
     status: &'static str,
     /// How many servers have not answered yet; a call waits for its own server only.
-    #[schema(value_type = u64)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     servers_starting: usize,
 }
 
 /// Whether the process runs
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/healthz", tag = "gateway", operation_id = "healthz",
     responses((status = 200, description = "It does", body = Health), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
-)]
+))]
 pub(crate) async fn healthz() -> Response {
     json_response(StatusCode::OK, to_text(&Health { status: "ok" }))
 }
@@ -44,11 +45,11 @@ pub(crate) async fn healthz() -> Response {
 /// Whether the gateway takes calls
 ///
 /// Servers that are starting do not hold it back: a call waits for its own server only.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/readyz", tag = "gateway", operation_id = "readyz",
     responses((status = 200, description = "It does", body = ReadinessAnswer), AccessRefusals),
     security((), ("api_key" = []), ("bearer" = [])),
-)]
+))]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let readiness = ReadinessAnswer {
         status: "ready",
@@ -58,10 +59,10 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Show the state of the gateway and of its servers
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/status", tag = "gateway", operation_id = "show_status",
-    responses((status = 200, description = "The state", body = GatewayStatus), AccessRefusals),
-)]
+    responses((status = 200, description = "The state", body = mcpproxy_gateway::status::GatewayStatus), AccessRefusals),
+))]
 pub(crate) async fn status(State(app): State<Arc<App>>) -> Response {
     let status = app.gateway().status(app.address.to_string()).await;
     json_response(StatusCode::OK, to_text(&status))
@@ -70,10 +71,10 @@ pub(crate) async fn status(State(app): State<Arc<App>>) -> Response {
 /// Show the configuration in force, secrets masked
 ///
 /// `mcpproxy config schema` prints what it can have.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/config", tag = "gateway", operation_id = "show_config",
     responses((status = 200, description = "The configuration, as the file could say it", body = Object), AccessRefusals),
-)]
+))]
 pub(crate) async fn config(State(app): State<Arc<App>>) -> Response {
     let shown = settings::effective(&app.gateway().settings());
     json_response(StatusCode::OK, shown.to_string())

@@ -13,10 +13,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::activity::unreadable_path;
-use super::refusals::{
+#[cfg(feature = "openapi")]
+use super::openapi::refusals::{
     AccessRefusals, CallRefusals, InvalidRefusals, MissingRefusals, StoreRefusals,
 };
-use super::schemas;
+#[cfg(feature = "openapi")]
+use super::openapi::schemas;
 use crate::access::caller;
 use crate::app::App;
 use crate::body;
@@ -30,14 +32,14 @@ pub(crate) struct ToolsQuery {
 }
 
 /// List tools, or search them
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/tools", tag = "tools", operation_id = "list_tools",
     params(
         ("q" = Option<String>, Query, description = "What the tool should do; all tools without it"),
         ("server" = Option<String>, Query, description = "Only tools of this server"),
     ),
     responses((status = 200, description = "The tools", body = schemas::ToolListSchema), InvalidRefusals, AccessRefusals, MissingRefusals),
-)]
+))]
 pub(crate) async fn list_tools(
     State(app): State<Arc<App>>,
     query: Result<Query<ToolsQuery>, QueryRejection>,
@@ -53,14 +55,14 @@ pub(crate) async fn list_tools(
 }
 
 /// Show one tool with its schema
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/tools/{server}/{tool}", tag = "tools", operation_id = "show_tool",
     params(
         ("server" = String, Path, description = "The server"),
         ("tool" = String, Path, description = "The tool"),
     ),
     responses((status = 200, description = "The tool", body = schemas::ToolSchema), InvalidRefusals, AccessRefusals, MissingRefusals),
-)]
+))]
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
     path: Result<Path<(String, String)>, PathRejection>,
@@ -74,14 +76,14 @@ pub(crate) async fn show_tool(
 ///
 /// The same checks as through MCP, and the same record. An error of the tool itself is a result
 /// with `isError`.
-#[utoipa::path(
+#[cfg_attr(feature = "openapi", utoipa::path(
     post, path = "/api/v1/tools/call", tag = "tools", operation_id = "call_tool",
     request_body = schemas::CallRequestSchema,
     responses(
         (status = 200, description = "The server's result", body = schemas::CallToolResultSchema),
         InvalidRefusals, AccessRefusals, MissingRefusals, CallRefusals, StoreRefusals,
     ),
-)]
+))]
 pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> RestResult {
     let (parts, body) = request.into_parts();
     let bytes = body::read(body).await;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use super::text;
+use super::description::text;
 use crate::routes::{administration, health, router};
 use crate::{App, Reach};
 
@@ -67,7 +67,7 @@ fn the_committed_description_is_the_generated_one() {
     assert!(
         fs::read_to_string(&path).unwrap_or_default() == text(),
         "docs/reference/openapi.json differs from the program, run: \
-         UPDATE_GENERATED=1 cargo test -p mcpproxy-server openapi"
+         UPDATE_GENERATED=1 cargo test -p mcpproxy-server --features openapi openapi"
     );
 }
 

@@ -1,0 +1,59 @@
+//! Description of the REST interface, made from its handlers.
+//!
+//! Every handler says beside its code what it takes and answers. The types that are answered
+//! describe themselves, those of other servers are in `schemas`. What a handler takes is described
+//! in `parameters`, how it refuses in `refusals`.
+
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::respond::ErrorAnswer;
+use crate::rest::{activity, events, openapi, status, tools};
+
+/// Description of the REST interface.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "mcpproxy",
+        description = "One safe, fast endpoint in front of every MCP server: its administration and its record of what agents did. MCP itself is at `/mcp`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    servers((url = "/", description = "Where this description came from")),
+    tags(
+        (name = "activity", description = "What agents did"),
+        (name = "tools", description = "What agents can call"),
+        (name = "gateway", description = "The gateway itself"),
+    ),
+    paths(
+        activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
+        tools::list_tools, tools::show_tool, tools::call_tool,
+        status::status, status::config, openapi::document, status::healthz, status::readyz,
+    ),
+    components(schemas(ErrorAnswer<'_>)),
+    security(("api_key" = []), ("bearer" = [])),
+    modifiers(&Keys),
+)]
+struct OpenApiDocument;
+
+/// Both ways to send the key.
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let about = "The key of the configuration, or of the file `api_key` in the data directory";
+        let header = ApiKeyValue::with_description("X-API-Key", about);
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(about))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("api_key", SecurityScheme::ApiKey(ApiKey::Header(header)));
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
+}
+
+/// Text of the description, made from the handlers: what the file in the repository has to be.
+pub fn text() -> String {
+    let document = OpenApiDocument::openapi().to_pretty_json();
+    document.expect("a description is plain data with text as keys") + "\n"
+}
