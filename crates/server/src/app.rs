@@ -35,9 +35,13 @@ impl App {
         })
     }
 
-    /// Takes another key from now on; the old one is refused.
+    /// Takes another key from now on; the old one is refused, and what it opened ends.
     pub fn set_api_key(&self, api_key: Secret) {
+        let is_another = self.api_key.load().expose() != api_key.expose();
         self.api_key.store(Arc::new(api_key));
+        if is_another {
+            self.sessions.end_administrators();
+        }
     }
 
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {

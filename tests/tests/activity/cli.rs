@@ -191,7 +191,7 @@ async fn fr_033_filters_give_exactly_the_right_records() {
         (
             &[
                 "--session-id",
-                scene.client.session_id().unwrap(),
+                record["session_id"].as_str().unwrap(),
                 "--type",
                 "tool_call",
                 "--limit",

@@ -10,6 +10,7 @@ mod rest;
 mod scene;
 mod secrets;
 mod secrets_unknown;
+mod session_ids;
 mod stage;
 mod traces;
 mod watch;

@@ -133,7 +133,7 @@ async fn fr_039_filters_give_exactly_the_right_records() {
     let request = format!("request_id={}", record["request_id"].as_str().unwrap());
     let session = format!(
         "session_id={}&status=blocked",
-        scene.client.session_id().unwrap()
+        record["session_id"].as_str().unwrap()
     );
     let from = format!(
         "type=tool_call&from={}",

@@ -12,20 +12,13 @@ use mcpproxy_wire::initialize::NAME_LIMIT;
 
 use crate::exchange::params::StatelessClient;
 
-/// Caller of a request in a session: with the trace id of this request where it came with one, and
-/// with the rights of its credential. A session outlives a key, so nothing of that is kept.
-pub(crate) fn in_session(
-    session: &Arc<Caller>,
-    headers: &HeaderMap,
-    rights: Rights,
-) -> Arc<Caller> {
-    let trace_id = trace_id(headers);
-    if trace_id.is_none() && rights == Rights::UseTools {
+/// Caller of a request in a session: with the trace id of this request where it came with one.
+pub(crate) fn in_session(session: &Arc<Caller>, headers: &HeaderMap) -> Arc<Caller> {
+    let Some(trace_id) = trace_id(headers) else {
         return Arc::clone(session);
-    }
+    };
     Arc::new(Caller {
-        trace_id,
-        rights,
+        trace_id: Some(trace_id),
         ..Caller::clone(session)
     })
 }

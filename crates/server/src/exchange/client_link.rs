@@ -1,7 +1,6 @@
 //! Link to the client behind a request: what it declared, for a session once, in the stateless
 //! protocol with every request.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpproxy_gateway::client::{ClientInput, ClientLink, LogLevel};
@@ -24,7 +23,9 @@ pub(crate) fn client_link(request: &Request, delivery: Delivery) -> ClientLink {
 }
 
 fn of_session(session: &Session, params: &RequestParams, delivery: Delivery) -> ClientLink {
-    let mut link = ClientLink::new(Protocol::Session, Arc::clone(&session.id));
+    // Requests of one session may stand in for each other where a server does not say which one it means.
+    let key = session.caller.session_id.clone().unwrap_or_default();
+    let mut link = ClientLink::new(Protocol::Session, key);
     if delivery == Delivery::Stream {
         if let Some(capabilities) = &session.capabilities {
             link.capabilities = capabilities.clone();
@@ -76,7 +77,9 @@ mod tests {
             ..ClientHello::default()
         };
         let feed = ChangeFeed::silent();
-        let session = Session::new(hello, Endpoint::Menu, feed, CancellationToken::new());
+        let rights = mcpproxy_policy::Rights::UseTools;
+        let ended = CancellationToken::new();
+        let session = Session::new(hello, rights, Endpoint::Menu, feed, ended);
         let link =
             |params: &str, delivery| of_session(&session, &RequestParams::parse(params), delivery);
         let first = link(r#"{"_meta":{"progressToken":7}}"#, Delivery::Stream);
@@ -84,8 +87,8 @@ mod tests {
         assert_eq!(first.progress_token.unwrap().text(), "7");
         assert_eq!(first.log_level, Some(LogLevel::Info));
         assert_eq!(
-            (&*first.key, first.protocol),
-            (&*session.id, Protocol::Session)
+            (Some(&*first.key), first.protocol),
+            (session.caller.session_id.as_deref(), Protocol::Session)
         );
 
         let set = |params: &str| session.set_log_level(&RequestParams::parse(params));

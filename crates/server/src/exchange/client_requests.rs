@@ -24,11 +24,8 @@ pub(crate) struct ClientRequests {
     ended: CancellationToken,
 }
 
-#[derive(Debug, Default)]
-struct OpenRequests {
-    waiting: HashMap<u64, oneshot::Sender<ClientResponse>>,
-    last: u64,
-}
+/// Senders of the responses that are waited for, by the id of the request.
+type OpenRequests = HashMap<u64, oneshot::Sender<ClientResponse>>;
 
 /// Client request that was sent. Dropping it means that there will be no response.
 pub(crate) struct SentRequest {
@@ -75,15 +72,17 @@ impl ClientRequests {
     pub(crate) fn open(&self, request: ClientRequest) -> Option<(SentRequest, String)> {
         let (respond, response) = oneshot::channel();
         let mut open = self.lock();
-        if open.waiting.len() >= MOST_OPEN {
+        if open.len() >= MOST_OPEN {
             drop(open);
             let why = format!("The client is asked {MOST_OPEN} other questions already");
             request.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
             return None;
         }
-        open.last += 1;
-        let number = open.last;
-        open.waiting.insert(number, respond);
+        let mut number = random_id();
+        while open.contains_key(&number) {
+            number = random_id();
+        }
+        open.insert(number, respond);
         drop(open);
         let params = if request.params.is_object() {
             request.params.text()
@@ -103,7 +102,7 @@ impl ClientRequests {
     /// Takes a response; one to no open request is ignored, for it may have come late.
     pub(crate) fn respond(&self, id: Option<&RequestId>, outcome: ClientResponse) {
         let number = id.and_then(RequestId::number);
-        let waiting = number.and_then(|number| self.lock().waiting.remove(&number));
+        let waiting = number.and_then(|number| self.lock().remove(&number));
         if let Some(waiting) = waiting {
             // The server may have given up at this moment.
             let _ = waiting.send(outcome);
@@ -150,8 +149,14 @@ impl SentRequest {
 
 impl Drop for OpenPlace {
     fn drop(&mut self) {
-        self.table.lock().waiting.remove(&self.number);
+        self.table.lock().remove(&self.number);
     }
+}
+
+/// Id of a client request that nobody can guess, so that nobody can answer what he was not asked. It is a
+/// number that every client can read: JavaScript has none above 53 bits.
+fn random_id() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
 }
 
 fn cancelled(number: u64, reason: &str) -> String {

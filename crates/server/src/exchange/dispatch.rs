@@ -178,7 +178,13 @@ impl Exchange {
         let endpoint = &request.endpoint;
         let changes = ChangeFeed::of_session(endpoint, &self.gateway).await;
         let ended = self.sessions_end.child_token();
-        let session = Session::new(hello, endpoint.clone(), changes, ended);
+        let session = Session::new(
+            hello,
+            request.caller.rights,
+            endpoint.clone(),
+            changes,
+            ended,
+        );
         let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
         let result = initialize::result(session.revision, VERSION, instructions, announces);
         Reply::Opened(NewSession {

@@ -1,12 +1,14 @@
 //! Sessions of clients: what `initialize` opened, and what belongs to it until it ends.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use mcpproxy_gateway::client::LogLevel;
-use mcpproxy_policy::Caller;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::initialize::ClientHello;
 use mcpproxy_wire::{Json, Revision, RpcError};
 use tokio_util::sync::CancellationToken;
@@ -24,15 +26,16 @@ const MOST_SESSIONS: usize = 10_000;
 /// Session of one client.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Caller that its requests count for, but for what a single request adds.
+    /// Caller that its requests count for, but for what a single request adds. Its `session_id` is
+    /// what records and tools know the session by; it admits nobody.
     pub(crate) caller: Arc<Caller>,
     /// Endpoint it was opened at; it is good for no other.
     pub(crate) endpoint: Endpoint,
     /// Revision that both sides speak.
     pub(crate) revision: Revision,
-    /// Id on the wire; empty before `initialize`. Requests of one session may stand in for each other
-    /// where a server does not say which one it means.
-    pub(crate) id: Arc<str>,
+    /// Id on the wire; empty before `initialize`. Who knows it can speak in the session, so it goes to
+    /// its client alone.
+    pub(crate) id: SessionId,
     /// Capabilities that the client declared; none before `initialize`.
     pub(crate) capabilities: Option<Json>,
     /// Position in [`LogLevel::ALL`].
@@ -49,33 +52,64 @@ pub(crate) struct Session {
     last_used: AtomicU64,
 }
 
+/// Id of a session on the wire. It is a credential: nothing shows it but the header to its client.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(Arc<str>);
+
 /// All open sessions of the HTTP endpoints, by the id on the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    open: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    open: RwLock<HashMap<SessionId, Arc<Session>>>,
+}
+
+// === impl SessionId ===
+
+impl SessionId {
+    /// Id that nobody can guess.
+    fn random() -> Self {
+        Self(Uuid::new_v4().to_string().into())
+    }
+
+    /// Text of the id, for its client alone.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for SessionId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("***")
+    }
 }
 
 // === impl Session ===
 
 impl Session {
-    /// Session of the client that said this `initialize`, until `ended` is cancelled. Its id,
-    /// which nobody can guess, is that of its caller.
+    /// Session of the client that said this `initialize` with the rights of its credential, until `ended`
+    /// is cancelled.
     pub(crate) fn new(
         hello: ClientHello,
+        rights: Rights,
         endpoint: Endpoint,
         changes: ChangeFeed,
         ended: CancellationToken,
     ) -> Self {
-        let id = Uuid::new_v4().to_string();
         Self {
-            id: id.as_str().into(),
+            id: SessionId::random(),
             revision: Revision::negotiate(&hello.protocol_version),
             capabilities: hello.capabilities,
             caller: Arc::new(Caller {
-                session_id: Some(id),
+                session_id: Some(Uuid::new_v4().to_string()),
                 client_name: hello.name,
                 client_version: hello.version,
-                ..Caller::default()
+                trace_id: None,
+                rights,
             }),
             ..Self::unopened(endpoint, changes, ended)
         }
@@ -91,7 +125,7 @@ impl Session {
             caller: Arc::default(),
             endpoint,
             revision: Revision::negotiate(""),
-            id: "".into(),
+            id: SessionId("".into()),
             capabilities: None,
             log_level: AtomicUsize::new(LogLevel::Info as usize),
             in_flight: InFlight::default(),
@@ -136,14 +170,21 @@ impl Sessions {
                 unused.ended.cancel();
             }
         }
-        open.insert(Arc::clone(&session.id), session);
+        open.insert(session.id.clone(), session);
     }
 
-    /// Session with this id, if it was opened at this endpoint.
-    pub(crate) fn find(&self, id: &str, endpoint: &Endpoint) -> Option<Arc<Session>> {
+    /// Session with this id, if it was opened at this endpoint and with a credential of these rights.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        endpoint: &Endpoint,
+        rights: Rights,
+    ) -> Option<Arc<Session>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let session = open.get(id).filter(|session| session.endpoint == *endpoint);
-        let session = Arc::clone(session?);
+        let is_bound_to = |session: &&Arc<Session>| {
+            session.endpoint == *endpoint && session.caller.rights == rights
+        };
+        let session = Arc::clone(open.get(id).filter(is_bound_to)?);
         session.last_used.store(now(), Ordering::Relaxed);
         Some(session)
     }
@@ -151,8 +192,20 @@ impl Sessions {
     /// Ends a session.
     pub(crate) fn end(&self, session: &Session) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        open.remove(&*session.id);
+        open.remove(&session.id);
         session.ended.cancel();
+    }
+
+    /// Ends the sessions that were opened with the key, because it is not valid any more.
+    pub(crate) fn end_administrators(&self) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, session| {
+            let stays = !session.caller.is_administrator();
+            if !stays {
+                session.ended.cancel();
+            }
+            stays
+        });
     }
 }
 
@@ -168,10 +221,11 @@ mod tests {
 
     use super::*;
 
-    fn session() -> Session {
+    fn session(rights: Rights) -> Session {
         let feed = ChangeFeed::silent();
         Session::new(
             ClientHello::default(),
+            rights,
             Endpoint::Menu,
             feed,
             CancellationToken::new(),
@@ -182,7 +236,7 @@ mod tests {
     fn sessions_are_bounded_and_end() {
         let sessions = Sessions::default();
         let open = || {
-            let session = Arc::new(session());
+            let session = Arc::new(session(Rights::UseTools));
             sessions.add(Arc::clone(&session));
             session
         };
@@ -191,12 +245,46 @@ mod tests {
         }
         assert_eq!(sessions.open.read().unwrap().len(), MOST_SESSIONS);
         let last = open();
-        let elsewhere = Endpoint::Direct(Scope::All);
-        assert!(sessions.find(&last.id, &elsewhere).is_none());
-        let found = sessions.find(&last.id, &Endpoint::Menu).unwrap();
+        let find = |session: &Session| {
+            let id = session.id.expose();
+            sessions.find(id, &Endpoint::Menu, session.caller.rights)
+        };
+        let found = find(&last).unwrap();
         sessions.end(&found);
         assert!(last.ended.is_cancelled());
         sessions.end(&found);
-        assert!(sessions.find(&last.id, &Endpoint::Menu).is_none());
+        assert!(find(&last).is_none());
+    }
+
+    #[test]
+    fn a_session_belongs_to_its_endpoint_and_to_the_credential_that_opened_it() {
+        let sessions = Sessions::default();
+        let open = |rights| {
+            let session = Arc::new(session(rights));
+            sessions.add(Arc::clone(&session));
+            session
+        };
+        let everything = Endpoint::Direct(Scope::All);
+        for (own, other) in [
+            (Rights::UseTools, Rights::Administer),
+            (Rights::Administer, Rights::UseTools),
+        ] {
+            let session = open(own);
+            let find = |endpoint, rights| sessions.find(session.id.expose(), endpoint, rights);
+            assert!(find(&Endpoint::Menu, own).is_some());
+            assert!(find(&Endpoint::Menu, other).is_none());
+            assert!(find(&everything, own).is_none());
+        }
+        let (agent, administrator) = (open(Rights::UseTools), open(Rights::Administer));
+        sessions.end_administrators();
+        assert!(administrator.ended.is_cancelled() && !agent.ended.is_cancelled());
+    }
+
+    #[test]
+    fn the_id_on_the_wire_is_not_the_one_that_is_shown() {
+        let session = session(Rights::UseTools);
+        let id = session.id.expose();
+        assert_ne!(session.caller.session_id.as_deref(), Some(id));
+        assert!(!format!("{session:?}").contains(id));
     }
 }

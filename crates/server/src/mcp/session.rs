@@ -8,6 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use mcpproxy_policy::Caller;
 use mcpproxy_wire::rpc::error_response;
 use mcpproxy_wire::{Method, Protocol, header, sse};
 
@@ -33,7 +34,7 @@ pub(super) async fn answer(
     let session = find(head)?;
     let id = message.id.clone();
     let entry = session.in_flight.enter(&id);
-    let caller = caller::in_session(&session.caller, head.headers, head.rights);
+    let caller = caller::in_session(&session.caller, head.headers);
     let request = message.into_request(Protocol::Session, &head.endpoint, caller, Some(session));
     let reply = head.app.exchange.dispatch(request, format.delivery());
     let reply = tokio::select! {
@@ -47,12 +48,16 @@ pub(super) async fn answer(
 /// Opens a session.
 async fn open(head: &HttpHead<'_>, format: AnswerFormat, message: RequestMessage) -> Response {
     let id = message.id.clone();
-    let request = message.into_request(Protocol::Session, &head.endpoint, Arc::default(), None);
+    let caller = Arc::new(Caller {
+        rights: head.rights,
+        ..Caller::default()
+    });
+    let request = message.into_request(Protocol::Session, &head.endpoint, caller, None);
     match head.app.exchange.dispatch(request, format.delivery()).await {
         Reply::Opened(opened) => {
             let text = response(&id, Ok(opened.result.into()));
             let mut response = format.answer(StatusCode::OK, text);
-            if let Ok(session_id) = HeaderValue::from_str(&opened.session.id) {
+            if let Ok(session_id) = HeaderValue::from_str(opened.session.id.expose()) {
                 let headers = response.headers_mut();
                 headers.insert(header::SESSION_ID, session_id);
             }
@@ -75,7 +80,7 @@ pub(super) async fn answer_batch(
             "A list of messages is for sessions of revision 2025-03-26; send one message at a time";
         return Err(Refused(StatusCode::BAD_REQUEST, message));
     }
-    let caller = caller::in_session(&session.caller, head.headers, head.rights);
+    let caller = caller::in_session(&session.caller, head.headers);
     let (exchange, in_flight) = (&head.app.exchange, &session.in_flight);
     let answered = batch::answer(exchange, &session, in_flight, &caller, bytes);
     Ok(match Box::pin(answered).await {
@@ -129,8 +134,9 @@ fn find(head: &HttpHead<'_>) -> Result<Arc<Session>, Refused> {
         StatusCode::BAD_REQUEST,
         "The Mcp-Session-Id header is missing: send initialize first and repeat the id it returns",
     ))?;
-    head.app.sessions.find(id, &head.endpoint).ok_or(Refused(
+    let session = head.app.sessions.find(id, &head.endpoint, head.rights);
+    session.ok_or(Refused(
         StatusCode::NOT_FOUND,
-        "The session does not exist here or has ended: send initialize to open another",
+        "The session does not exist here, has ended, or was opened with another credential: send initialize to open another",
     ))
 }

@@ -27,6 +27,7 @@ impl SessionScene {
         let ended = CancellationToken::new();
         let session = Session::new(
             ClientHello::default(),
+            mcpproxy_policy::Rights::UseTools,
             Endpoint::Menu,
             ChangeFeed::silent(),
             ended.clone(),
