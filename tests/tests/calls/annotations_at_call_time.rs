@@ -117,6 +117,23 @@ async fn a_tool_that_turns_destructive_by_itself_is_refused_once_its_server_says
     assert_eq!(fixture.ledger().len(), allowed);
 }
 
+/// A flipped annotation was still believed after half a minute.
+#[tokio::test]
+async fn a_server_that_declared_list_changed_and_announced_nothing_was_believed_for_ever() {
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[READS])
+        .list_changed()
+        .swap_after_list(&[DESTROYS]);
+    let product = start(&fixture).await;
+    let client = product.connect().await;
+    let refusal = eventually("a listing shows the change", async || {
+        let result = read(&client, "target").await;
+        (result["isError"] == true).then_some(result)
+    })
+    .await;
+    check_refused(&refusal);
+}
+
 #[tokio::test]
 async fn tools_that_come_and_go_between_discovery_and_call_are_seen() {
     for notify in [true, false] {

@@ -161,7 +161,11 @@ impl Readiness {
         need: Need<'_>,
         deadline: Instant,
     ) -> Result<LiveConnection, CallError> {
-        if let Some(live) = self.read().current(need) {
+        if let Some((live, aging)) = self.read().current_or_aging(need) {
+            if let Some(kind) = aging {
+                self.note(|facts| facts.lists.freshness_mut(kind).renew_early());
+                self.wake_lists[kind.index()].notify_one();
+            }
             return Ok(live);
         }
         let mut watcher = self.facts.subscribe();
@@ -229,6 +233,16 @@ impl ReadinessFacts {
             Need::Listing(kind) => self.lists.freshness(kind).is_current(),
         };
         if is_met { self.live() } else { None }
+    }
+
+    /// The same, with the kind whose list should be renewed before it is too old.
+    fn current_or_aging(&self, need: Need<'_>) -> Option<(LiveConnection, Option<ListedKind>)> {
+        let live = self.current(need)?;
+        let aging = match need {
+            Need::Listing(kind) if self.lists.freshness(kind).is_aging() => Some(kind),
+            _ => None,
+        };
+        Some((live, aging))
     }
 
     fn live(&self) -> Option<LiveConnection> {

@@ -33,10 +33,11 @@ struct Limits {
     retry: Duration,
 }
 
-/// Limits for tools, whose annotations decide on calls. What a server announces of them is known to reach us.
+/// Limits for tools, whose annotations decide on calls. A server may announce nothing although it declared that it
+/// would, so its list is renewed while calls go on, and no decision is taken on one of more than ten seconds.
 const TOOLS: Limits = Limits {
     silent: Duration::from_secs(1),
-    announced: Duration::MAX,
+    announced: Duration::from_secs(10),
     promised: Duration::ZERO,
     refused: Duration::ZERO,
     retry: Duration::from_secs(5),
@@ -68,6 +69,8 @@ pub(crate) struct ListFreshness {
     has_announced: bool,
     /// Whether somebody asks for a listing.
     is_wanted: bool,
+    /// Whether a listing is to take the place of a current one that will soon be too old.
+    is_renewed: bool,
     /// Counts the events that made the list stale.
     epoch: u64,
     newest: Option<NewestListing>,
@@ -105,6 +108,7 @@ impl ListFreshness {
             is_announced: false,
             has_announced: false,
             is_wanted: false,
+            is_renewed: false,
             epoch: 0,
             newest: None,
             refusal: None,
@@ -130,6 +134,20 @@ impl ListFreshness {
             newest.covers >= self.epoch
                 && (believed_for == Duration::MAX || newest.at.elapsed() < believed_for)
         })
+    }
+
+    /// Whether a current list will soon be too old, and nobody has just tried to list it.
+    pub(crate) fn is_aging(&self) -> bool {
+        self.is_announced
+            && self.newest.as_ref().is_some_and(|newest| {
+                newest.at.elapsed() >= self.limits.announced / 2
+                    && self.tried_at.elapsed() >= UNASKED_PAUSE
+            })
+    }
+
+    /// Has a current list listed again, without anybody waiting for it.
+    pub(crate) fn renew_early(&mut self) {
+        self.is_renewed = true;
     }
 
     /// Whether something happened that no listing covers yet, nor failed to.
@@ -181,6 +199,9 @@ impl ListFreshness {
 
     /// Time when it has to be listed, if at all.
     pub(crate) fn due(&self) -> Option<Instant> {
+        if self.is_renewed {
+            return Some(Instant::now());
+        }
         if !self.is_stale() {
             let refusal = self.refusal.as_ref().filter(|_| self.is_announced)?;
             return Some(refusal.at + self.limits.retry);
@@ -194,6 +215,7 @@ impl ListFreshness {
     /// Begins a listing, which will cover the epoch given back.
     pub(crate) fn begin(&mut self) -> u64 {
         self.is_wanted = false;
+        self.is_renewed = false;
         self.has_announced = false;
         self.tried_at = Instant::now();
         self.epoch
@@ -214,6 +236,7 @@ impl ListFreshness {
             believed_for,
         });
         self.refusal = None;
+        self.is_renewed = false;
         self.is_wanted &= self.is_stale();
     }
 
@@ -223,6 +246,7 @@ impl ListFreshness {
         self.tried_at = at;
         let refusal = Refusal { epoch, at, error };
         let before = self.refusal.replace(refusal);
+        self.is_renewed = false;
         self.is_wanted &= self.is_stale();
         before.map(|before| before.error) != self.refusal.as_ref().map(|now| now.error.clone())
     }
@@ -258,7 +282,7 @@ mod tests {
         let second = Duration::from_secs(1);
         for (kind, is_announced, promised, believed_for) in [
             (ListedKind::Tool, false, None, second),
-            (ListedKind::Tool, true, None, forever),
+            (ListedKind::Tool, true, None, 10 * second),
             (ListedKind::Tool, false, Some(second / 2), second / 2),
             (ListedKind::Tool, false, Some(3 * second), 3 * second),
             (ListedKind::Tool, false, Some(Duration::MAX), 10 * second),
@@ -283,6 +307,37 @@ mod tests {
         let mut promised_nothing = listed(ListedKind::Tool, false);
         list(&mut promised_nothing, Some(Duration::ZERO));
         assert_eq!(at_once(&mut promised_nothing), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_will_soon_be_too_old_is_renewed_while_it_is_believed() {
+        let second = Duration::from_secs(1);
+        let mut freshness = listed(ListedKind::Tool, true);
+        tokio::time::advance(4 * second).await;
+        assert!(!freshness.is_aging());
+        tokio::time::advance(second).await;
+        assert!(freshness.is_aging() && freshness.is_current());
+        assert_eq!(freshness.due(), None, "nobody calls");
+        freshness.renew_early();
+        assert_eq!(freshness.due(), Some(Instant::now()));
+        assert_eq!(at_once(&mut freshness), Some(Ok(())), "nobody waits");
+        let epoch = freshness.begin();
+        assert!(!freshness.is_aging(), "it is under way");
+        tokio::time::advance(second).await;
+        freshness.renew_early();
+        freshness.set_listed(epoch, None);
+        assert!(!freshness.is_aging() && freshness.due().is_none());
+        tokio::time::advance(9 * second).await;
+        let (epoch, no) = (freshness.begin(), CallError::unavailable("no"));
+        freshness.set_refused(epoch, no);
+        assert_eq!(
+            at_once(&mut freshness),
+            Some(Ok(())),
+            "it is still believed"
+        );
+        tokio::time::advance(second).await;
+        assert_eq!(at_once(&mut freshness), None, "it is too old now");
+        assert!(!listed(ListedKind::Tool, false).is_aging());
     }
 
     #[tokio::test(start_paused = true)]
