@@ -85,15 +85,16 @@ fn missing_key() -> Failure {
 
 /// Whether the request shows the key; the error is for one that shows another.
 fn shows_key(headers: &HeaderMap, key: &str) -> Result<bool, Failure> {
-    let bearer = headers.get(header::AUTHORIZATION).map(|value| {
+    let bearer = headers.get_all(header::AUTHORIZATION).iter().map(|value| {
         let value = value.as_bytes();
         value
             .split_at_checked(7)
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
             .map_or(&b""[..], |(_, token)| token.trim_ascii())
     });
-    let given = headers.get("x-api-key").map(http::HeaderValue::as_bytes);
-    let mut shown = [bearer, given].into_iter().flatten().peekable();
+    let given = headers.get_all("x-api-key").iter();
+    let given = given.map(http::HeaderValue::as_bytes);
+    let mut shown = bearer.chain(given).peekable();
     if shown.peek().is_none() {
         return Ok(false);
     }
@@ -114,6 +115,15 @@ fn shows_key(headers: &HeaderMap, key: &str) -> Result<bool, Failure> {
 fn check_origin(reach: Reach, headers: &HeaderMap) -> Result<(), Failure> {
     if reach == Reach::Socket {
         return Ok(());
+    }
+    if [header::HOST, header::ORIGIN]
+        .iter()
+        .any(|name| headers.get_all(name).iter().nth(1).is_some())
+    {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "The headers Host and Origin are sent once at most",
+        ));
     }
     let host = headers.get(header::HOST).map(http::HeaderValue::as_bytes);
     if reach == Reach::Loopback && !host.is_some_and(is_loopback_authority) {
@@ -189,6 +199,14 @@ mod tests {
             &[("x-api-key", "key"), ("authorization", "Bearer no")],
             None,
         );
+        // Right and then wrong was let in: only the first was looked at.
+        check(&[("x-api-key", "key"), ("x-api-key", "no")], None);
+        let bearers = [
+            ("authorization", "Bearer key"),
+            ("authorization", "Bearer no"),
+        ];
+        check(&bearers, None);
+        check(&[("x-api-key", "key"), ("x-api-key", "key")], Some(true));
     }
 
     #[test]
@@ -249,6 +267,10 @@ mod tests {
             check(Reach::Loopback, &[("host", host)], false);
         }
         check(Reach::Loopback, &[], false);
+        // The first of two counted.
+        let twice = [("host", "localhost"), ("host", "evil.example")];
+        check(Reach::Loopback, &twice, false);
+        check(Reach::Network, &twice, false);
         check(
             Reach::Loopback,
             &[("host", "localhost"), ("origin", "http://localhost:3000")],
