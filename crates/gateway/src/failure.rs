@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use mcpproxy_activity::{RecordOutcome, Status, StoreError};
 use mcpproxy_catalog::Violation;
-use mcpproxy_policy::{Denial, IntentError, Mode, Operation, words};
+use mcpproxy_policy::{Denial, INTENT_KEYS, IntentError, Mode, Operation, words};
 use mcpproxy_redact::Mask;
+use mcpproxy_support::nearest::nearest_keyword;
 use mcpproxy_upstream::CallError;
 use mcpproxy_wire::{RpcError, meta};
 use serde::Serialize;
@@ -322,12 +323,15 @@ impl From<IntentError> for Failure {
             IntentError::ReasonTooLong => Code::ReasonTooLong,
             _ => Code::InvalidArguments,
         };
-        let failure = Self::new(code, error.to_string());
+        let mut message = error.to_string();
+        if let IntentError::UnknownKey(key) = &error
+            && let Some(meant) = nearest_keyword(key, &INTENT_KEYS)
+        {
+            message.push_str(&format!(". Did you mean '{meant}'?"));
+        }
+        let failure = Self::new(code, message.clone());
         if code == Code::InvalidArguments {
-            return failure.with(
-                "violations",
-                json!([violation("/intent", error.to_string())]),
-            );
+            return failure.with("violations", json!([violation("/intent", message)]));
         }
         failure
     }

@@ -119,6 +119,7 @@ fn call_tool(operation: Operation, mode: Mode) -> Value {
                     "reason": reason,
                 },
                 "required": ["operation_type"],
+                "additionalProperties": false,
             });
         }
         Mode::Inferred => {

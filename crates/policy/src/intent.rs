@@ -13,6 +13,9 @@ use crate::Operation;
 /// The most characters (Unicode scalar values) a reason may have.
 pub const REASON_LIMIT: usize = 1000;
 
+/// Keys of a nested declaration.
+pub const INTENT_KEYS: [&str; 3] = ["operation_type", "data_sensitivity", "reason"];
+
 /// Characters of a refused value that an error message repeats.
 const SHOWN_VALUE_LIMIT: usize = 200;
 
@@ -92,6 +95,9 @@ pub enum IntentError {
     /// The reason is longer than [`REASON_LIMIT`].
     #[error("intent.reason exceeds maximum length of {REASON_LIMIT} characters")]
     ReasonTooLong,
+    /// A key, as given, that no declaration has: what it says would be lost.
+    #[error("Unknown key '{0}' in intent: must be operation_type, data_sensitivity, or reason")]
+    UnknownKey(String),
     /// The declaration does not have the shape of one.
     #[error("{0}")]
     Malformed(String),
@@ -158,6 +164,9 @@ impl Intent {
                 kind(other)
             )));
         }
+        if let Some(unknown) = nested.and_then(unknown_key) {
+            return Err(IntentError::UnknownKey(shortened(unknown).into_owned()));
+        }
         let [operation, sensitivity, reason] = declared.fields().map(agreed);
         let (operation, sensitivity, reason) = (operation?, sensitivity?, reason?);
         let is_declared = nested.or(operation).or(sensitivity).or(reason).is_some();
@@ -201,6 +210,11 @@ impl Intent {
     }
 }
 
+fn unknown_key(intent: &Value) -> Option<&str> {
+    let mut keys = intent.as_object()?.keys().map(String::as_str);
+    keys.find(|key| !INTENT_KEYS.contains(key))
+}
+
 /// Value of a field, which both forms may give if they give the same.
 fn agreed<'a>(
     (name, nested, flat): (&str, Option<&'a Value>, Option<&'a Value>),
@@ -242,8 +256,12 @@ fn read_reason(value: &Value) -> Result<String, IntentError> {
 
 /// A value as the agent wrote it, cut where repeating it helps nobody.
 fn as_given(value: &Value) -> String {
-    let text = plain_text(value);
-    cut(&text, SHOWN_VALUE_LIMIT).unwrap_or_else(|| text.into_owned())
+    shortened(&plain_text(value)).into_owned()
+}
+
+/// A text, cut where repeating it helps nobody.
+fn shortened(text: &str) -> Cow<'_, str> {
+    cut(text, SHOWN_VALUE_LIMIT).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// Text of a value, a string without its quotes.

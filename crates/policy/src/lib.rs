@@ -19,6 +19,6 @@ mod risk;
 pub use caller::{Caller, Rights};
 pub use decide::{Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide};
 pub use effect::Effect;
-pub use intent::{DeclaredIntent, Intent, IntentError, Mode, Sensitivity};
+pub use intent::{DeclaredIntent, INTENT_KEYS, Intent, IntentError, Mode, Sensitivity};
 pub use mcpproxy_wire::words;
 pub use operation::Operation;

@@ -91,6 +91,17 @@ fn what_is_no_declaration_is_refused_as_arguments() {
     );
 }
 
+/// A misspelt key was dropped without a word, and what the agent meant to declare with it.
+#[test]
+fn an_unknown_key_inside_intent_was_ignored() {
+    assert_eq!(
+        refused(json!({ "operation_type": "write", "sensitivity": "private" })),
+        "INVALID_ARGUMENTS Unknown key 'sensitivity' in intent: must be operation_type, data_sensitivity, or reason"
+    );
+    let long = refused(json!({ "operation_type": "write", "k".repeat(5000): 1 }));
+    assert!(long.len() < 500, "{long}");
+}
+
 #[test]
 fn nested_and_flat_must_agree() {
     let both = |nested: Value, flat: DeclaredIntent| {
