@@ -161,7 +161,9 @@ impl Readiness {
         need: Need<'_>,
         deadline: Instant,
     ) -> Result<LiveConnection, CallError> {
-        if let Some((live, aging)) = self.read().current_or_aging(need) {
+        // The facts are read and let go before they are changed.
+        let met = self.read().current_or_aging(need);
+        if let Some((live, aging)) = met {
             if let Some(kind) = aging {
                 self.note(|facts| facts.lists.freshness_mut(kind).renew_early());
                 self.wake_lists[kind.index()].notify_one();

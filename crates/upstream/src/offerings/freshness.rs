@@ -18,6 +18,9 @@ const PROMISED_AT_MOST: Duration = Duration::from_secs(10);
 /// Announced changes are listed at once, but not more often than this unless somebody waits.
 const UNASKED_PAUSE: Duration = Duration::from_millis(250);
 
+/// A list that will soon be too old is tried to be renewed no more often than this.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+
 /// Limits of the rule for one kind.
 #[derive(Debug)]
 struct Limits {
@@ -119,6 +122,7 @@ impl ListFreshness {
     /// Begins a connection on which the server declares this of the list, but for tools.
     pub(crate) fn declare(&mut self, changes: Option<ListChanges>) {
         self.limits = changes.map_or(&UNDECLARED, |_| &OTHERS);
+        self.is_renewed = false;
         self.is_announced = changes == Some(ListChanges::Announced);
         self.mark_stale();
     }
@@ -139,9 +143,10 @@ impl ListFreshness {
     /// Whether a current list will soon be too old, and nobody has just tried to list it.
     pub(crate) fn is_aging(&self) -> bool {
         self.is_announced
+            && !self.is_renewed
             && self.newest.as_ref().is_some_and(|newest| {
                 newest.at.elapsed() >= self.limits.announced / 2
-                    && self.tried_at.elapsed() >= UNASKED_PAUSE
+                    && self.tried_at.elapsed() >= RENEWAL_PAUSE
             })
     }
 

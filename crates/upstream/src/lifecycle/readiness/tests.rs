@@ -115,3 +115,15 @@ async fn a_call_that_may_change_tools_marks_only_where_nothing_is_announced() {
         assert_eq!(is_stale, !announces);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_renews_a_list_that_will_soon_be_too_old_and_does_not_wait_for_it() {
+    let readiness = ready(true);
+    tokio::time::advance(Duration::from_secs(6)).await;
+    assert_eq!(at_once(&readiness), Some(Ok(())));
+    let wait = readiness.wait(Need::Listing(ListedKind::Tool), Instant::now());
+    assert!(wait.await.is_ok());
+    let due = readiness.read().lists.freshness(ListedKind::Tool).due();
+    assert_eq!(due, Some(Instant::now()));
+    readiness.list_wanted(ListedKind::Tool).await;
+}
