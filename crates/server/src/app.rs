@@ -35,7 +35,7 @@ impl App {
         })
     }
 
-    /// Takes another key from now on; the old one is refused, and what it opened ends.
+    /// Takes another key from now on; the old one is refused, and the sessions that it opened end.
     pub fn set_api_key(&self, api_key: Secret) {
         let is_another = self.api_key.load().expose() != api_key.expose();
         self.api_key.store(Arc::new(api_key));

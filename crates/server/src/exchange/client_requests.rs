@@ -153,10 +153,10 @@ impl Drop for OpenPlace {
     }
 }
 
-/// Id of a client request that nobody can guess, so that nobody can answer what he was not asked. It is a
-/// number that every client can read: JavaScript has none above 53 bits.
+/// Id of a client request, random within what every client can read: some keep ids as numbers of 32 bits. The id of
+/// the session, which an answer needs as well, is what nobody can guess.
 fn random_id() -> u64 {
-    uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 52) - 1)
+    uuid::Uuid::new_v4().as_u64_pair().1 & ((1 << 31) - 1)
 }
 
 fn cancelled(number: u64, reason: &str) -> String {
