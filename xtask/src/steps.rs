@@ -46,6 +46,14 @@ const STEPS: &[Step] = &[
         has_postgres: false,
         remedy: "Change the code as the lints above say",
     },
+    // The program as people build it, without what only tests switch on.
+    Step {
+        name: "lints of the program",
+        arguments: &["clippy", "--", "-D", "warnings"],
+        environment: &[],
+        has_postgres: false,
+        remedy: "Change the code as the lints above say",
+    },
     Step {
         name: "documentation",
         arguments: &[

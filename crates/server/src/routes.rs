@@ -31,7 +31,7 @@ impl Entrance {
 /// A route: its method and path, and what answers there.
 pub(crate) struct Route {
     #[cfg_attr(
-        not(test),
+        not(all(test, feature = "openapi")),
         expect(
             dead_code,
             reason = "the handler knows; this is for the tests of the description"
