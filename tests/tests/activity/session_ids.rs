@@ -68,8 +68,10 @@ async fn a_session_outlived_the_key_that_opened_it() {
     let (administrator, anonymous) = (open(&product, old).await, product.connect().await);
     product.home.write_config(&json!({ "api_key": new }));
     eventually("the new key is taken", async || {
-        let answer = administrator.post(&[("x-api-key", new)], PING.to_owned());
-        (answer.await.status == StatusCode::NOT_FOUND).then_some(())
+        let answer = administrator
+            .post(&[("x-api-key", new)], PING.to_owned())
+            .await;
+        (answer.status == StatusCode::NOT_FOUND).then_some(())
     })
     .await;
     let answer = anonymous.post(&[], PING.to_owned()).await;

@@ -11,7 +11,8 @@ pub(super) mod parameters;
 pub(super) mod refusals;
 #[cfg(feature = "openapi")]
 pub(super) mod schemas;
-#[cfg(all(test, feature = "openapi"))]
+#[cfg(test)]
+#[cfg(feature = "openapi")]
 mod tests;
 
 use axum::response::Response;

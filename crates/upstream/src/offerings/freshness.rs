@@ -70,16 +70,24 @@ pub(crate) struct ListFreshness {
     /// Whether it announced a change since the last listing began. Some do that without having
     /// declared before that they would.
     has_announced: bool,
-    /// Whether somebody asks for a listing.
-    is_wanted: bool,
-    /// Whether a listing is to take the place of a current one that will soon be too old.
-    is_renewed: bool,
+    wanted: Wanted,
     /// Counts the events that made the list stale.
     epoch: u64,
     newest: Option<NewestListing>,
     refusal: Option<Refusal>,
     /// Time when a listing was last tried.
     tried_at: Instant,
+}
+
+/// Who asks for a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Nobody.
+    No,
+    /// Somebody who found the list current, and soon too old.
+    Early,
+    /// Somebody who waits for it.
+    Now,
 }
 
 /// Newest listing that succeeded.
@@ -110,8 +118,7 @@ impl ListFreshness {
             },
             is_announced: false,
             has_announced: false,
-            is_wanted: false,
-            is_renewed: false,
+            wanted: Wanted::No,
             epoch: 0,
             newest: None,
             refusal: None,
@@ -122,7 +129,6 @@ impl ListFreshness {
     /// Begins a connection on which the server declares this of the list, but for tools.
     pub(crate) fn declare(&mut self, changes: Option<ListChanges>) {
         self.limits = changes.map_or(&UNDECLARED, |_| &OTHERS);
-        self.is_renewed = false;
         self.is_announced = changes == Some(ListChanges::Announced);
         self.mark_stale();
     }
@@ -143,7 +149,7 @@ impl ListFreshness {
     /// Whether a current list will soon be too old, and nobody has just tried to list it.
     pub(crate) fn is_aging(&self) -> bool {
         self.is_announced
-            && !self.is_renewed
+            && self.wanted == Wanted::No
             && self.newest.as_ref().is_some_and(|newest| {
                 newest.at.elapsed() >= self.limits.announced / 2
                     && self.tried_at.elapsed() >= RENEWAL_PAUSE
@@ -152,7 +158,9 @@ impl ListFreshness {
 
     /// Has a current list listed again, without anybody waiting for it.
     pub(crate) fn renew_early(&mut self) {
-        self.is_renewed = true;
+        if self.wanted == Wanted::No {
+            self.wanted = Wanted::Early;
+        }
     }
 
     /// Whether something happened that no listing covers yet, nor failed to.
@@ -198,20 +206,22 @@ impl ListFreshness {
     /// Has a list that is not current listed, without waiting for it; tells whether that is due.
     pub(crate) fn renew(&mut self) -> bool {
         let required = self.required();
-        self.is_wanted |= self.outcome(required).is_none();
-        self.is_wanted
+        if self.outcome(required).is_none() {
+            self.wanted = Wanted::Now;
+        }
+        self.wanted != Wanted::No
     }
 
     /// Time when it has to be listed, if at all.
     pub(crate) fn due(&self) -> Option<Instant> {
-        if self.is_renewed {
+        if self.wanted == Wanted::Early {
             return Some(Instant::now());
         }
         if !self.is_stale() {
             let refusal = self.refusal.as_ref().filter(|_| self.is_announced)?;
             return Some(refusal.at + self.limits.retry);
         }
-        if self.is_wanted {
+        if self.wanted == Wanted::Now {
             return Some(Instant::now());
         }
         (self.is_announced || self.has_announced).then(|| self.tried_at + UNASKED_PAUSE)
@@ -219,8 +229,7 @@ impl ListFreshness {
 
     /// Begins a listing, which will cover the epoch given back.
     pub(crate) fn begin(&mut self) -> u64 {
-        self.is_wanted = false;
-        self.is_renewed = false;
+        self.wanted = Wanted::No;
         self.has_announced = false;
         self.tried_at = Instant::now();
         self.epoch
@@ -241,8 +250,14 @@ impl ListFreshness {
             believed_for,
         });
         self.refusal = None;
-        self.is_renewed = false;
-        self.is_wanted &= self.is_stale();
+        self.keep_wanted();
+    }
+
+    /// A listing has ended; only who waits for a later one still wants one.
+    fn keep_wanted(&mut self) {
+        if self.wanted == Wanted::Early || !self.is_stale() {
+            self.wanted = Wanted::No;
+        }
     }
 
     /// Takes the failure of a listing that began in the epoch; tells whether it is another than before.
@@ -251,8 +266,7 @@ impl ListFreshness {
         self.tried_at = at;
         let refusal = Refusal { epoch, at, error };
         let before = self.refusal.replace(refusal);
-        self.is_renewed = false;
-        self.is_wanted &= self.is_stale();
+        self.keep_wanted();
         before.map(|before| before.error) != self.refusal.as_ref().map(|now| now.error.clone())
     }
 }
