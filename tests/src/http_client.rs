@@ -37,10 +37,15 @@ pub struct HttpResponse {
 impl HttpClient {
     /// Opens a session.
     pub async fn connect(endpoint: &str) -> Self {
+        Self::connect_with(endpoint, &[]).await
+    }
+
+    /// Opens a session with these headers, such as a key.
+    pub async fn connect_with(endpoint: &str, headers: &[(&str, &str)]) -> Self {
         let mut client = Self::without_session(endpoint);
         let message =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello() });
-        let answer = client.post(&[], message.to_string()).await;
+        let answer = client.post(headers, message.to_string()).await;
         assert_eq!(answer.status, StatusCode::OK, "initialize: {}", answer.body);
         let id = answer
             .headers
@@ -48,7 +53,7 @@ impl HttpClient {
             .expect("the session has an id");
         client.session_id = Some(id.to_str().expect("the id is text").to_owned());
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let answer = client.post(&[], ready.to_string()).await;
+        let answer = client.post(headers, ready.to_string()).await;
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
         client
     }

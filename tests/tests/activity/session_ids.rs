@@ -1,7 +1,5 @@
 //! The id of a session is a credential: who has it speaks in the session. The log shows another one.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use http::{Method, StatusCode};
 use mcpproxy_tests::{Client, HttpClient, Product, eventually};
 use serde_json::json;
@@ -80,14 +78,5 @@ async fn a_session_outlived_the_key_that_opened_it() {
 
 /// A session that was opened with a key.
 async fn open(product: &Product, key: &str) -> HttpClient {
-    let client = HttpClient::without_session(&product.endpoint());
-    let hello = json!({
-        "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "administrator", "version": "1" },
-        },
-    });
-    let answer = client.post(&[("x-api-key", key)], hello.to_string()).await;
-    let session = answer.headers["mcp-session-id"].to_str().unwrap();
-    client.with_session(Some(session))
+    HttpClient::connect_with(&product.endpoint(), &[("x-api-key", key)]).await
 }

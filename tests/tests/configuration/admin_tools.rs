@@ -216,9 +216,9 @@ async fn what_changes_something_is_forbidden_to_who_has_no_key() {
 
 #[tokio::test]
 async fn with_the_key_a_server_is_really_restarted() {
-    let (product, fixture, client) = used().await;
+    let (product, fixture, _client) = used().await;
     let before = fixture.pid().unwrap();
-    let keyed = Keyed::of(&product, client);
+    let keyed = Keyed::of(&product).await;
     let args = json!({ "server": "library" });
     let refused = keyed
         .call_as("read", "mcpproxy:restart-server", &args)
@@ -267,7 +267,7 @@ async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggest
     let product = Product::start(PROGRAMS, &config).await;
     product.settle().await;
     let client = product.connect().await;
-    let keyed = Keyed::of(&product, client.clone());
+    let keyed = Keyed::of(&product).await;
     let args = json!({ "server": "broken" });
     let restarts = |answer: &Value| {
         let actions = &answer["structuredContent"]["agentHints"]["suggestedNextActions"];
@@ -320,8 +320,8 @@ async fn a_server_that_failed_is_told_with_a_remedy_and_restarting_it_is_suggest
 
 #[tokio::test]
 async fn with_the_key_old_records_are_removed_and_the_rest_can_be_verified() {
-    let (product, _fixture, client) = used().await;
-    let keyed = Keyed::of(&product, client);
+    let (product, _fixture, _client) = used().await;
+    let keyed = Keyed::of(&product).await;
     // The moment of the newest read: everything before it goes.
     let newest = product.get("/activity?tool=read_page&limit=1").await;
     let moment = newest["activities"][0]["timestamp"].clone();
@@ -412,11 +412,11 @@ struct Keyed {
 }
 
 impl Keyed {
-    fn of(product: &Product, client: HttpClient) -> Self {
-        Self {
-            client,
-            key: product.key(),
-        }
+    async fn of(product: &Product) -> Self {
+        let key = product.key();
+        let headers = [("x-api-key", key.as_str())];
+        let client = HttpClient::connect_with(&product.endpoint(), &headers).await;
+        Self { client, key }
     }
 }
 

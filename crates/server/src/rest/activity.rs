@@ -13,9 +13,9 @@ use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExp
 use mcpproxy_gateway::{Code, Failure};
 
 #[cfg(feature = "openapi")]
-use super::openapi::parameters::{ExportParameters, FilterParameters, PageParameters};
+use super::described::parameters::{ExportParameters, FilterParameters, PageParameters};
 #[cfg(feature = "openapi")]
-use super::openapi::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
+use super::described::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::{RestResult, json_response};
 

@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::{Pairs, read_pairs};
 #[cfg(feature = "openapi")]
-use super::openapi::parameters::{EventParameters, FilterParameters};
+use super::described::parameters::{EventParameters, FilterParameters};
 #[cfg(feature = "openapi")]
-use super::openapi::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
+use super::described::refusals::{AccessRefusals, InvalidRefusals, StoreRefusals};
 use crate::app::App;
 use crate::respond::{KEEP_ALIVE, RestResult, event_stream};
 

@@ -1,6 +1,8 @@
 //! The REST interface: one file for each subject, and its description for programs.
 
 pub(crate) mod activity;
+#[cfg(feature = "openapi")]
+mod described;
 pub(crate) mod events;
 pub(crate) mod openapi;
 pub(crate) mod status;

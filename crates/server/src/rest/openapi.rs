@@ -5,12 +5,6 @@
 
 #[cfg(feature = "openapi")]
 mod description;
-#[cfg(feature = "openapi")]
-pub(super) mod parameters;
-#[cfg(feature = "openapi")]
-pub(super) mod refusals;
-#[cfg(feature = "openapi")]
-pub(super) mod schemas;
 #[cfg(test)]
 #[cfg(feature = "openapi")]
 mod tests;
@@ -21,7 +15,7 @@ use http::StatusCode;
 #[cfg(feature = "openapi")]
 pub use self::description::text as description_text;
 #[cfg(feature = "openapi")]
-use self::refusals::AccessRefusals;
+use super::described::refusals::AccessRefusals;
 use crate::respond::json_response;
 
 /// Text of the description.

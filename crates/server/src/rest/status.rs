@@ -10,7 +10,7 @@ use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 
 #[cfg(feature = "openapi")]
-use super::openapi::refusals::AccessRefusals;
+use super::described::refusals::AccessRefusals;
 use crate::app::App;
 use crate::respond::json_response;
 

@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::activity::unreadable_path;
 #[cfg(feature = "openapi")]
-use super::openapi::refusals::{
+use super::described::refusals::{
     AccessRefusals, CallRefusals, InvalidRefusals, MissingRefusals, StoreRefusals,
 };
 #[cfg(feature = "openapi")]
-use super::openapi::schemas;
+use super::described::schemas;
 use crate::access::caller;
 use crate::app::App;
 use crate::body;

@@ -1,8 +1,7 @@
 //! Description of the REST interface, made from its handlers.
 //!
 //! Every handler says beside its code what it takes and answers. The types that are answered
-//! describe themselves, those of other servers are in `schemas`. What a handler takes is described
-//! in `parameters`, how it refuses in `refusals`.
+//! describe themselves, those of other servers are in `described`, as is what a handler takes and how it refuses.
 
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
