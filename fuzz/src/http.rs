@@ -38,7 +38,7 @@ pub struct Answer {
 /// finding.
 pub async fn exchange(entrance: Entrance, bytes: &[u8], expect: Expect) -> Vec<u8> {
     let (client, server) = tokio::io::duplex(ROOM);
-    let serving = tokio::spawn(serve_connection(server, entrance.into()));
+    let serving = tokio::spawn(serve_connection(server, None, entrance.into()));
     let (mut reading, mut writing) = tokio::io::split(client);
     let mut answer = Vec::new();
     let read = async {

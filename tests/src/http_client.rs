@@ -21,6 +21,8 @@ pub struct HttpClient {
     http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
     endpoint: String,
     session_id: Option<String>,
+    /// Key or token that every request shows.
+    credential: Option<String>,
 }
 
 /// An answer of the HTTP layer.
@@ -58,6 +60,19 @@ impl HttpClient {
         client
     }
 
+    /// Opens a session with a key or a token, which every request shows.
+    pub async fn connect_as(endpoint: &str, credential: &str) -> Self {
+        let client = Self::connect_with(endpoint, &[("x-api-key", credential)]).await;
+        client.showing(credential)
+    }
+
+    /// The same client, showing a key or a token with every request.
+    #[must_use]
+    pub fn showing(mut self, credential: &str) -> Self {
+        self.credential = Some(credential.to_owned());
+        self
+    }
+
     /// A client that has not said hello.
     pub fn without_session(endpoint: &str) -> Self {
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
@@ -65,6 +80,7 @@ impl HttpClient {
             http,
             endpoint: endpoint.to_owned(),
             session_id: None,
+            credential: None,
         }
     }
 
@@ -121,6 +137,7 @@ impl HttpClient {
                 "mcp-session-id",
                 self.session_id.as_deref().unwrap_or_default(),
             ),
+            ("x-api-key", self.credential.as_deref().unwrap_or_default()),
         ];
         let replaced = |name: &str| headers.iter().any(|(other, _)| *other == name);
         let kept = usual.iter().filter(|(name, _)| !replaced(name));

@@ -33,6 +33,12 @@ impl StatelessClient {
         Self(HttpClient::without_session(endpoint))
     }
 
+    /// The same client, showing a key or a token with every request.
+    #[must_use]
+    pub fn showing(self, credential: &str) -> Self {
+        Self(self.0.showing(credential))
+    }
+
     /// Sends a request with its introduction and the headers that repeat it.
     pub async fn ask(&self, method: &str, params: &Value) -> HttpResponse {
         self.ask_with(&[], method, &introduced(params)).await

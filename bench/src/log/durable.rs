@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use mcpproxy_activity::{Log, RecordKind, RecordOutcome, Status};
-use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_redact::Redactor;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -125,8 +125,7 @@ async fn write(log: &Log) -> anyhow::Result<[u64; 2]> {
         session_id: Some("bench".to_owned()),
         client_name: Some("mcpproxy-bench".to_owned()),
         client_version: Some("1".to_owned()),
-        trace_id: None,
-        rights: Rights::UseTools,
+        ..Caller::default()
     });
     let mut entry = log.open(RecordKind::ToolCall, &caller, Some(Operation::Write));
     entry.set_tool("echo", "store");

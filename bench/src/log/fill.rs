@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use mcpproxy_activity::{Engine, store::OpenStore};
 use mcpproxy_activity::{Filter, Log, RecordKind, RecordOutcome, Status, postgres, sqlite};
-use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_redact::Redactor;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -145,8 +145,7 @@ async fn record_read(log: &Log) -> anyhow::Result<()> {
         session_id: Some("bench".to_owned()),
         client_name: Some("mcpproxy-bench".to_owned()),
         client_version: Some("1".to_owned()),
-        trace_id: None,
-        rights: Rights::UseTools,
+        ..Caller::default()
     });
     let mut entry = log.open(RecordKind::ToolCall, &caller, Some(Operation::Read));
     entry.set_tool("echo", "echo");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use jiff::SignedDuration;
 use mcpproxy_activity::{Archive, Filter, RecordPage, Status};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Operation, RecordScope};
 use uuid::Uuid;
 
 use super::records::{
@@ -141,7 +141,7 @@ async fn look_up(archive: &Archive, extent: &Extent, asked: u64) -> anyhow::Resu
     for number in 0..WARM_UP + asked {
         let id = extent.id(random.below(extent.count));
         let began = Instant::now();
-        let found = archive.find(id).await?;
+        let found = archive.find(id, &RecordScope::All).await?;
         let elapsed = began.elapsed();
         ensure!(
             found.is_some_and(|record| record.id == id),

@@ -224,6 +224,7 @@ impl Maker {
             arguments_size: size.into(),
             arguments_cut: false.into(),
             metadata: metadata.to_string().into(),
+            token_id: Cell::Null,
         }
     }
 

@@ -1,12 +1,13 @@
 //! Reading the log, with or without a running gateway.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
+use mcpproxy_policy::RecordScope;
 
-use crate::chain_files::ChainFiles;
+use crate::chain::files::ChainFiles;
 use crate::filter::{Filter, moment_of};
-use crate::store::{Store, StoreError};
+use crate::store::{OpenStore, Store, StoreError};
 use crate::summary::RecordSummary;
 use crate::tail::{LogPosition, LogTail};
 use crate::verify::{self, LogVerdict};
@@ -37,7 +38,7 @@ impl Archive {
     /// Opens the log of a data directory for reading; one that was never written is empty.
     pub fn open(data_dir: &Path, engine: &Engine) -> Result<Self, StoreError> {
         let store = match engine {
-            Engine::Sqlite => sqlite::open_for_reading(&database(data_dir))?,
+            Engine::Sqlite => sqlite::open_for_reading(&data_dir.join(FILE))?,
             Engine::Postgres(url) => postgres::open(url)?.store,
         };
         Ok(Self::new(store, ChainFiles::new(data_dir), engine))
@@ -57,14 +58,13 @@ impl Archive {
         Ok(RecordSummary::of(&self.store.tally(filter).await?))
     }
 
-    /// Moment of the oldest record that is still there; nothing of an empty log.
-    pub async fn began(&self) -> Result<Option<Timestamp>, StoreError> {
-        let newer = self.store.count(&Filter::default()).await?;
-        let oldest = match newer.checked_sub(1) {
-            Some(newer) => self.store.nth_newest(newer).await?,
-            None => None,
+    /// Moment of the oldest record that is still there, of those that somebody may see; nothing if there is none.
+    pub async fn began(&self, scope: &RecordScope) -> Result<Option<Timestamp>, StoreError> {
+        let filter = Filter {
+            scope: scope.clone(),
+            ..Filter::default()
         };
-        Ok(oldest.and_then(moment_of))
+        Ok(self.store.oldest(&filter).await?.and_then(moment_of))
     }
 
     /// Checks every chain. `progress` is told how many links of how many were checked.
@@ -93,7 +93,10 @@ impl std::ops::Deref for Archive {
     }
 }
 
-/// Path of the database of a data directory.
-pub(crate) fn database(data_dir: &Path) -> PathBuf {
-    data_dir.join(FILE)
+/// Opens the database of a data directory for reading and writing; makes it where it is not there yet.
+pub(crate) fn open_store(data_dir: &Path, engine: &Engine) -> Result<OpenStore, StoreError> {
+    match engine {
+        Engine::Sqlite => sqlite::open(&data_dir.join(FILE)),
+        Engine::Postgres(url) => postgres::open(url),
+    }
 }

@@ -5,7 +5,14 @@
 //! eight bytes, most significant first; the hash of the link before it; the cells of the request;
 //! and for `c` the cells of the outcome and the number and hash of the `o` link, if there is one.
 //! A cell is one byte for its type, then for a number eight bytes, for text and bytes their length
-//! in eight bytes and themselves. So no two different rows have the same form.
+//! in eight bytes and themselves. The types are 0 for nothing, 1 for a number, 2 for text and 3 for bytes.
+//!
+//! The last cell of a request, the id of the token, is left out where there is nothing in it, so that records from
+//! before there were tokens have the form that they always had. Where there is something, the byte 4 comes before it.
+//! No cell begins with that byte, and nothing but a cell or the end can stand in its place. So no two different rows
+//! have the same form.
+
+pub(crate) mod files;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -14,6 +21,9 @@ use crate::record::{ChainLink, Hash};
 use crate::row::{Cell, OutcomeColumns, RequestColumns};
 
 const LABEL: &[u8] = b"mcpproxy activity 1\n";
+
+/// Byte before the id of a token.
+const TOKEN_MARK: [u8; 1] = [4];
 
 /// Last link of a chain, from which the next one follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +91,13 @@ pub(crate) fn link_hash(
     hasher.update(chain.as_bytes());
     hasher.update(seq.to_be_bytes());
     hasher.update(prev_hash.0);
-    for cell in request.cells() {
+    let [cells @ .., token] = request.cells();
+    for cell in cells {
         feed(&mut hasher, cell);
+    }
+    if *token != Cell::Null {
+        hasher.update(TOKEN_MARK);
+        feed(&mut hasher, token);
     }
     if let Some((outcome, opened)) = outcome {
         for cell in outcome.cells() {
@@ -115,6 +130,8 @@ fn feed(hasher: &mut Sha256, cell: &Cell) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// The hashes were computed from the description above by another program: records of earlier
@@ -140,6 +157,7 @@ mod tests {
             arguments_size: Cell::Int(12),
             arguments_cut: false.into(),
             metadata: "{}".into(),
+            token_id: Cell::Null,
         };
         let outcome = OutcomeColumns {
             status: "error".into(),
@@ -159,5 +177,44 @@ mod tests {
             closed.hash.to_string(),
             "075a4facd485cd456541531ccf00c7987405462fbe9b521365c80b98d9ce696d"
         );
+
+        let request = RequestColumns {
+            token_id: "01900000-0000-7000-8000-00000000000a".into(),
+            ..request
+        };
+        let mut head = ChainHead::EMPTY;
+        let opened = head.open(id, &request);
+        assert_eq!(
+            opened.hash.to_string(),
+            "1931ac37042ae94056c356604d357d876e07b5cb8816e1693a995395b577e15c"
+        );
+        let closed = head.close(id, &request, &outcome, Some(&opened));
+        assert_eq!(
+            closed.hash.to_string(),
+            "f580def38a9420d1ac16e0f612d92164054d60e5c453fa685dab67d746f8d72a"
+        );
+    }
+
+    #[test]
+    fn whatever_is_put_in_the_place_of_a_token_has_a_form_of_its_own() {
+        let tokens = [
+            Cell::Null,
+            "".into(),
+            "a".into(),
+            Cell::Bytes(Vec::new()),
+            Cell::Bytes(b"a".to_vec()),
+            Cell::Int(0),
+        ];
+        for outcome in [None, Some((&OutcomeColumns::EMPTY, None))] {
+            let hash = |token: &Cell| {
+                let request = RequestColumns {
+                    token_id: token.clone(),
+                    ..RequestColumns::EMPTY
+                };
+                link_hash(Uuid::nil(), 1, Hash::default(), &request, outcome).to_string()
+            };
+            let hashes: BTreeSet<String> = tokens.iter().map(hash).collect();
+            assert_eq!(hashes.len(), tokens.len());
+        }
     }
 }

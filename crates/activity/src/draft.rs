@@ -92,8 +92,8 @@ impl Draft {
     /// Cells of its row. The one place where what agents sent becomes what is stored.
     pub(crate) fn columns(&self) -> RequestColumns {
         let redaction = &self.redaction;
-        let clean =
-            |text: &Option<String>| Cell::from(text.as_deref().map(|text| redaction.text(text)));
+        let clean_text = |text: Option<&str>| Cell::from(text.map(|text| redaction.text(text)));
+        let clean = |text: &Option<String>| clean_text(text.as_deref());
         let [arguments, arguments_size, arguments_cut] = redaction.payload(self.arguments.as_ref());
         RequestColumns {
             id: self.id.into(),
@@ -108,11 +108,12 @@ impl Draft {
             tool_variant: self.operation.map(Operation::variant).into(),
             intent_type: self.operation.map(Operation::as_str).into(),
             sensitivity: self.sensitivity.map(Sensitivity::as_str).into(),
-            agent: clean(&self.caller.client_name),
+            agent: clean_text(self.caller.agent()),
             arguments,
             arguments_size,
             arguments_cut,
             metadata: redaction.json(&self.metadata()).into(),
+            token_id: self.caller.rights.token().map(|token| &*token.id).into(),
         }
     }
 

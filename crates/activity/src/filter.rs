@@ -1,7 +1,7 @@
 //! Filter of records: which of them are asked for.
 
 use jiff::{Span, Timestamp, civil, tz::TimeZone};
-use mcpproxy_policy::{Operation, Sensitivity};
+use mcpproxy_policy::{Operation, RecordScope, Sensitivity};
 use uuid::Uuid;
 
 use crate::record::{Record, RecordKind, Status};
@@ -35,6 +35,8 @@ pub struct Filter {
     pub to: Option<Timestamp>,
     /// Words that start like these stand in server, tool, reason, error or arguments.
     pub text: Option<String>,
+    /// Records that whoever asks may see. Nobody can type it: it comes from the caller.
+    pub scope: RecordScope,
 }
 
 /// Error of a filter that cannot be used. The message names what is allowed.
@@ -54,6 +56,8 @@ pub struct FilterError {
 pub struct Conditions {
     /// Columns that hold exactly this.
     pub equal: Vec<(&'static str, Cell)>,
+    /// Whether only records without a token are wanted.
+    pub without_token: bool,
     /// No id below this one.
     pub first_id: Option<Uuid>,
     /// Only ids below this one.
@@ -118,8 +122,21 @@ impl Filter {
 
     /// The filter as the stores apply it.
     pub fn conditions(&self) -> Conditions {
+        let (own_token, own_session) = match &self.scope {
+            RecordScope::All | RecordScope::Nothing => (None, None),
+            RecordScope::Token(id) => (Some(id.as_str()), None),
+            RecordScope::Session(id) => (None, Some(id.as_str())),
+        };
+        let end_id = match self.scope {
+            // No id is below this one.
+            RecordScope::Nothing => Some(Uuid::nil()),
+            _ => self.to.map(first_id_at),
+        };
         let equal = [
-            ("request_id", Cell::from(self.request_id)),
+            ("token_id", Cell::from(own_token)),
+            ("session_id", own_session.into()),
+            ("request_id", self.request_id.into()),
+            // Beside that of the scope: both have to hold.
             ("session_id", self.session_id.as_deref().into()),
             ("tool_name", self.tool.as_deref().into()),
             ("server_name", self.server.as_deref().into()),
@@ -139,8 +156,9 @@ impl Filter {
         let words = self.text.as_deref().map(search_terms::of_query);
         Conditions {
             equal: equal.into_iter().filter(is_set).collect(),
+            without_token: own_session.is_some(),
             first_id: self.from.map(first_id_at),
-            end_id: self.to.map(first_id_at),
+            end_id,
             words: words.unwrap_or_default(),
         }
     }
@@ -152,7 +170,8 @@ impl Filter {
         }
         let conditions = self.conditions();
         let found = search_terms::of_record(record);
-        same(self.kind.as_ref(), Some(&record.kind))
+        record.is_within(&self.scope)
+            && same(self.kind.as_ref(), Some(&record.kind))
             && same(self.server.as_ref(), record.server_name.as_ref())
             && same(self.tool.as_ref(), record.tool_name.as_ref())
             && same(self.status.as_ref(), Some(&record.status))

@@ -4,13 +4,13 @@
 //! refusals included. A record that is dropped without being closed, because its caller went
 //! away, is recorded as in doubt: no call leaves without a trace. One thread writes what is
 //! recorded, many of them in one commit, each with its place in a hash chain; a full queue makes
-//! callers wait, it never drops. What is kept is read through an [`Archive`].
+//! callers wait, it never drops. What is kept is read through an [`Archive`]. Beside the records are the tokens of
+//! agents, in a [`TokenStore`].
 //!
 //! Start reading at [`Log::open`] and follow a record: `open_record`, `queue`, `writer`, `store`.
 
 mod archive;
 pub mod chain;
-mod chain_files;
 mod draft;
 pub mod filter;
 mod log;
@@ -26,11 +26,12 @@ pub mod sqlite;
 pub mod store;
 pub mod summary;
 mod tail;
+pub mod tokens;
 mod verify;
 mod writer;
 
 pub use archive::{Archive, Engine};
-pub use chain_files::Role;
+pub use chain::files::Role;
 pub use filter::{Filter, FilterError};
 pub use log::{Counts, Log, LogEvent, LogHealth, LogOptions, RecordingPolicy};
 pub use open_record::{OpenRecord, RecordOutcome};
@@ -38,4 +39,5 @@ pub use record::{Record, RecordKind, Status};
 pub use store::{RecordPage, StoreError};
 pub use summary::RecordSummary;
 pub use tail::{Followed, LogPosition, LogTail};
+pub use tokens::{Inserted, StoredToken, TokenStore};
 pub use verify::{ChainProblem, LogVerdict, Tampering};

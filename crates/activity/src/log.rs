@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 
-use crate::archive::{Archive, Engine, database};
-use crate::chain_files::{ChainFiles, Role};
+use crate::archive::{Archive, Engine, open_store};
+use crate::chain::files::{ChainFiles, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand, written};
 use crate::record::{RecordKind, Status};
-use crate::store::{OpenStore, StoreError};
+use crate::store::{OpenStore, Store, StoreError};
+use crate::tokens::TokenStore;
 use crate::writer::Writer;
-use crate::{postgres, sqlite};
 
 /// Options that a log is started with.
 #[derive(Debug, Clone)]
@@ -112,11 +112,8 @@ impl Log {
     /// Opens the log and starts its writer. A store that does not answer is tried again; one that
     /// cannot be used stops the start.
     pub fn start(options: &LogOptions, redactor: Arc<Redactor>) -> Result<Self, StoreError> {
-        let opened = match &options.engine {
-            Engine::Sqlite => sqlite::open(&database(&options.data_dir)),
-            Engine::Postgres(url) => postgres::open(url),
-        };
-        Self::start_on(opened?, options, redactor)
+        let opened = open_store(&options.data_dir, &options.engine)?;
+        Self::start_on(opened, options, redactor)
     }
 
     /// Starts the log on a store that is already open.
@@ -185,6 +182,11 @@ impl Log {
     /// Archive of everything that was recorded.
     pub fn archive(&self) -> &Archive {
         &self.0.archive
+    }
+
+    /// Tokens, in the same database.
+    pub fn tokens(&self) -> TokenStore {
+        TokenStore::beside(Store::clone(self.archive()))
     }
 
     /// Counter that changes after each commit.

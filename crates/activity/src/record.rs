@@ -2,7 +2,7 @@
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use jiff::Timestamp;
-use mcpproxy_policy::{Operation, Sensitivity};
+use mcpproxy_policy::{Operation, RecordScope, Sensitivity};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -113,8 +113,10 @@ pub struct Record {
     pub intent_type: Option<Operation>,
     /// Sensitivity of the data; unknown where a call does not say.
     pub sensitivity: Option<Sensitivity>,
-    /// Agent that asked, in one word: the client's name.
+    /// Agent that asked, in one word: the token's name, else the client's.
     pub agent: Option<String>,
+    /// Id of the token that it counts for. Decides who may see the record, and is shown to nobody.
+    pub token_id: Option<String>,
     /// Status of what came of it.
     pub status: Status,
     /// Arguments that were sent.
@@ -139,6 +141,18 @@ impl Record {
     /// The intent as it was declared.
     pub fn intent(&self) -> Option<&Value> {
         self.metadata.get("intent")
+    }
+
+    /// Whether whoever may see these records may see this one.
+    pub fn is_within(&self, scope: &RecordScope) -> bool {
+        match scope {
+            RecordScope::All => true,
+            RecordScope::Token(id) => self.token_id.as_ref() == Some(id),
+            RecordScope::Session(id) => {
+                self.token_id.is_none() && self.session_id.as_ref() == Some(id)
+            }
+            RecordScope::Nothing => false,
+        }
     }
 
     /// The place in the chain that a reader sees.

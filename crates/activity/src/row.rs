@@ -114,6 +114,7 @@ columns! {
         arguments_size = "arguments_size": Int,
         arguments_cut = "arguments_cut": Int,
         metadata = "metadata": Text,
+        token_id = "token_id": Text,
     }
 }
 
@@ -247,6 +248,7 @@ impl Row {
             intent_type: request.intent_type.text().and_then(Operation::parse),
             sensitivity: request.sensitivity.text().and_then(Sensitivity::parse),
             agent: request.agent.owned(),
+            token_id: request.token_id.owned(),
             status: Status::parse(outcome.status.text()?)?,
             arguments: payload(
                 &request.arguments,

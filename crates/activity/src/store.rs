@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mcpproxy_policy::RecordScope;
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
@@ -46,7 +47,7 @@ pub trait Journal: Send {
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError>;
 }
 
-/// Database that records are read from.
+/// Database that records are read from, and that tokens are in.
 #[async_trait]
 pub(crate) trait DatabaseReader: Send + Sync {
     /// SQL in its words.
@@ -54,6 +55,10 @@ pub(crate) trait DatabaseReader: Send + Sync {
 
     /// Answers a query with the cells of each row.
     async fn ask(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError>;
+
+    /// Runs a statement that changes something other than records, in a transaction that waits for those before it;
+    /// answers with the cells that it returns. What it did is on disk then.
+    async fn change(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError>;
 
     /// Query of what is selected from the records that conditions admit, before the id `before`;
     /// put so that it can be answered from an index.
@@ -98,9 +103,18 @@ impl Store {
         }
     }
 
-    /// One record.
-    pub async fn find(&self, id: Uuid) -> Result<Option<Record>, StoreError> {
-        Ok(self.records(&[id]).await?.pop())
+    /// One record, for somebody who may see these: another one is as absent as one that never was.
+    pub async fn find(&self, id: Uuid, scope: &RecordScope) -> Result<Option<Record>, StoreError> {
+        let found = self.records(&[id]).await?.pop();
+        Ok(found.filter(|record| record.is_within(scope)))
+    }
+
+    /// Id of the oldest record.
+    pub async fn oldest(&self, filter: &Filter) -> Result<Option<Uuid>, StoreError> {
+        let mut query = self.narrowed("SELECT id", filter, None).await?;
+        query.sql.push_str(self.0.dialect().has_readable_id);
+        query.sql.push_str(" ORDER BY id LIMIT 1");
+        Ok(self.first(query).await?.and_then(|id| id.uuid()))
     }
 
     /// Tallies of the records of each sort.
@@ -174,6 +188,16 @@ impl Store {
         let values = [chain.into(), id.into(), LOOKED_AT.into()];
         let query = StoreQuery::new(self.0.dialect().first_since(), values);
         Ok(self.first(query).await?.and_then(|seq| seq.int()))
+    }
+
+    /// Answers a query about something other than records.
+    pub(crate) async fn ask(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.0.ask(query).await
+    }
+
+    /// Changes something other than records, in a transaction of its own.
+    pub(crate) async fn change(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.0.change(query).await
     }
 
     async fn narrowed(

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::chain::files::{ChainFileContent, ChainFiles};
 use crate::chain::{ChainHead, link_hash};
-use crate::chain_files::{ChainFileContent, ChainFiles};
 use crate::filter::Filter;
 use crate::record::{ChainLink, Hash, Record, RecordKind};
 use crate::row::{OutcomeColumns, Row};

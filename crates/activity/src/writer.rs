@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
-use crate::chain_files::{ChainFiles, ClaimedChain, Role};
+use crate::chain::files::{ChainFiles, ClaimedChain, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
 use crate::record::{ChainLink, RecordKind, Status};

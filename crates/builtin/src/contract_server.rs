@@ -1,13 +1,14 @@
 //! Service of the tool contract as a server inside this program.
 //!
-//! It makes no decisions: the pipeline of the contract answers, and what a caller may do is told by
-//! whoever offers the service. It never changes data or hints that a tool gave.
+//! It makes no decisions: the pipeline of the contract answers, and what a caller may do its rights tell. It never
+//! changes data or hints that a tool gave.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_contract::{Grants, Service, ToolContext, wire};
-use mcpproxy_policy::Caller;
+use mcpproxy_policy::{AccessTo, Caller};
 use mcpproxy_upstream::BuiltIn;
 use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::Value;
@@ -16,30 +17,36 @@ use uuid::Uuid;
 /// Name and version of a client that did not say them.
 const UNNAMED: &str = "unknown";
 
+/// Remedy for a permission that is missing.
+const REMEDY: &str = "a token has the permissions that it was made with (`mcpproxy token create --permissions`), and \
+                      the administrator has all: send the key of the gateway as X-API-Key or Authorization: Bearer, \
+                      or have a person run it with `mcpproxy call`";
+
 /// Tools of a service, offered like those of any upstream.
 pub struct ContractServer {
     service: Service,
     /// As `tools/list` gives them; made once, because they never change.
     tools: Vec<Json>,
-    grants: fn(&Caller) -> Grants,
-    remedy: Option<&'static str>,
+    /// Permissions that its tools ask for.
+    permissions: BTreeSet<String>,
 }
 
 impl ContractServer {
-    /// Offers the tools of a service. `grants` tells what a caller may do, `remedy` how to get a
-    /// permission that is missing.
-    pub fn new(
-        service: Service,
-        grants: fn(&Caller) -> Grants,
-        remedy: Option<&'static str>,
-    ) -> Self {
-        let tools = service.registry().get_all();
+    /// Offers the tools of a service.
+    pub fn new(service: Service) -> Self {
+        let tools = || service.registry().get_all();
+        let permissions = tools().flat_map(|tool| tool.definition().permissions.iter().cloned());
         Self {
-            tools: tools.map(|tool| Json::of(&wire::tool(tool))).collect(),
+            permissions: permissions.collect(),
+            tools: tools().map(|tool| Json::of(&wire::tool(tool))).collect(),
             service,
-            grants,
-            remedy,
         }
+    }
+
+    /// Permissions that a caller has of those that the tools ask for.
+    fn grants(&self, caller: &Caller) -> Grants {
+        let has = |permission: &&String| caller.rights.allow(AccessTo::Permission(permission));
+        Grants::only(self.permissions.iter().filter(has))
     }
 }
 
@@ -57,14 +64,14 @@ impl BuiltIn for ContractServer {
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             let arguments = arguments.value().clone();
-            let context = context(caller, request_id, (self.grants)(caller));
+            let context = context(caller, request_id, self.grants(caller));
             let result = self.service.call(tool, arguments, &context).await;
             let mut answer = wire::call_result(&result);
             let is_forbidden = result
                 .error()
                 .is_some_and(|error| error.code == "FORBIDDEN");
-            if let Some(remedy) = self.remedy.filter(|_| is_forbidden) {
-                tell_remedy(&mut answer, remedy);
+            if is_forbidden {
+                tell_remedy(&mut answer, REMEDY);
             }
             Ok(Json::of(&answer))
         })
@@ -72,7 +79,7 @@ impl BuiltIn for ContractServer {
 }
 
 /// Context that a tool gets of the call it serves.
-fn context(caller: &Caller, request_id: Uuid, grants: Grants) -> ToolContext {
+fn context(caller: &Arc<Caller>, request_id: Uuid, grants: Grants) -> ToolContext {
     let mut context = ToolContext::new(
         caller.client_name.as_deref().unwrap_or(UNNAMED),
         caller.client_version.as_deref().unwrap_or(UNNAMED),
@@ -84,7 +91,11 @@ fn context(caller: &Caller, request_id: Uuid, grants: Grants) -> ToolContext {
     if let Some(trace_id) = &caller.trace_id {
         trace_id.clone_into(&mut context.trace_id);
     }
+    if let Some(token) = caller.rights.token() {
+        context = context.for_user(&*token.name);
+    }
     context.correlation_id = request_id;
+    context.extension = Some(Arc::clone(caller) as _);
     context
 }
 
@@ -116,12 +127,12 @@ mod tests {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             ..Caller::default()
         };
-        let known = context(&caller, request_id, Grants::Everything);
+        let known = context(&Arc::new(caller), request_id, Grants::Everything);
         assert_eq!((&*known.agent_id, &*known.agent_version), ("agent", "2.1"));
         assert_eq!(known.session_id.as_deref(), Some("session"));
         assert_eq!(known.trace_id, "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(known.correlation_id, request_id);
-        let unknown = context(&Caller::default(), request_id, Grants::Everything);
+        let unknown = context(&Arc::default(), request_id, Grants::Everything);
         assert_eq!((&*unknown.agent_id, unknown.session_id), ("unknown", None));
         assert_eq!(unknown.trace_id.len(), 32);
     }

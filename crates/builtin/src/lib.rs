@@ -29,7 +29,7 @@ pub fn services(demo: bool) -> Result<BuiltInFactory, DemoError> {
 }
 
 /// Sample server `cards`, so that everything can be tried with nothing else installed. It is kept in
-/// memory and gone with the gateway, and everybody may do everything.
+/// memory and gone with the gateway. What a caller may do there, its rights tell.
 #[cfg(feature = "demo")]
 fn sample() -> Result<NamedBuiltIn, DemoError> {
     let store = mcpproxy_cards::Store::in_memory().map_err(|error| {
@@ -39,9 +39,7 @@ fn sample() -> Result<NamedBuiltIn, DemoError> {
     })?;
     let service = mcpproxy_cards::service(store)
         .expect("every tool of the sample keeps the contract, and a test registers them all");
-    let everything = |_: &_| mcpproxy_contract::Grants::Everything;
-    let server = ContractServer::new(service, everything, None);
-    Ok(("cards".into(), Arc::new(server)))
+    Ok(("cards".into(), Arc::new(ContractServer::new(service))))
 }
 
 #[cfg(not(feature = "demo"))]

@@ -1,8 +1,9 @@
 //! Nearest existing names, for a name that does not exist.
 //!
-//! Only what search would show is suggested: the name of a disabled or quarantined tool would
-//! tell an agent what is being withheld.
+//! Only what search would show is suggested: the name of a disabled or quarantined tool, or of one that the caller may
+//! not use, would tell an agent what is being withheld.
 
+use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_support::nearest::{NAME_LIMIT, likeness, nearest};
 
 use crate::snapshot::Snapshot;
@@ -15,22 +16,24 @@ const SUGGESTIONS: usize = 3;
 const LIKENESS: f64 = 0.6;
 
 impl Snapshot {
-    /// The servers whose names are nearest to `name`, nearest first.
-    pub fn nearest_servers(&self, name: &str) -> Vec<String> {
+    /// The servers whose names are nearest to `name`, nearest first, of those that a caller with these rights may use.
+    pub fn nearest_servers(&self, name: &str, rights: &Rights) -> Vec<String> {
         let wanted = WantedName::new(name);
         let names = self
             .configured()
-            .filter(|state| state.is_shown())
+            .filter(|state| state.is_shown() && rights.allow(AccessTo::Server(state.name())))
             .map(|state| (wanted.likeness(state.name()), state.name().to_string()));
         nearest(names, LIKENESS, SUGGESTIONS)
     }
 
-    /// The callable tools, as `server:tool`, that are nearest to `name`, nearest first. The name
-    /// may lack the server or have a wrong one: the tool's own name counts as well.
-    pub fn nearest_tools(&self, name: &str) -> Vec<String> {
+    /// The callable tools, as `server:tool`, that are nearest to `name`, nearest first, of those
+    /// that a caller with these rights may use. The name may lack the server or have a wrong one: the tool's own name
+    /// counts as well.
+    pub fn nearest_tools(&self, name: &str, rights: &Rights) -> Vec<String> {
         let whole = WantedName::new(name);
         let own = WantedName::new(name.split_once(':').map_or(name, |(_, tool)| tool));
-        let callable = self.tools().filter(|entry| entry.is_callable());
+        let tools = self.tools();
+        let callable = tools.filter(|entry| entry.is_callable() && entry.is_within(rights));
         let names = callable.map(|entry| {
             // A tool of the same name elsewhere is near, one of the same server nearer.
             let own = 0.95 * own.likeness(entry.name());

@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
-use mcpproxy_policy::Effect;
+use mcpproxy_policy::{Effect, Rights};
 
 use crate::index::{FIELD_COUNT, FIELDS, Index, Posting, Segment, Term};
 use crate::snapshot::Snapshot;
@@ -57,6 +57,8 @@ pub struct SearchQuery<'a> {
     pub exclude_destructive: bool,
     /// Keeps only the tools of this server.
     pub server: Option<&'a str>,
+    /// Leaves out tools that a caller with these rights may not use.
+    pub rights: &'a Rights,
 }
 
 /// Hits of a search.
@@ -102,7 +104,10 @@ impl Snapshot {
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
             for (place, (effect, score)) in segment.effects.iter().zip(&scores).enumerate() {
-                if (*score > 0.0 || request.matches_all()) && query.admits(*effect) {
+                if (*score > 0.0 || request.matches_all())
+                    && query.admits(*effect)
+                    && segment.tools[place].is_within(query.rights)
+                {
                     best.consider(position, place, *score);
                 }
             }
@@ -112,7 +117,7 @@ impl Snapshot {
 }
 
 impl<'a> SearchQuery<'a> {
-    /// A query without filters.
+    /// A query without filters, of a caller that may use all tools.
     pub fn new(text: &'a str, limit: usize) -> Self {
         Self {
             text,
@@ -120,6 +125,7 @@ impl<'a> SearchQuery<'a> {
             read_only_only: false,
             exclude_destructive: false,
             server: None,
+            rights: &Rights::Administrator,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcpproxy_policy::{Effect, Operation};
+use mcpproxy_policy::{Effect, Operation, Rights};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
@@ -346,10 +346,13 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
                 "{text}"
             );
         }
-        assert_eq!(snapshot.nearest_tools("s:tt").len(), shown);
+        assert_eq!(
+            snapshot.nearest_tools("s:tt", &Rights::Administrator).len(),
+            shown
+        );
         let server_shown = shown == 1 || availability == Availability::ToolDisabled;
         assert_eq!(
-            snapshot.nearest_servers("s").len(),
+            snapshot.nearest_servers("s", &Rights::Administrator).len(),
             usize::from(server_shown)
         );
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcpproxy_policy::{Effect, Operation};
+use mcpproxy_policy::{AccessTo, Effect, Operation, Rights};
 use mcpproxy_redact::SecretFields;
 use mcpproxy_wire::meta::CONTRACT_DEFINITION;
 use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
@@ -110,6 +110,15 @@ impl CatalogTool {
     /// The variant to call it with.
     pub fn call_with(&self) -> Operation {
         self.effect().call_with()
+    }
+
+    /// Whether a caller with these rights may use it; else it does not exist for that caller.
+    pub fn is_within(&self, rights: &Rights) -> bool {
+        rights.allow(AccessTo::Tool {
+            server: &self.server,
+            qualified: &self.qualified,
+            effect: self.effect(),
+        })
     }
 
     /// Whether it can be called, and if not, why.

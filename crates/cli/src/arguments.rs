@@ -1,6 +1,7 @@
 //! Arguments of the command line: everything that can be typed.
 
 mod activity;
+mod token;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,8 @@ use mcpproxy_gateway::settings::Sources;
 pub(crate) use activity::{
     ActivityCommand, ExportArguments, FilteredArguments, ListArguments, Look, pairs,
 };
+
+pub(crate) use token::{CreateTokenArguments, TokenCommand};
 
 use crate::output::Output;
 
@@ -66,9 +69,9 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Serve one client on standard input and output
     #[command(
-        after_help = "Goes through the running gateway of the data directory; without one, runs its own.\n\nExample, as a client would start it:\n  mcpproxy stdio"
+        after_help = "Goes through the running gateway of the data directory; without one, runs its own.\n\nExamples, as a client would start it:\n  mcpproxy stdio\n  mcpproxy stdio --token-file ~/.config/agent.token"
     )]
-    Stdio,
+    Stdio(StdioArguments),
     /// Call a tool through the variant that says what the call does
     #[command(subcommand)]
     Call(CallCommand),
@@ -78,6 +81,9 @@ pub(crate) enum Command {
     /// Show what agents did
     #[command(subcommand)]
     Activity(Box<ActivityCommand>),
+    /// Make, show and revoke the tokens of agents
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Check tools against the tool contract
     #[command(subcommand)]
     Contract(ContractCommand),
@@ -97,6 +103,13 @@ pub(crate) struct ServeArguments {
     /// Add the built-in sample server `cards`, kept in memory
     #[arg(long)]
     pub(crate) demo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StdioArguments {
+    /// A file with the token of this client, in place of the variable `MCPPROXY_TOKEN`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -61,8 +61,9 @@ impl Backend {
                     client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                     session_id: None,
                     trace_id: None,
+                    peer: None,
                     // The person at the terminal owns this gateway.
-                    rights: Rights::Administer,
+                    rights: Rights::Administrator,
                 });
                 let request = CallRequest::parse(variant, &Json::of(&request));
                 let outcome = match request {
@@ -98,7 +99,11 @@ impl Backend {
                         note(&printable(&format!("server '{name}' failed: {reason}")));
                     }
                 }
-                Ok(gateway.search().list_tools(query, server)?.to_string())
+                let rights = &Rights::Administrator;
+                Ok(gateway
+                    .search()
+                    .list_tools(query, server, rights)?
+                    .to_string())
             }
         }
     }
@@ -112,7 +117,8 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                let shown = gateway.search().show_tool(&format!("{server}:{tool}"))?;
+                let name = format!("{server}:{tool}");
+                let shown = gateway.search().show_tool(&name, &Rights::Administrator)?;
                 Ok(shown.to_string())
             }
         }

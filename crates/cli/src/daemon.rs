@@ -90,6 +90,11 @@ impl Daemon {
         self.ask(Method::POST, path, body).await
     }
 
+    /// Answer of the REST interface to the removal of what is at a path.
+    pub(crate) async fn delete(&self, path: &str) -> Result<String, CliError> {
+        self.ask(Method::DELETE, path, Bytes::new()).await
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<String, CliError> {
         let answer = async {
             let stream = self.stream(method, path, HeaderMap::new(), body).await?;

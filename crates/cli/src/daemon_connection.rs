@@ -15,8 +15,9 @@ use mcpproxy_server::stdio::{
     end_of_changes,
 };
 use mcpproxy_wire::method::Method;
-use mcpproxy_wire::rpc::{INTERNAL_ERROR, RpcError, error_response};
+use mcpproxy_wire::rpc::{INTERNAL_ERROR, INVALID_REQUEST, RpcError, error_response};
 use mcpproxy_wire::{Message, Protocol, RequestId, header, sse};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,8 @@ pub(crate) struct DaemonConnection {
 /// State that requests under way share.
 struct DaemonRelay {
     daemon: Daemon,
+    /// Header that shows the credential of the client, if it has one.
+    credential: HeaderMap,
     lines: LineSender,
     /// Header that names the session, once one has begun.
     session: Mutex<HeaderMap>,
@@ -46,11 +49,17 @@ struct DaemonRelay {
 // === impl DaemonConnection ===
 
 impl DaemonConnection {
-    /// Connection to a gateway, for a client that reads `lines` until `closing` is cancelled.
-    pub(crate) fn new(daemon: Daemon, lines: LineSender, closing: CancellationToken) -> Self {
+    /// Connection to a gateway, for a client with this credential that reads `lines` until `closing` is cancelled.
+    pub(crate) fn new(
+        daemon: Daemon,
+        credential: HeaderMap,
+        lines: LineSender,
+        closing: CancellationToken,
+    ) -> Self {
         Self {
             relay: Arc::new(DaemonRelay {
                 daemon,
+                credential,
                 lines,
                 session: Mutex::default(),
                 closing,
@@ -68,7 +77,7 @@ impl ClientConnection for DaemonConnection {
         };
         Box::pin(async move {
             let (id, is_listen) = (request.id, request.method == Method::SubscriptionsListen);
-            let answer = match relay.daemon.message(headers, line).await {
+            let answer = match relay.daemon.message(relay.shown(headers), line).await {
                 Ok(stream) if stream.has_events() => {
                     return Reply::Messages(relay.messages(id, stream, is_listen));
                 }
@@ -118,7 +127,7 @@ impl ClientConnection for DaemonConnection {
             let session = relay.session().clone();
             if !session.is_empty() {
                 // The gateway forgets sessions by itself; this only frees its place sooner.
-                let _ = relay.daemon.end_session(session).await;
+                let _ = relay.daemon.end_session(relay.shown(session)).await;
             }
         })
     }
@@ -127,9 +136,15 @@ impl ClientConnection for DaemonConnection {
 // === impl DaemonRelay ===
 
 impl DaemonRelay {
+    /// Headers of a request, with the credential.
+    fn shown(&self, mut headers: HeaderMap) -> HeaderMap {
+        headers.extend(self.credential.clone());
+        headers
+    }
+
     /// Sends a message of the session that has one answer at most.
     async fn post(&self, headers: HeaderMap, line: Bytes) -> Result<Vec<u8>, String> {
-        let stream = self.daemon.message(headers, line).await?;
+        let stream = self.daemon.message(self.shown(headers), line).await?;
         stream.collect().await
     }
 
@@ -162,7 +177,7 @@ impl DaemonRelay {
         let (session, relay) = (session.clone(), Arc::clone(self));
         tokio::spawn(async move {
             let changes = async {
-                let stream = relay.daemon.open("/mcp", session).await;
+                let stream = relay.daemon.open("/mcp", relay.shown(session)).await;
                 if let Some(stream) = stream.ok().filter(Stream::has_events) {
                     let write = |message| relay.lines.send(message);
                     pass_on(stream, write).await;
@@ -221,7 +236,19 @@ fn with_id(answer: &[u8], id: &RequestId) -> String {
             id: None,
             outcome: Err(error),
         }) => error_response(Some(id.id()), &error),
-        _ => String::from_utf8_lossy(answer).into_owned(),
+        Ok(_) => String::from_utf8_lossy(answer).into_owned(),
+        // Refused before it was a message: the gateway lets this client not in.
+        Err(_) => {
+            let refusal: Value = serde_json::from_slice(answer).unwrap_or_default();
+            let message = refusal["error"]["message"].as_str();
+            let message = message.unwrap_or("the gateway gave no answer that can be read");
+            let data = refusal.is_object().then_some(refusal.clone());
+            let error = RpcError {
+                data,
+                ..RpcError::new(INVALID_REQUEST, message)
+            };
+            error_response(Some(id.id()), &error)
+        }
     }
 }
 

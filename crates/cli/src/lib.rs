@@ -50,10 +50,11 @@ fn run(common: &Common, command: Command) -> CommandResult {
     let code = runtime.block_on(async {
         match command {
             Command::Serve(serve) => commands::serve::run(common, serve).await,
-            Command::Stdio => commands::stdio::run(common).await,
+            Command::Stdio(stdio) => commands::stdio::run(common, &stdio).await,
             Command::Call(call) => commands::call::run(common, call).await,
             Command::Tools(tools) => commands::tools::run(common, tools).await,
             Command::Activity(activity) => commands::activity::run(common, *activity).await,
+            Command::Token(token) => commands::token::run(common, token).await,
             Command::Contract(contract) => commands::contract::run(common, contract).await,
             Command::Config(config) => commands::config::run(common, config).await,
             Command::Status => commands::status::run(common).await,

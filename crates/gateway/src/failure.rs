@@ -64,6 +64,8 @@ words! {
         StoreUnavailable = "STORE_UNAVAILABLE",
         /// There is nothing under this name.
         NotFound = "NOT_FOUND",
+        /// Something of this name is there already.
+        NameTaken = "NAME_TAKEN",
         /// The credential is missing or wrong.
         Unauthorized = "UNAUTHORIZED",
         /// The caller may not do this.
@@ -133,6 +135,7 @@ impl Code {
             | Self::ToolDisabled
             | Self::ServerQuarantined
             | Self::RateLimited
+            | Self::NameTaken
             | Self::Unauthorized
             | Self::Forbidden => FailureCategory::Business,
             Self::UpstreamUnavailable

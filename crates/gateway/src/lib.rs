@@ -18,6 +18,7 @@ pub mod search;
 pub mod servers;
 pub mod settings;
 pub mod status;
+pub mod tokens;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,8 +41,10 @@ pub use crate::servers::{
 };
 pub use crate::settings::redaction;
 use crate::settings::{LiveSettings, Settings};
+use crate::tokens::Tokens;
 pub use mcpproxy_activity::Role as LogRole;
 pub use mcpproxy_policy::Caller;
+use mcpproxy_policy::LimitKey;
 pub use mcpproxy_upstream::client;
 
 /// Parts of one running gateway, and the one way that every call takes through them.
@@ -52,9 +55,10 @@ pub struct Gateway {
     search: Search,
     direct: DirectEndpoints,
     prompts_resources: Arc<PromptsResources>,
+    tokens: Arc<Tokens>,
     hints: Arc<ObservedHints>,
     /// Calls of every caller to tools that have a limit, by caller and tool.
-    rates: RateLimiter<(String, String)>,
+    rates: RateLimiter<(LimitKey, String)>,
     background: Background,
     started: Instant,
 }
@@ -103,6 +107,7 @@ impl Gateway {
             search: Search::new(&settings, &servers, &records),
             direct: DirectEndpoints::new(&servers, &background),
             prompts_resources: Arc::new(prompts_resources),
+            tokens: Arc::new(Tokens::new(&servers, &records)),
             hints: Arc::default(),
             rates: RateLimiter::default(),
             started: Instant::now(),
@@ -114,6 +119,9 @@ impl Gateway {
         gateway.records.gateway_started();
         gateway.servers.reconcile(&gateway.settings.load());
         gateway.records.keep_pruned();
+        if gateway.servers.starts_all() {
+            gateway.tokens.keep_current(&gateway.background);
+        }
         // A command that makes a single call has no use for what happened before.
         if gateway.servers.starts_all() {
             let (hints, background) = (&gateway.hints, &gateway.background);
@@ -134,6 +142,16 @@ impl Gateway {
     /// Settings in force.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.current()
+    }
+
+    /// Settings in force, whenever they are looked at.
+    pub fn live_settings(&self) -> &Arc<LiveSettings> {
+        &self.settings
+    }
+
+    /// Tokens of agents.
+    pub fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
     }
 
     /// Servers behind the gateway.

@@ -1,11 +1,12 @@
 //! The tools an agent sees: five, whatever stands behind them.
 //!
 //! The text of the four seed tools is part of the product's interface. The list is made
-//! once for each mode and sent as it is, so it is the same for everybody, always.
+//! once for each mode and sent as it is, so it is the same for everybody who may use all of it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use mcpproxy_policy::{Mode, Operation};
+use mcpproxy_policy::{AccessTo, Mode, Operation, Rights};
 use serde_json::{Value, json};
 
 /// Use of the three variants, told with every search result.
@@ -20,12 +21,29 @@ const CALL_TOOL_IS_GONE: &str = "Tool 'call_tool' not found. Use call_tool_read,
 static TWO_KEY: LazyLock<String> = LazyLock::new(|| list(Mode::TwoKey).to_string());
 static INFERRED: LazyLock<String> = LazyLock::new(|| list(Mode::Inferred).to_string());
 
-/// Result of `tools/list`, as text.
-pub fn tools_list(mode: Mode) -> &'static str {
-    match mode {
-        Mode::TwoKey => &TWO_KEY,
-        Mode::Inferred => &INFERRED,
+/// Result of `tools/list`, as text: without the variants whose operations a caller with these rights lacks.
+pub fn tools_list(mode: Mode, rights: &Rights) -> Cow<'static, str> {
+    if is_whole(rights) {
+        return Cow::Borrowed(match mode {
+            Mode::TwoKey => &TWO_KEY,
+            Mode::Inferred => &INFERRED,
+        });
     }
+    let mut list = list(mode);
+    if let Some(tools) = list["tools"].as_array_mut() {
+        tools.retain(|tool| {
+            let variant = tool["name"].as_str().and_then(Operation::of_variant);
+            variant.is_none_or(|operation| rights.allow(AccessTo::Operation(operation)))
+        });
+    }
+    Cow::Owned(list.to_string())
+}
+
+/// Whether a caller with these rights gets the whole menu, as everybody else does who may use all variants.
+pub fn is_whole(rights: &Rights) -> bool {
+    Operation::ALL
+        .into_iter()
+        .all(|operation| rights.allow(AccessTo::Operation(operation)))
 }
 
 /// Input schema of a tool of the menu, so that a caller can repair what it sent.
@@ -175,9 +193,9 @@ mod tests {
     #[test]
     fn the_menu_is_five_tools_in_under_six_kilobytes() {
         for mode in [Mode::TwoKey, Mode::Inferred] {
-            let text = tools_list(mode);
+            let text = tools_list(mode, &Rights::Administrator);
             assert!(text.len() < MENU_LIMIT, "{mode:?}: {} bytes", text.len());
-            let menu: Value = serde_json::from_str(text).unwrap();
+            let menu: Value = serde_json::from_str(&text).unwrap();
             let names: Vec<_> = menu["tools"]
                 .as_array()
                 .unwrap()
@@ -199,14 +217,16 @@ mod tests {
 
     #[test]
     fn the_advertised_schema_follows_the_mode() {
-        let menu: Value = serde_json::from_str(tools_list(Mode::TwoKey)).unwrap();
+        let menu: Value =
+            serde_json::from_str(&tools_list(Mode::TwoKey, &Rights::Administrator)).unwrap();
         let schema = &menu["tools"][3]["inputSchema"];
         assert_eq!(schema["required"], json!(["name", "intent"]));
         assert_eq!(
             schema["properties"]["intent"]["properties"]["operation_type"]["enum"],
             json!(["write"])
         );
-        let menu: Value = serde_json::from_str(tools_list(Mode::Inferred)).unwrap();
+        let menu: Value =
+            serde_json::from_str(&tools_list(Mode::Inferred, &Rights::Administrator)).unwrap();
         let schema = &menu["tools"][3]["inputSchema"];
         assert_eq!(schema["required"], json!(["name"]));
         assert!(schema["properties"].get("intent").is_none());
@@ -215,7 +235,8 @@ mod tests {
 
     #[test]
     fn descriptions_say_what_the_specification_says() {
-        let menu: Value = serde_json::from_str(tools_list(Mode::TwoKey)).unwrap();
+        let menu: Value =
+            serde_json::from_str(&tools_list(Mode::TwoKey, &Rights::Administrator)).unwrap();
         let descriptions: Vec<_> = [0, 2, 3, 4]
             .iter()
             .map(|index| menu["tools"][index]["description"].as_str().unwrap())

@@ -1,6 +1,11 @@
 //! Caller: who a request counts for.
 
-/// Caller, who a request counts for: the client within its session, with the rights of its credential.
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::{AccessTo, Rights};
+
+/// Caller, who a request counts for: the token, else the client within its session, with the rights of its credential.
 ///
 /// It is made once for each request, where that is decoded, and passed on unchanged: decisions, records, limits
 /// and keys of caches all read it.
@@ -14,23 +19,70 @@ pub struct Caller {
     pub client_version: Option<String>,
     /// The W3C trace id of the request, where it came with one.
     pub trace_id: Option<String>,
-    /// Rights of the caller. Decides about calls and is not part of a record.
+    /// Address that the request came from; none for those that came through a pipe or the local socket.
+    pub peer: Option<IpAddr>,
+    /// Rights of the caller. Decide about calls, and are no part of a record.
     pub rights: Rights,
 }
 
-/// Rights of a caller. Those of single tokens will live here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Rights {
-    /// Use the tools of upstreams.
+/// Key that limits count a caller by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LimitKey {
+    /// The administrator.
+    Administrator,
+    /// The token with this id.
+    Token(Arc<str>),
+    /// All callers without a credential that come from this address.
+    Peer(IpAddr),
+    /// All callers without a credential that come through a pipe or the local socket.
+    Local,
+}
+
+/// Records that a caller may see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RecordScope {
+    /// All of them.
     #[default]
-    UseTools,
-    /// Administer the gateway, too: a person at the terminal, or whoever shows the key.
-    Administer,
+    All,
+    /// Those of the token with this id.
+    Token(String),
+    /// Those of this session, as far as no token was shown in it.
+    Session(String),
+    /// None: who has neither token nor session has no records of its own.
+    Nothing,
 }
 
 impl Caller {
     /// Whether the caller may administer the gateway.
     pub fn is_administrator(&self) -> bool {
-        self.rights == Rights::Administer
+        self.rights.allow(AccessTo::Administration)
+    }
+
+    /// Name that records and people know the caller by: the token's, else the client's own.
+    pub fn agent(&self) -> Option<&str> {
+        let token = self.rights.token().map(|token| &*token.name);
+        token.or(self.client_name.as_deref())
+    }
+
+    /// Key that limits count the caller by. It is nothing that the caller chooses.
+    pub fn limit_key(&self) -> LimitKey {
+        match (&self.rights, self.peer) {
+            (Rights::Administrator, _) => LimitKey::Administrator,
+            (Rights::Token(token), _) => LimitKey::Token(Arc::clone(&token.id)),
+            (Rights::Anonymous(_), Some(peer)) => LimitKey::Peer(peer),
+            (Rights::Anonymous(_), None) => LimitKey::Local,
+        }
+    }
+
+    /// Records that the caller may see.
+    pub fn record_scope(&self) -> RecordScope {
+        if self.rights.allow(AccessTo::AllRecords) {
+            return RecordScope::All;
+        }
+        match (self.rights.token(), &self.session_id) {
+            (Some(token), _) => RecordScope::Token(token.id.to_string()),
+            (None, Some(session)) => RecordScope::Session(session.clone()),
+            (None, None) => RecordScope::Nothing,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a call may do, decided by pure functions.
 //!
 //! This crate turns what an agent declares ([`intent`]) and what a server says of its
-//! tool ([`effect`]) into a [`Decision`] for a [`Caller`], and vets what an upstream suggests to do
+//! tool ([`effect`]) into a [`Decision`], tells what a [`Caller`] may see and do ([`rights`]), and vets what an upstream suggests to do
 //! next ([`agent_hints`]). It must never be async, read a clock or do I/O, so every rule of the
 //! product is a row in a table test.
 //!
@@ -12,13 +12,19 @@ pub mod agent_hints;
 pub mod caller;
 pub mod decide;
 pub mod effect;
+mod glob;
 pub mod intent;
 pub mod operation;
+pub mod rights;
 mod risk;
 
-pub use caller::{Caller, Rights};
+pub use caller::{Caller, LimitKey, RecordScope};
 pub use decide::{Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide};
 pub use effect::Effect;
+pub use glob::ToolGlob;
 pub use intent::{DeclaredIntent, INTENT_KEYS, Intent, IntentError, Mode, Sensitivity};
 pub use mcpproxy_wire::words;
 pub use operation::Operation;
+pub use rights::{
+    AccessTo, ActivityAccess, AgentToken, AnonymousRole, OperationSet, Rights, TokenGrant,
+};

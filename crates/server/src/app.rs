@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::settings::Secret;
 use tokio_util::sync::CancellationToken;
 
+use crate::credentials::Credentials;
 use crate::exchange::Exchange;
 use crate::exchange::session::Sessions;
 
@@ -15,7 +15,7 @@ use crate::exchange::session::Sessions;
 pub struct App {
     pub(crate) exchange: Exchange,
     pub(crate) sessions: Sessions,
-    pub(crate) api_key: ArcSwap<Secret>,
+    pub(crate) credentials: Credentials,
     pub(crate) address: SocketAddr,
 }
 
@@ -28,20 +28,16 @@ impl App {
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
+            credentials: Credentials::new(api_key, gateway.live_settings()),
             exchange: Exchange::new(gateway, shutdown),
             sessions: Sessions::default(),
-            api_key: ArcSwap::from_pointee(api_key),
             address,
         })
     }
 
-    /// Takes another key from now on; the old one is refused, and the sessions that it opened end.
+    /// Takes another key from now on; the old one is refused, and what was opened with it ends.
     pub fn set_api_key(&self, api_key: Secret) {
-        let is_another = self.api_key.load().expose() != api_key.expose();
-        self.api_key.store(Arc::new(api_key));
-        if is_another {
-            self.sessions.end_administrators();
-        }
+        self.credentials.set_key(api_key);
     }
 
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {

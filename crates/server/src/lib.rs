@@ -7,6 +7,7 @@
 mod access;
 mod app;
 mod body;
+mod credentials;
 mod exchange;
 mod listen;
 mod mcp;
@@ -28,5 +29,5 @@ pub mod stdio {
     pub use crate::exchange::params::RequestParams;
     pub use crate::exchange::reply::{MessageStream, Outbound, Reply};
     pub use crate::exchange::request::{Incoming, RequestMessage};
-    pub use crate::mcp::stdio::{ClientConnection, LineSender, serve, serve_through};
+    pub use crate::mcp::stdio::{AdmitClient, ClientConnection, LineSender, serve, serve_through};
 }

@@ -1,6 +1,6 @@
 //! Accepting connections.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,16 +46,16 @@ async fn accept_tcp(listener: TcpListener, app: Arc<App>) {
     let lanes: Vec<Lane> = lanes.collect();
     let mut next = lanes.iter().cycle();
     let accept = || async {
-        let (stream, _) = listener.accept().await?;
+        let (stream, peer) = listener.accept().await?;
         // Answers are small and whole; waiting to fill a packet would only delay them.
         stream.set_nodelay(true)?;
         // Its lane has its own event loop, so this one gives the connection up.
-        stream.into_std()
+        Ok((stream.into_std()?, peer.ip()))
     };
-    let to_lane = |stream, place| {
+    let to_lane = |(stream, peer), place| {
         if let Some(lane) = next.next() {
             // The lane only ends with its sender, which is here.
-            let _ = lane.connections.send((stream, place));
+            let _ = lane.connections.send((stream, peer, place));
         }
     };
     connections(&app).accept_all(accept, to_lane).await;
@@ -73,7 +73,7 @@ pub fn serve_socket(listener: UnixListener, app: Arc<App>) -> BoxFuture<'static,
 async fn accept_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
     let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
-    let serve = |stream| serve_connection(stream, Arc::clone(&entrance));
+    let serve = |stream| serve_connection(stream, None, Arc::clone(&entrance));
     connections(&app).serve_all(accept, serve).await;
     end_suspended(&app).await;
 }
@@ -91,13 +91,17 @@ fn connections(app: &App) -> Connections {
     }
 }
 
-/// Serves one connection until the client is done or the shutdown.
-pub fn serve_connection<S>(stream: S, entrance: Arc<Entrance>) -> impl Future<Output = ()> + Send
+/// Serves one connection from an address until the client is done or the shutdown.
+pub fn serve_connection<S>(
+    stream: S,
+    peer: Option<IpAddr>,
+    entrance: Arc<Entrance>,
+) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let connections = connections(&entrance.app);
-    let answer = move |request| mcp::http::answer(Arc::clone(&entrance), request);
+    let answer = move |request| mcp::http::answer(Arc::clone(&entrance), peer, request);
     connections.serve_one(stream, service_fn(answer))
 }
 
@@ -112,8 +116,8 @@ pub fn check_address(address: SocketAddr, allow_plain_http: bool) -> Result<(), 
     ))
 }
 
-/// Connection that was accepted, with its place among all of them.
-type AcceptedConnection = (std::net::TcpStream, OwnedSemaphorePermit);
+/// Connection that was accepted, with the address it came from and its place among all of them.
+type AcceptedConnection = (std::net::TcpStream, IpAddr, OwnedSemaphorePermit);
 
 /// Thread that serves its share of the connections.
 struct Lane {
@@ -154,10 +158,10 @@ async fn serve_lane(
     entrance: Arc<Entrance>,
 ) {
     let connections = TaskTracker::new();
-    while let Some((stream, place)) = waiting.recv().await {
+    while let Some((stream, peer, place)) = waiting.recv().await {
         match TcpStream::from_std(stream) {
             Ok(stream) => {
-                let serving = serve_connection(stream, Arc::clone(&entrance));
+                let serving = serve_connection(stream, Some(peer), Arc::clone(&entrance));
                 connections.spawn(async move {
                     serving.await;
                     drop(place);

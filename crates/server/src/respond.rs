@@ -128,7 +128,8 @@ fn status_of(code: Code) -> StatusCode {
         Code::ServerMismatch
         | Code::UnannotatedTool
         | Code::ToolDisabled
-        | Code::ServerQuarantined => StatusCode::CONFLICT,
+        | Code::ServerQuarantined
+        | Code::NameTaken => StatusCode::CONFLICT,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::UpstreamUnavailable | Code::UpstreamError => StatusCode::BAD_GATEWAY,
         Code::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 
 use crate::access::{self, Reach};
 use crate::app::App;
@@ -30,6 +30,8 @@ impl Entrance {
 
 /// A route: its method and path, and what answers there.
 pub(crate) struct Route {
+    /// Whether agents with a token may use it; administrators may use all.
+    is_for_tokens: bool,
     #[cfg_attr(
         not(all(test, feature = "openapi")),
         expect(
@@ -44,30 +46,46 @@ pub(crate) struct Route {
 
 fn read(path: &'static str, handler: MethodRouter<Arc<App>>) -> Route {
     Route {
+        is_for_tokens: false,
         method: "get",
         path,
         handler,
     }
 }
 
-/// Routes of administrators, under `/api/v1`.
-pub(crate) fn administration() -> Vec<Route> {
+/// Route that agents with a token may use as well, each for what is its own.
+fn for_tokens(route: Route) -> Route {
+    Route {
+        is_for_tokens: true,
+        ..route
+    }
+}
+
+/// Routes of the REST interface, under `/api/v1`.
+pub(crate) fn rest() -> Vec<Route> {
+    let sent = |method, path, handler| Route {
+        method,
+        ..read(path, handler)
+    };
     vec![
-        read("/activity", get(rest::activity::list)),
-        read("/activity/summary", get(rest::activity::summary)),
-        read("/activity/export", get(rest::activity::export)),
+        for_tokens(read("/activity", get(rest::activity::list))),
+        for_tokens(read("/activity/summary", get(rest::activity::summary))),
+        for_tokens(read("/activity/export", get(rest::activity::export))),
         read("/activity/verify", get(rest::activity::verify)),
-        read("/activity/{id}", get(rest::activity::show)),
-        read("/events", get(rest::events::events)),
+        for_tokens(read("/activity/{id}", get(rest::activity::show))),
+        for_tokens(read("/events", get(rest::events::events))),
         read("/openapi.json", get(rest::openapi::document)),
+        for_tokens(read("/servers", get(rest::servers::list))),
         read("/status", get(rest::status::status)),
         read("/config", get(rest::status::config)),
-        read("/tools", get(rest::tools::list_tools)),
-        Route {
-            method: "post",
-            ..read("/tools/call", post(rest::tools::call_tool))
-        },
-        read("/tools/{server}/{tool}", get(rest::tools::show_tool)),
+        read("/tokens", get(rest::tokens::list)),
+        sent("post", "/tokens", post(rest::tokens::create)),
+        read("/tokens/{name}", get(rest::tokens::show)),
+        sent("delete", "/tokens/{name}", delete(rest::tokens::revoke)),
+        sent("post", "/tokens/{name}/rotate", post(rest::tokens::rotate)),
+        for_tokens(read("/tools", get(rest::tools::list_tools))),
+        for_tokens(sent("post", "/tools/call", post(rest::tools::call_tool))),
+        for_tokens(read("/tools/{server}/{tool}", get(rest::tools::show_tool))),
     ]
 }
 
@@ -86,13 +104,14 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
         routes.into_iter().fold(Router::new(), add)
     };
     let side = (Arc::clone(app), reach);
-    let rest = routed(administration()).layer(axum::middleware::from_fn_with_state(
-        side.clone(),
-        access::administration,
-    ));
+    let (for_tokens, administration) = rest().into_iter().partition(|route| route.is_for_tokens);
+    let admit = axum::middleware::from_fn_with_state(side.clone(), access::administration);
+    let administration = routed(administration).layer(admit);
+    let admit = axum::middleware::from_fn_with_state(side.clone(), access::tokens_too);
+    let for_tokens = routed(for_tokens).layer(admit);
     let health = routed(health()).layer(axum::middleware::from_fn_with_state(side, access::health));
     Router::new()
-        .nest("/api/v1", rest)
+        .nest("/api/v1", administration.merge(for_tokens))
         .merge(health)
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)

@@ -6,6 +6,8 @@ mod session_requests;
 mod sessions;
 mod stateless;
 mod stateless_stdio;
+mod token_matrix;
+mod tokens;
 
 use mcpproxy_tests::{Programs, programs};
 

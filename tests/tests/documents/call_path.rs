@@ -157,7 +157,7 @@ async fn post(
     message: &serde_json::Value,
 ) -> Option<String> {
     let (client, server) = tokio::io::duplex(64 * 1024);
-    let serving = tokio::spawn(serve_connection(server, Arc::clone(entrance)));
+    let serving = tokio::spawn(serve_connection(server, None, Arc::clone(entrance)));
     let (mut sender, connection) = http1::handshake(TokioIo::new(client)).await.unwrap();
     let driver = tokio::spawn(connection);
     let mut request = http::Request::post("/mcp")

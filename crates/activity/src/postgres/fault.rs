@@ -92,7 +92,7 @@ fn refused(answer: &DbError) -> StoreError {
             "The database of the activity log is too busy: {message}. It is tried again"
         )),
         Some("42") if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::Unusable(format!(
-            "The user of the activity log lacks a right in the database: {message}. Grant it, or name another user in `store.url`"
+            "The user of the activity log lacks a right in the database: {message}. TokenGrant it, or name another user in `store.url`"
         )),
         Some("58") => StoreError::Unavailable(format!(
             "The server of the activity log's database is in trouble: {message}"

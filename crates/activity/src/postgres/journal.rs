@@ -31,6 +31,8 @@ pub(super) struct PostgresJournal {
 struct JournalConnection {
     config: Config,
     session: Option<WritingClient>,
+    /// Whether the tables are known to be up to date.
+    is_ready: bool,
     /// A batch of which nobody knows whether it was committed.
     unsure: Option<Vec<Row>>,
 }
@@ -51,6 +53,7 @@ impl PostgresJournal {
             line: JournalConnection {
                 config,
                 session: None,
+                is_ready: false,
                 unsure: None,
             },
         })
@@ -62,12 +65,17 @@ impl PostgresJournal {
         work: impl AsyncFnOnce(&mut JournalConnection) -> Result<T, StoreError> + Send,
     ) -> Result<T, StoreError> {
         let line = &mut self.line;
+        let limit = if line.is_ready {
+            session::ANSWER
+        } else {
+            session::MIGRATION + session::ANSWER
+        };
         let Some(runtime) = &self.runtime else {
             return Err(too_slow());
         };
         let run = || {
             runtime.block_on(async {
-                let done = tokio::time::timeout(session::ANSWER, async { work(line).await }).await;
+                let done = tokio::time::timeout(limit, async { work(line).await }).await;
                 done.unwrap_or_else(|_| {
                     // Whatever is still on its way must not be taken for the next answer.
                     line.session = None;
@@ -221,6 +229,7 @@ impl JournalConnection {
             Some(session) => session,
             None => WritingClient::prepare(session::connect(&self.config).await?).await?,
         };
+        self.is_ready = true;
         Ok(self.session.insert(session))
     }
 

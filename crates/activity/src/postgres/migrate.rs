@@ -5,7 +5,10 @@ use tokio_postgres::{Client, GenericClient};
 use crate::store::{StoreError, known_steps};
 
 /// Steps that were ever taken to change the tables, in order. They are only ever added to.
-const STEPS: [&str; 1] = [include_str!("migrations/0001_activity.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("migrations/0001_activity.sql"),
+    include_str!("migrations/0002_tokens.sql"),
+];
 
 /// Replicas that start at once take turns by this number; it means nothing else.
 const LOCK: i64 = 0x6d63_7070_726f_7879;
@@ -56,6 +59,10 @@ async fn check_encoding(client: &Client) -> Result<(), StoreError> {
 
 async fn take_missing_steps(client: &mut Client) -> Result<(), tokio_postgres::Error> {
     let transaction = client.transaction().await?;
+    // However long an index takes: whoever waits for this gives up in time.
+    transaction
+        .batch_execute("SET LOCAL statement_timeout = 0")
+        .await?;
     transaction
         .execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
         .await?;

@@ -64,6 +64,9 @@ pub(super) fn narrowed(select: &str, conditions: &Conditions, before: Option<Uui
         };
         query.push(&condition, value.clone());
     }
+    if conditions.without_token {
+        query.sql.push_str(" AND token_id IS NULL");
+    }
     query.narrow_ids(conditions, before);
     if !conditions.words.is_empty() {
         let words = matching(&conditions.words);

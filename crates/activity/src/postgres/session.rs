@@ -8,12 +8,15 @@ use super::fault::too_slow;
 use super::migrate;
 use crate::store::StoreError;
 
-/// Time that making a connection may take, greeting and tables included.
+/// Time that making a connection may take, greeting included.
 pub(super) const GREETING: Duration = Duration::from_secs(10);
 
 /// Time that an answer may take; longer than the server allows a statement, so that it is the one to
 /// give up where it can.
 pub(super) const ANSWER: Duration = Duration::from_secs(45);
+
+/// Time that bringing the tables up to date may take, once after an update: a new index reads every record.
+pub(super) const MIGRATION: Duration = Duration::from_mins(10);
 
 /// The limits of every connection. Plans are made for the values at hand: how often a status or a
 /// server occurs decides which index is best. What is committed has to be on disk, so a server
@@ -30,14 +33,20 @@ pub(super) const SETTINGS: &str = "
 /// Connects and brings the tables up to date. The connection lives on the current runtime.
 pub(super) async fn connect(config: &Config) -> Result<Client, StoreError> {
     let greeting = async {
-        let (mut client, connection) = config.connect(NoTls).await?;
+        let (client, connection) = config.connect(NoTls).await?;
         // Ends with the client; what goes wrong before that is told to the client.
         tokio::spawn(connection);
         client.batch_execute(SETTINGS).await?;
-        migrate::migrate(&mut client).await?;
         Ok(client)
     };
-    tokio::time::timeout(GREETING, greeting)
-        .await
-        .unwrap_or_else(|_| Err(too_slow()))
+    let greeted = tokio::time::timeout(GREETING, greeting).await;
+    let mut client = greeted.unwrap_or_else(|_| Err(too_slow()))?;
+    bring_up_to_date(&mut client).await?;
+    Ok(client)
+}
+
+/// Brings the tables up to date.
+pub(super) async fn bring_up_to_date(client: &mut Client) -> Result<(), StoreError> {
+    let migrated = tokio::time::timeout(MIGRATION, migrate::migrate(client)).await;
+    migrated.unwrap_or_else(|_| Err(too_slow()))
 }

@@ -6,15 +6,25 @@ use async_trait::async_trait;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Config, Error, NoTls};
 use uuid::Uuid;
 
 use super::fault::{is_lost, too_slow};
-use super::{cells, migrate, query, session};
+use super::{cells, query, session};
 use crate::filter::Conditions;
 use crate::query::{Dialect, StoreQuery};
 use crate::row::Cell;
 use crate::store::{DatabaseReader, MOST_QUERIES, SLOT_WAIT, StoreError};
+
+/// Number by which changes take turns; it means nothing else.
+const TURN: i64 = 0x6d63_7070_7475_726e;
+
+/// Kind of a statement: whether it leaves the database as it is.
+#[derive(Debug, Clone, Copy)]
+enum StatementKind {
+    Reads,
+    Changes,
+}
 
 /// Reads a database.
 pub(super) struct PostgresReader {
@@ -62,26 +72,26 @@ impl PostgresReader {
             _ => too_slow(),
         })?;
         if !self.is_ready.load(Ordering::Acquire) {
-            migrate::migrate(&mut client).await?;
+            session::bring_up_to_date(&mut client).await?;
             self.is_ready.store(true, Ordering::Release);
         }
         Ok(client)
     }
-}
 
-#[async_trait]
-impl DatabaseReader for PostgresReader {
-    fn dialect(&self) -> &'static Dialect {
-        &query::DIALECT
-    }
-
-    /// Asks, and asks again where the connection broke while nobody used it.
-    async fn ask(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+    /// Runs a statement, and runs it again where the connection broke while nobody used it. All that change something
+    /// leave the same when they run twice.
+    async fn run(
+        &self,
+        query: &StoreQuery,
+        kind: StatementKind,
+    ) -> Result<Vec<Vec<Cell>>, StoreError> {
         for is_last in [false, true] {
-            let client = self.client().await?;
+            let mut client = self.client().await?;
             let answer = async {
-                let statement = client.prepare_cached(&query.sql).await?;
-                cells::ask(&client, &statement, &query.values).await
+                match kind {
+                    StatementKind::Reads => read(&client, query).await,
+                    StatementKind::Changes => change(&mut client, query).await,
+                }
             };
             match tokio::time::timeout(session::ANSWER, answer).await {
                 Err(_) => {
@@ -95,6 +105,36 @@ impl DatabaseReader for PostgresReader {
             }
         }
         Err(too_slow())
+    }
+}
+
+async fn read(client: &Object, query: &StoreQuery) -> Result<Vec<Vec<Cell>>, Error> {
+    let statement = client.prepare_cached(&query.sql).await?;
+    cells::ask(client, &statement, &query.values).await
+}
+
+/// Changes take turns, as they do in SQLite, so that each sees what those before it did.
+async fn change(client: &mut Object, query: &StoreQuery) -> Result<Vec<Vec<Cell>>, Error> {
+    let transaction = client.transaction().await?;
+    let turn = format!("SELECT pg_advisory_xact_lock({TURN})");
+    transaction.batch_execute(&turn).await?;
+    let returned = cells::ask(transaction.client(), query.sql.as_str(), &query.values).await?;
+    transaction.commit().await?;
+    Ok(returned)
+}
+
+#[async_trait]
+impl DatabaseReader for PostgresReader {
+    fn dialect(&self) -> &'static Dialect {
+        &query::DIALECT
+    }
+
+    async fn ask(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.run(&query, StatementKind::Reads).await
+    }
+
+    async fn change(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.run(&query, StatementKind::Changes).await
     }
 
     async fn narrowed(

@@ -1,5 +1,6 @@
 //! Which index answers which question.
 
+use mcpproxy_policy::RecordScope;
 use mcpproxy_tests::Postgres;
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -13,14 +14,15 @@ use crate::row::{Cell, Row};
 /// Enough that walking all of them is the worse choice.
 const RECORDS: &str = "
     INSERT INTO activity (id, chain, seq, opened_seq, type, status, server_name, tool_name,
-                          intent_type, sensitivity, agent, session_id, request_id, arguments, words)
+                          intent_type, sensitivity, agent, session_id, token_id, request_id, arguments, words)
     SELECT lpad(to_hex(n), 32, '0')::uuid, lpad(to_hex(n % 3), 32, '0')::uuid, 2 * n + 1, 2 * n,
            CASE WHEN n % 20 = 0 THEN 'system' ELSE 'tool_call' END,
            CASE WHEN n % 20 = 1 THEN 'error' ELSE 'success' END,
            'server ' || n % 30, 'tool ' || n % 200,
            (ARRAY['read', 'write', 'destructive'])[n % 3 + 1],
            (ARRAY['private', 'public', NULL])[n % 3 + 1],
-           'agent ' || n % 5, 'session ' || n % 500, lpad(to_hex(n / 2), 32, '0')::uuid,
+           'agent ' || n % 5, 'session ' || n % 500,
+           CASE WHEN n % 2 = 0 THEN 'token ' || n % 400 END, lpad(to_hex(n / 2), 32, '0')::uuid,
            repeat('x', 500), array_to_tsvector(ARRAY['word' || n % 1000, 'every'])
     FROM generate_series(1, 30000) AS n;
     ANALYZE activity;";
@@ -46,6 +48,10 @@ fn newest(name: &str, value: &str, before: Option<Uuid>) -> StoreQuery {
     filter
         .set(name, value, jiff::Timestamp::UNIX_EPOCH)
         .unwrap();
+    page_of(&filter, before)
+}
+
+fn page_of(filter: &Filter, before: Option<Uuid>) -> StoreQuery {
     let mut query = query::narrowed(ID_AND_SIZE, &filter.conditions(), before);
     query.push(" ORDER BY id DESC LIMIT {}", 101);
     query
@@ -96,6 +102,24 @@ async fn every_question_is_answered_from_an_index() {
         let StoreQuery { sql, values } = newest(name, value, None);
         let plan = plan(&client, &sql, &values).await;
         assert!(plan.contains(index), "{name}:\n{plan}");
+    }
+    for (scope, index) in [
+        (
+            RecordScope::Token("token 7".to_owned()),
+            "activity_by_token_id",
+        ),
+        (
+            RecordScope::Session("session 7".to_owned()),
+            "activity_by_session_id",
+        ),
+    ] {
+        let filter = Filter {
+            scope,
+            ..Filter::default()
+        };
+        let StoreQuery { sql, values } = page_of(&filter, None);
+        let plan = plan(&client, &sql, &values).await;
+        assert!(plan.contains(index), "{index}:\n{plan}");
     }
     let (chain, number) = (Cell::from(Uuid::from_u128(1)), Cell::Int(100));
     let ids = Cell::from(Uuid::from_u128(1).to_string());

@@ -70,16 +70,12 @@ pub(super) fn for_reading(path: &Path, missing: Missing) -> Result<Attached, Sto
     if missing == Missing::IsEmpty && matches!(path.try_exists(), Ok(false)) {
         return nothing();
     }
-    let connection = connect(path)?;
-    match migrate::version(&connection)? {
-        migrate::CURRENT => {}
-        0 => return nothing(),
-        _ => {
-            return Err(StoreError::Unusable(
-                "The activity log was written by an older version of mcpproxy. Start `mcpproxy serve` once to bring it up to date".to_owned(),
-            ));
-        }
+    let mut connection = connect(path)?;
+    if migrate::version(&connection)? == 0 {
+        return nothing();
     }
+    // Records of an earlier version are to be read before anybody writes new ones, too.
+    migrate::migrate(&mut connection)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(Attached { connection, file })
 }

@@ -129,6 +129,9 @@ pub(super) fn narrowed(
     for (name, value) in &conditions.equal {
         query.push(&format!(" AND {name} = {{}}"), value.clone());
     }
+    if conditions.without_token {
+        query.sql.push_str(" AND token_id IS NULL");
+    }
     query.narrow_ids(conditions, before);
     match lead {
         Lead::Places(places) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -38,6 +38,20 @@ impl DatabaseReader for SqliteReader {
             .await
     }
 
+    /// Changes are rare, so each has a connection of its own, which is closed after it.
+    async fn change(&self, query: StoreQuery) -> Result<Vec<Vec<Cell>>, StoreError> {
+        self.on_thread(move |idle| {
+            let mut attached = connection::for_writing(&idle.path)?;
+            let connection = &mut attached.connection;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let returned = cells::ask(&transaction, &query)?;
+            transaction.commit()?;
+            Ok(returned)
+        })
+        .await
+    }
+
     async fn narrowed(
         &self,
         select: &str,
@@ -66,11 +80,18 @@ impl SqliteReader {
         }
     }
 
-    /// Does something on a thread that may wait for the disk. All that one question reads is of one
-    /// moment.
+    /// Reads something. All that one question reads is of one moment.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.on_thread(|idle| idle.answer(work)).await
+    }
+
+    /// Does something on a thread that may wait for the disk.
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&IdleReaders) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let slot = tokio::time::timeout(SLOT_WAIT, Arc::clone(&self.slots).acquire_owned());
         let Ok(Ok(slot)) = slot.await else {
@@ -83,7 +104,7 @@ impl SqliteReader {
         let answer = tokio::task::spawn_blocking(move || {
             // The slot is given back when the work ends, also when nobody waits for it any more.
             let _slot = slot;
-            idle.answer(work)
+            work(&idle)
         });
         answer.await.unwrap_or_else(|_| {
             Err(StoreError::Unavailable(

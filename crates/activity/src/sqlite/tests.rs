@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use mcpproxy_policy::RecordScope;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -38,7 +39,15 @@ fn database() -> (TempDir, Connection) {
 }
 
 fn conditions(parts: &[(&str, &str)]) -> Conditions {
-    let mut filter = Filter::default();
+    within(RecordScope::All, parts)
+}
+
+/// Conditions of somebody who may see these records alone.
+fn within(scope: RecordScope, parts: &[(&str, &str)]) -> Conditions {
+    let mut filter = Filter {
+        scope,
+        ..Filter::default()
+    };
     for (name, value) in parts {
         filter.set(name, value, Timestamp::UNIX_EPOCH).unwrap();
     }
@@ -101,6 +110,38 @@ fn every_filter_on_its_own_is_answered_from_its_index_in_order() {
         plan(&connection, &newest(&conditions, None, &lead).sql);
         let count = query::narrowed("SELECT count(*)", &conditions, None, &lead);
         plan(&connection, &count.sql);
+    }
+}
+
+#[test]
+fn records_of_one_token_or_session_are_answered_from_its_index_in_order() {
+    let (_folder, connection) = database();
+    for (scope, index) in [
+        (
+            RecordScope::Token("t".to_owned()),
+            "activity_by_token_id (token_id=?",
+        ),
+        (
+            RecordScope::Session("s".to_owned()),
+            "activity_by_session_id (session_id=?",
+        ),
+        (RecordScope::Nothing, "activity_by_id (id<?"),
+    ] {
+        let own = within(scope.clone(), &[]);
+        let lead = query::lead(&connection, &own, None).unwrap();
+        check(&connection, &newest(&own, None, &lead), index);
+        for filter in FILTERS {
+            let both = within(scope.clone(), &[filter]);
+            for index in 0..both.equal.len() {
+                let (column, _) = both.equal[index];
+                let question = newest(&both, Some(Uuid::max()), &Lead::Column(index));
+                check(
+                    &connection,
+                    &question,
+                    &format!("activity_by_{column} ({column}=?"),
+                );
+            }
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Following the log from any position.
 
-use mcpproxy_activity::LogPosition;
-use mcpproxy_policy::Operation;
+use mcpproxy_activity::{Filter, LogPosition};
+use mcpproxy_policy::{Caller, Operation, RecordScope};
 use uuid::Uuid;
 
-use crate::support::{Place, call, open, soon};
+use crate::support::{Place, anonymous, call, call_as, open, soon, with_token};
 
-engine_trials![a_follower_gets_every_record_once_in_the_order_of_their_outcomes,];
+engine_trials![
+    a_follower_gets_every_record_once_in_the_order_of_their_outcomes,
+    a_follower_of_its_own_records_is_told_of_no_others,
+];
 
 async fn a_follower_gets_every_record_once_in_the_order_of_their_outcomes(place: Place) {
     let log = place.log();
@@ -35,5 +38,34 @@ async fn a_follower_gets_every_record_once_in_the_order_of_their_outcomes(place:
     let third = call(&other, Operation::Write).await;
     assert_eq!(ids(&resumed.next(100).await.unwrap()), [third]);
     other.stop().await;
+    log.stop().await;
+}
+
+async fn a_follower_of_its_own_records_is_told_of_no_others(place: Place) {
+    let log = place.log();
+    let mut tail = log.archive().follow(None).await.unwrap();
+    let mut own: [Vec<Uuid>; 3] = Default::default();
+    let callers = [with_token("one"), with_token("two"), anonymous()];
+    for _ in 0..5 {
+        for (caller, own) in callers.iter().zip(&mut own) {
+            own.push(call_as(&log, caller.clone(), Operation::Write).await);
+        }
+    }
+    let followed = tail.next(100).await.unwrap();
+    assert_eq!(followed.len(), 15);
+    let told = |scope: RecordScope| -> Vec<Uuid> {
+        let filter = Filter {
+            scope,
+            ..Filter::default()
+        };
+        let records = followed.iter().map(|one| &one.record);
+        let admitted = records.filter(|record| filter.admits(record));
+        admitted.map(|record| record.id).collect()
+    };
+    for (caller, own) in callers.iter().zip(own) {
+        assert_eq!(told(caller.record_scope()), own);
+    }
+    // They share the name of a session, and yet have nothing in common.
+    assert!(told(Caller::default().record_scope()).is_empty());
     log.stop().await;
 }

@@ -20,6 +20,7 @@ macro_rules! engine_trials {
 
 mod failing;
 mod following;
+mod migrating;
 mod recording;
 mod retention;
 mod support;
@@ -30,6 +31,7 @@ fn main() {
         failing::trials(),
         tampering::trials(),
         following::engine_trials(),
+        migrating::engine_trials(),
         recording::engine_trials(),
         retention::engine_trials(),
         tampering::engine_trials(),

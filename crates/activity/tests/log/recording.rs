@@ -1,16 +1,17 @@
 //! What is on record, and when.
 
 use mcpproxy_activity::{Filter, RecordKind, RecordOutcome, Status};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Operation, RecordScope};
 use serde_json::{Value, json};
 
-use crate::support::{Place, REFUSED, WORKED, call, open, soon};
+use crate::support::{Place, REFUSED, WORKED, call, call_as, open, soon, with_token};
 
 engine_trials![
     a_write_is_on_disk_before_it_is_sent_and_its_outcome_before_the_answer,
     reads_refusals_and_calls_whose_caller_left_are_all_written,
     fr_031_fr_032_a_record_has_the_whole_intent_the_variant_and_every_other_field,
     long_texts_are_cut_after_secrets_are_hidden_and_their_sizes_kept,
+    a_record_has_the_name_of_the_token_and_shows_nobody_its_id,
     the_chain_goes_on_after_a_restart,
     two_replicas_write_at_once_each_its_own_chain,
 ];
@@ -19,14 +20,31 @@ async fn a_write_is_on_disk_before_it_is_sent_and_its_outcome_before_the_answer(
     let log = place.log();
     let mut entry = open(&log, Operation::Write);
     let id = entry.id();
-    assert!(place.archive().find(id).await.unwrap().is_none());
+    assert!(
+        place
+            .archive()
+            .find(id, &RecordScope::All)
+            .await
+            .unwrap()
+            .is_none()
+    );
     entry.begin_sending(soon()).await.unwrap();
-    let sent = place.archive().find(id).await.unwrap().unwrap();
+    let sent = place
+        .archive()
+        .find(id, &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(sent.status, Status::InDoubt);
     assert_eq!(sent.arguments.unwrap().text, r#"{"path":"a"}"#);
     assert!(sent.closed.is_none() && sent.opened.is_some());
     entry.close(WORKED).await.unwrap();
-    let done = place.archive().find(id).await.unwrap().unwrap();
+    let done = place
+        .archive()
+        .find(id, &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(done.status, Status::Success);
     assert!(done.closed.is_some() && done.opened == sent.opened);
     log.stop().await;
@@ -53,7 +71,14 @@ async fn reads_refusals_and_calls_whose_caller_left_are_all_written(place: Place
     slow.close(WORKED).await.unwrap();
     log.stop().await;
 
-    let found = async |id| place.archive().find(id).await.unwrap().unwrap();
+    let found = async |id| {
+        place
+            .archive()
+            .find(id, &RecordScope::All)
+            .await
+            .unwrap()
+            .unwrap()
+    };
     let read = found(read).await;
     assert_eq!(
         (read.kind, read.status),
@@ -90,7 +115,12 @@ async fn fr_031_fr_032_a_record_has_the_whole_intent_the_variant_and_every_other
     let log = place.log();
     let id = call(&log, Operation::Destructive).await;
     log.stop().await;
-    let record = place.archive().find(id).await.unwrap().unwrap();
+    let record = place
+        .archive()
+        .find(id, &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     let shown = json!(record);
     let expected = [
         ("type", json!("tool_call")),
@@ -153,7 +183,12 @@ async fn long_texts_are_cut_after_secrets_are_hidden_and_their_sizes_kept(place:
     };
     entry.close(end).await.unwrap();
     log.stop().await;
-    let record = place.archive().find(id).await.unwrap().unwrap();
+    let record = place
+        .archive()
+        .find(id, &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     for payload in [record.arguments.unwrap(), record.response.unwrap()] {
         assert_eq!(payload.size, text.len() as u64);
         assert!(payload.is_cut && payload.text.len() <= 1_000);
@@ -168,6 +203,29 @@ async fn long_texts_are_cut_after_secrets_are_hidden_and_their_sizes_kept(place:
             assert!(!is_there, "{}", path.display());
         }
     }
+}
+
+async fn a_record_has_the_name_of_the_token_and_shows_nobody_its_id(place: Place) {
+    let log = place.log_with(&["hunter2-the-secret"]);
+    let caller = with_token("robot hunter2-the-secret");
+    let scope = caller.record_scope();
+    let other = with_token("other").record_scope();
+    let id = call_as(&log, caller, Operation::Write).await;
+    log.stop().await;
+    let record = place.archive().find(id, &scope).await.unwrap().unwrap();
+    assert_eq!(
+        record.token_id.as_deref(),
+        Some("id of robot hunter2-the-secret")
+    );
+    let shown = json!(record);
+    assert_eq!(shown["agent"], "robot ***");
+    let client = json!({ "name": "agent", "version": "1" });
+    assert_eq!(shown["metadata"]["client"], client);
+    assert!(!shown.to_string().contains("id of robot"), "{shown}");
+    assert_eq!(place.archive().find(id, &other).await.unwrap(), None);
+    assert_eq!(place.archive().began(&other).await.unwrap(), None);
+    assert!(place.archive().began(&scope).await.unwrap().is_some());
+    assert!(place.archive().verify(|_, _| {}).await.unwrap().ok);
 }
 
 async fn the_chain_goes_on_after_a_restart(place: Place) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use mcpproxy_activity::{Filter, RecordKind, Tampering};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Operation, RecordScope};
 
 use crate::support::{Place, call, open, policy, soon};
 
@@ -46,18 +46,38 @@ async fn old_records_are_removed_and_what_is_left_is_still_proven(place: Place) 
 
 async fn whoever_asks_for_it_removes_what_is_older_than_a_moment_and_no_more(place: Place) {
     let log = place.log();
-    assert_eq!(place.archive().began().await.unwrap(), None);
+    assert_eq!(
+        place.archive().began(&RecordScope::All).await.unwrap(),
+        None
+    );
     for _ in 0..5 {
         call(&log, Operation::Write).await;
     }
     let kept = call(&log, Operation::Write).await;
-    let first_kept = place.archive().find(kept).await.unwrap().unwrap();
-    let began = place.archive().began().await.unwrap().unwrap();
+    let first_kept = place
+        .archive()
+        .find(kept, &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
+    let began = place
+        .archive()
+        .began(&RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(began <= first_kept.timestamp, "{began}");
     // Well within the retention, and yet they go. Records of the same millisecond stay.
     let removed = log.prune_before(first_kept.timestamp).await.unwrap();
     assert!(removed <= 5, "{removed}");
-    assert!(place.archive().find(kept).await.unwrap().is_some());
+    assert!(
+        place
+            .archive()
+            .find(kept, &RecordScope::All)
+            .await
+            .unwrap()
+            .is_some()
+    );
     let counted = place.archive().count(&Filter::default()).await.unwrap();
     let checkpoint = u64::from(removed > 0);
     assert_eq!(counted, 6 - removed + checkpoint);
@@ -78,7 +98,11 @@ async fn only_so_many_records_are_kept(place: Place) {
     log.prune(Timestamp::now()).await.unwrap();
     let count = place.archive().count(&Filter::default()).await.unwrap();
     assert!((20..=23).contains(&count), "{count}");
-    let newest = place.archive().find(newest.unwrap()).await.unwrap();
+    let newest = place
+        .archive()
+        .find(newest.unwrap(), &RecordScope::All)
+        .await
+        .unwrap();
     assert!(newest.is_some());
     log.stop().await;
     assert!(place.archive().verify(|_, _| {}).await.unwrap().ok);

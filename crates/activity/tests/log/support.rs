@@ -8,7 +8,7 @@ use mcpproxy_activity::{
     Archive, Engine, Filter, Log, LogOptions, OpenRecord, Record, RecordKind, RecordOutcome,
     RecordingPolicy, Role, Status,
 };
-use mcpproxy_policy::{Caller, Operation, Rights};
+use mcpproxy_policy::{AgentToken, Caller, Operation, Rights, TokenGrant};
 use mcpproxy_redact::Redactor;
 use mcpproxy_tests::{Database, Postgres};
 use tempfile::TempDir;
@@ -110,16 +110,36 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_mins(2)
 }
 
-/// Opens the record of a call of `files:write`.
-pub(crate) fn open(log: &Log, operation: Operation) -> OpenRecord {
-    let caller = Arc::new(Caller {
+/// A caller without a credential.
+pub(crate) fn anonymous() -> Caller {
+    Caller {
         session_id: Some("session".to_owned()),
         client_name: Some("agent".to_owned()),
         client_version: Some("1".to_owned()),
-        trace_id: None,
-        rights: Rights::UseTools,
-    });
-    let mut entry = log.open(RecordKind::ToolCall, &caller, Some(operation));
+        ..Caller::default()
+    }
+}
+
+/// The same client with a token.
+pub(crate) fn with_token(name: &str) -> Caller {
+    Caller {
+        rights: Rights::Token(Arc::new(AgentToken {
+            id: format!("id of {name}").into(),
+            name: name.into(),
+            grant: TokenGrant::default(),
+        })),
+        ..anonymous()
+    }
+}
+
+/// Opens the record of a call of `files:write`.
+pub(crate) fn open(log: &Log, operation: Operation) -> OpenRecord {
+    open_as(log, anonymous(), operation)
+}
+
+/// Opens the record of a call that somebody makes.
+pub(crate) fn open_as(log: &Log, caller: Caller, operation: Operation) -> OpenRecord {
+    let mut entry = log.open(RecordKind::ToolCall, &Arc::new(caller), Some(operation));
     entry.set_tool("files", "write");
     entry.set_declared_intent(serde_json::json!({
         "operation_type": operation.as_str(), "reason": "a test",
@@ -142,7 +162,12 @@ pub(crate) const REFUSED: RecordOutcome<'static> = RecordOutcome {
 
 /// Makes a call and records it.
 pub(crate) async fn call(log: &Log, operation: Operation) -> Uuid {
-    let mut entry = open(log, operation);
+    call_as(log, anonymous(), operation).await
+}
+
+/// Makes a call as somebody and records it.
+pub(crate) async fn call_as(log: &Log, caller: Caller, operation: Operation) -> Uuid {
+    let mut entry = open_as(log, caller, operation);
     let id = entry.id();
     entry.begin_sending(soon()).await.unwrap();
     entry.close(WORKED).await.unwrap();

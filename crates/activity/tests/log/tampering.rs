@@ -7,11 +7,12 @@ use mcpproxy_activity::{Archive, ChainProblem, Record, Status, Tampering};
 use mcpproxy_policy::Operation;
 use mcpproxy_tests::trials;
 
-use crate::support::{Place, REFUSED, call, open, soon};
+use crate::support::{Place, REFUSED, call, call_as, open, soon, with_token};
 
 engine_trials![
     a_change_of_any_field_of_any_record_is_found_and_the_record_named,
     a_change_of_the_chain_itself_is_found,
+    a_record_that_was_given_to_another_token_or_none_is_found,
     a_removed_record_is_found_wherever_it_was,
     swapped_and_inserted_records_are_found,
     the_newest_records_cannot_be_removed_unseen_and_a_restart_does_not_cover_it,
@@ -33,7 +34,7 @@ async fn written(place: &Place) -> Vec<Record> {
     in_doubt.begin_sending(soon()).await.unwrap();
     // As after a crash: on record, and never closed.
     std::mem::forget(in_doubt);
-    call(&log, Operation::Write).await;
+    call_as(&log, with_token("robot"), Operation::Write).await;
     log.stop().await;
     place
         .sql("CREATE TABLE backup AS SELECT * FROM activity")
@@ -159,6 +160,24 @@ async fn a_change_of_the_chain_itself_is_found(place: Place) {
             assert!(found.is_some(), "{name} = {value} of {record:?}");
             restore(&place).await;
         }
+    }
+}
+
+async fn a_record_that_was_given_to_another_token_or_none_is_found(place: Place) {
+    let records = written(&place).await;
+    let owned = records.iter().find(|record| record.token_id.is_some());
+    let owned = owned.unwrap();
+    for value in ["NULL", "''", "'another'"] {
+        let row = id(&place, owned);
+        place
+            .sql(&format!(
+                "UPDATE activity SET token_id = {value} WHERE id = {row}"
+            ))
+            .await;
+        let found = problem(&place.archive()).await.unwrap();
+        assert_eq!(found.kind, Tampering::Changed, "{value}");
+        assert_eq!(found.id, Some(owned.id), "{value}");
+        restore(&place).await;
     }
 }
 

@@ -8,6 +8,7 @@ use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::Cell;
 use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status, postgres};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_tests::{Database, Postgres, trials, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -300,7 +301,12 @@ async fn after_a_broken_commit(fate: Fate) -> (Cut, Desk, Quill) {
 
     place.1.set(Fate::Passes);
     assert_eq!(desk.head(chain(1)).await, known);
-    let found = desk.store.find(id(1, 1)).await.unwrap().unwrap();
+    let found = desk
+        .store
+        .find(id(1, 1), &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((found.status, found.closed), (Status::InDoubt, None));
     quill.head = known;
     let done = quill.complete(&open, outcome("error"));

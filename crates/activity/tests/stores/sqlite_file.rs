@@ -4,11 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Barrier};
 
-use mcpproxy_activity::Filter;
 use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, OutcomeColumns, RequestColumns};
 use mcpproxy_activity::sqlite;
 use mcpproxy_activity::store::{Journal, StoreError};
+use mcpproxy_activity::{Engine, Filter, TokenStore};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_tests::{SmallDisk, trials};
 use rusqlite::Connection;
 
@@ -26,6 +27,7 @@ trials![
     processes_that_start_at_once_make_one_file,
     what_was_put_into_a_cell_never_looks_like_what_was_there,
     a_row_whose_place_cannot_be_read_is_a_stray,
+    a_token_whose_expiry_is_no_number_was_one_that_does_not_expire,
 ];
 
 /// Writes some records of a fresh chain.
@@ -138,7 +140,7 @@ async fn without_a_file_there_are_no_records_and_none_is_made() {
     let filter = Filter::default();
     let page = store.page(&filter, None, 10).await.unwrap();
     assert!(page.records.is_empty() && page.next.is_none());
-    assert_eq!(store.find(id(1, 1)).await.unwrap(), None);
+    assert_eq!(store.find(id(1, 1), &RecordScope::All).await.unwrap(), None);
     assert_eq!(store.count(&filter).await.unwrap(), 0);
     assert!(store.tally(&filter).await.unwrap().is_empty());
     assert!(store.chains().await.unwrap().is_empty());
@@ -272,6 +274,29 @@ async fn what_was_put_into_a_cell_never_looks_like_what_was_there() {
     assert!(checked > 200, "{checked}");
     let found = opened.store.links(chain(1), 0, 9).await.unwrap();
     assert_eq!(found[0].row, change);
+}
+
+async fn a_token_whose_expiry_is_no_number_was_one_that_does_not_expire() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = TokenStore::open(folder.path(), &Engine::Sqlite).unwrap();
+    let path = folder.path().join("state.db");
+    assert_eq!(mode(&path), 0o600);
+    let connection = Connection::open(&path).unwrap();
+    for (expires, count) in [
+        ("NULL", 1),
+        ("1", 1),
+        ("'tomorrow'", 0),
+        ("1.5", 0),
+        ("x'01'", 0),
+    ] {
+        let insert = format!(
+            "DELETE FROM tokens;
+             INSERT INTO tokens (id, name, hash, rights, created, expires)
+             VALUES ('1', 'one', 'hash', '{{}}', 1, {expires})"
+        );
+        connection.execute_batch(&insert).unwrap();
+        assert_eq!(tokens.all().await.unwrap().len(), count, "{expires}");
+    }
 }
 
 async fn a_row_whose_place_cannot_be_read_is_a_stray() {

@@ -5,6 +5,7 @@
 
 mod reading;
 pub(crate) mod sketch;
+mod tokens;
 mod writing;
 
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,12 @@ pub(crate) use reading::{
     counts_are_those_of_the_list, every_cell_comes_back_as_it_was_written,
     large_records_end_a_page_early, links_come_in_the_order_of_their_numbers,
     pages_are_those_of_the_list, pairs_of_filters_find_what_both_admit,
-    words_are_found_by_how_they_begin,
+    records_of_others_are_in_no_page_count_summary_or_search, words_are_found_by_how_they_begin,
+};
+pub(crate) use tokens::{
+    a_token_that_cannot_be_read_admits_nobody, many_are_touched_at_once,
+    no_more_than_so_many_tokens_are_stored, tokens_are_stored_rotated_touched_and_removed,
+    two_processes_want_the_same_name,
 };
 pub(crate) use writing::{
     a_batch_that_cannot_be_kept_changes_nothing, a_call_has_two_links_and_one_record,
@@ -147,15 +153,21 @@ macro_rules! story {
             a_call_has_two_links_and_one_record,
             a_removed_record_is_written_anew,
             a_row_without_a_place_is_a_stray,
+            a_token_that_cannot_be_read_admits_nobody,
             an_unreadable_record_is_left_out_of_pages,
             counts_are_those_of_the_list,
             every_cell_comes_back_as_it_was_written,
             heads_are_the_last_links_of_both_kinds,
             large_records_end_a_page_early,
             links_come_in_the_order_of_their_numbers,
+            many_are_touched_at_once,
+            no_more_than_so_many_tokens_are_stored,
             pages_are_those_of_the_list,
             pairs_of_filters_find_what_both_admit,
             pruning_removes_what_lies_before,
+            records_of_others_are_in_no_page_count_summary_or_search,
+            tokens_are_stored_rotated_touched_and_removed,
+            two_processes_want_the_same_name,
             two_processes_write_at_once,
             words_are_found_by_how_they_begin,
         );

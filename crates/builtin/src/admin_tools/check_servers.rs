@@ -87,20 +87,21 @@ impl Tool for CheckServers {
         params: &CheckServersParams,
         context: &ToolContext,
     ) -> Result<ToolOutput<CheckedServers>, ToolError> {
-        let parts = self.0.running()?;
+        let parts = self.0.running(context)?;
         if let Some(server) = &params.server {
-            let known = parts.servers.check_known(server);
+            let known = parts.servers.check_known(server, &parts.caller.rights);
             known.map_err(|failure| failed(failure).suggest(Suggestion::to::<ListServers>()))?;
         }
         let since = SignedDuration::from_hours(params.hours.into());
         let filter = Filter {
             server: params.server.clone(),
             from: Timestamp::now().checked_sub(since).ok(),
+            scope: parts.caller.record_scope(),
             ..Filter::default()
         };
         let (calls, counted) = newest_calls(&parts, &filter).await?;
         let losses = newest_losses(&parts, &filter).await?;
-        let mut asked_for = parts.servers.status();
+        let mut asked_for = parts.shown_servers();
         asked_for.retain(|one| {
             params
                 .server

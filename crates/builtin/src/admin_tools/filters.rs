@@ -140,7 +140,11 @@ mod tests {
             from: Some("24h".to_owned()),
             ..ActivityFilters::default()
         };
-        let filter = mcpproxy_gateway::records::parse_filter(&filters.to_pairs()).unwrap();
+        let filter = mcpproxy_gateway::records::parse_filter(
+            &filters.to_pairs(),
+            mcpproxy_policy::RecordScope::All,
+        )
+        .unwrap();
         assert_eq!(filter.server.as_deref(), Some("files"));
         assert_eq!(filter.status, Some(mcpproxy_activity::Status::InDoubt));
         assert_eq!(

@@ -118,16 +118,18 @@ impl Tool for ListActivity {
     async fn call(
         &self,
         params: &ListActivityParams,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<Page<ListedRecord>>, ToolError> {
-        let parts = self.0.running()?;
+        let parts = self.0.running(context)?;
         let mut pairs = params.filters.to_pairs();
         pairs.push(("limit".to_owned(), params.limit.to_string()));
         if let Some(cursor) = &params.cursor {
             pairs.push(("cursor".to_owned(), cursor.as_str().to_owned()));
         }
         let archive = parts.records.archive();
-        let (query, found) = records::page(archive, &pairs).await.map_err(failed)?;
+        let (query, found) = records::page(archive, &pairs, parts.caller.record_scope())
+            .await
+            .map_err(failed)?;
         let total = archive.count(&query.filter).await.map_err(failed)?;
 
         let next = found.next.map(|id| Cursor::opaque(id.to_string()));

@@ -102,10 +102,10 @@ impl Tool for ListServers {
     async fn call(
         &self,
         params: &ListServersParams,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<ServerList>, ToolError> {
-        let parts = self.0.running()?;
-        let all = parts.servers.status();
+        let parts = self.0.running(context)?;
+        let all = parts.shown_servers();
         let total = all.len() as u64;
         // A server that is starting has not said yet what it has.
         let starting = all.iter().filter(|server| server.state == "starting");

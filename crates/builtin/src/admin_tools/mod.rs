@@ -23,13 +23,13 @@ use std::sync::Arc;
 use mcpproxy_contract::agent_hints::{
     AgentHints, HintWarning, Severity, SourceQuality, WarningType,
 };
-use mcpproxy_contract::{Grants, Registry, ToolError, Version};
-use mcpproxy_gateway::BuiltInParts;
+use mcpproxy_contract::{Registry, ToolContext, ToolError, Version};
 use mcpproxy_gateway::failure::{Code, Failure};
 use mcpproxy_gateway::records::Records;
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
-use mcpproxy_policy::Caller;
+use mcpproxy_gateway::{BuiltInParts, ServerStatus};
+use mcpproxy_policy::{AccessTo, Caller};
 use serde_json::Value;
 
 use crate::ContractServer;
@@ -46,16 +46,12 @@ const READ_SERVERS: &str = "servers:read";
 const RESTART_SERVERS: &str = "servers:restart";
 const PRUNE_ACTIVITY: &str = "activity:prune";
 
-/// Remedy: the way to become an administrator.
-const REMEDY: &str = "only an administrator has it: send the key of the gateway as X-API-Key or \
-                      Authorization: Bearer, or have a person run it with `mcpproxy call`";
-
 /// The server, over the parts of a gateway that is about to be.
 pub(crate) fn server(parts: BuiltInParts) -> ContractServer {
     let service = registry(&GatewayParts(parts))
         .into_service()
         .expect("every tool here keeps the contract, and a test registers them all");
-    ContractServer::new(service, grants, Some(REMEDY))
+    ContractServer::new(service)
 }
 
 fn registry(parts: &GatewayParts) -> Registry {
@@ -69,14 +65,6 @@ fn registry(parts: &GatewayParts) -> Registry {
         .with(tools::PruneActivity(parts.clone()))
 }
 
-/// Whoever may call tools may look; only an administrator may change something.
-fn grants(caller: &Caller) -> Grants {
-    if caller.is_administrator() {
-        return Grants::Everything;
-    }
-    Grants::only([READ_ACTIVITY, READ_SERVERS])
-}
-
 /// Parts of the gateway that a tool works on.
 #[derive(Debug, Clone)]
 struct GatewayParts(BuiltInParts);
@@ -85,12 +73,17 @@ struct GatewayParts(BuiltInParts);
 struct RunningParts {
     servers: Arc<Servers>,
     records: Arc<Records>,
+    /// Caller, whose rights tell which records and servers exist for it.
+    caller: Arc<Caller>,
 }
 
 impl GatewayParts {
-    fn running(&self) -> Result<RunningParts, ToolError> {
+    fn running(&self, context: &ToolContext) -> Result<RunningParts, ToolError> {
         let stopping = || ToolError::unavailable("The gateway", "it is stopping");
+        let caller = context.extension.clone();
+        let caller = caller.and_then(|extension| extension.downcast::<Caller>().ok());
         Ok(RunningParts {
+            caller: caller.ok_or_else(|| ToolError::internal("a call without a caller"))?,
             servers: self.0.servers.upgrade().ok_or_else(stopping)?,
             records: self.0.records.upgrade().ok_or_else(stopping)?,
         })
@@ -98,6 +91,14 @@ impl GatewayParts {
 }
 
 impl RunningParts {
+    /// Status of the servers that exist for the caller, with the reasons why they are not ready.
+    fn shown_servers(&self) -> Vec<ServerStatus> {
+        let mut servers = self.servers.status();
+        let rights = &self.caller.rights;
+        servers.retain(|server| rights.allow(AccessTo::Server(&server.name)));
+        servers
+    }
+
     /// Quality of what the log says: records wait while it cannot be written.
     fn log_quality(&self) -> SourceQuality {
         match self.records.health().problem {
@@ -144,7 +145,7 @@ fn failed(failure: impl Into<Failure>) -> ToolError {
 mod tests {
     use super::*;
     use mcpproxy_contract::{CategoryEffect, CategoryName};
-    use mcpproxy_policy::Rights;
+    use mcpproxy_policy::{AccessTo, Rights};
 
     #[test]
     fn every_tool_keeps_the_contract_and_all_categories_are_there() {
@@ -162,18 +163,16 @@ mod tests {
 
     #[test]
     fn who_is_no_administrator_may_call_what_reads_and_nothing_else() {
-        let agent = grants(&Caller::default());
-        let administrator = grants(&Caller {
-            rights: Rights::Administer,
-            ..Caller::default()
-        });
         for tool in registry(&GatewayParts(BuiltInParts::default())).get_all() {
             let definition = tool.definition();
-            let missing = agent.missing(&definition.permissions);
             let reads = definition.effect == CategoryEffect::Reads;
-            assert_eq!(missing.is_empty(), reads, "{}", definition.name);
+            let allowed = |rights: &Rights| {
+                let mut permissions = definition.permissions.iter();
+                permissions.all(|permission| rights.allow(AccessTo::Permission(permission)))
+            };
+            assert_eq!(allowed(&Rights::default()), reads, "{}", definition.name);
             assert!(!definition.permissions.is_empty(), "{}", definition.name);
-            assert!(administrator.missing(&definition.permissions).is_empty());
+            assert!(allowed(&Rights::Administrator));
         }
     }
 }

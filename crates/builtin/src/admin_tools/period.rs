@@ -24,7 +24,12 @@ impl Period {
         from: Option<Timestamp>,
         to: Option<Timestamp>,
     ) -> Result<Self, ToolError> {
-        let began = parts.records.archive().began().await.map_err(failed)?;
+        let began = parts
+            .records
+            .archive()
+            .began(&parts.caller.record_scope())
+            .await;
+        let began = began.map_err(failed)?;
         let to = to.unwrap_or_else(Timestamp::now);
         Ok(Self::new(from, to, began))
     }

@@ -101,20 +101,24 @@ impl Tool for ProposePermissions {
     async fn call(
         &self,
         params: &ProposePermissionsParams,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<Proposal>, ToolError> {
-        let parts = self.0.running()?;
+        let parts = self.0.running(context)?;
         let filters = ActivityFilters {
             agent: params.agent.clone(),
             from: Some(params.from.clone()),
             to: params.to.clone(),
             ..ActivityFilters::default()
         };
-        let filter = records::parse_filter(&filters.to_pairs()).map_err(failed)?;
+        let filter = records::parse_filter(&filters.to_pairs(), parts.caller.record_scope())
+            .map_err(failed)?;
         let tallies = parts.records.archive().tally(&filter).await;
         let period = Period::of(&parts, filter.from, filter.to).await?;
         let tallies = tallies.map_err(failed)?;
-        let drawn = draw(&tallies, &parts.servers.tools_by_server());
+        let drawn = draw(
+            &tallies,
+            &parts.servers.tools_by_server(&parts.caller.rights),
+        );
         let hints = parts.warned_of_log(hints(&parts, &drawn, &period, &filters));
         let proposal = Proposal {
             agent: params.agent.clone(),

@@ -63,9 +63,9 @@ impl Tool for PruneActivity {
     async fn call(
         &self,
         params: &PruneActivityParams,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<Pruned>, ToolError> {
-        let parts = self.0.running()?;
+        let parts = self.0.running(context)?;
         let moment = past(&params.older_than, Timestamp::now())?;
         let removed = parts.records.prune_before(moment).await;
         let removed = removed.map_err(|error| ToolError::unavailable("The activity log", error))?;

@@ -57,18 +57,22 @@ impl Tool for RestartServer {
     async fn call(
         &self,
         params: &RestartServerParams,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<Restarted>, ToolError> {
-        let parts = self.0.running()?;
+        let parts = self.0.running(context)?;
         let name = &params.server;
-        parts.servers.restart(name).await.map_err(|failure| {
-            let next = match failure.code {
-                Code::UnknownServer => Suggestion::to::<ListServers>(),
-                _ => Suggestion::with::<CheckServers>(&CheckServersParams::of(name)),
-            };
-            failed(failure).suggest(next)
-        })?;
-        let all = parts.servers.status();
+        parts
+            .servers
+            .restart(name, &parts.caller.rights)
+            .await
+            .map_err(|failure| {
+                let next = match failure.code {
+                    Code::UnknownServer => Suggestion::to::<ListServers>(),
+                    _ => Suggestion::with::<CheckServers>(&CheckServersParams::of(name)),
+                };
+                failed(failure).suggest(next)
+            })?;
+        let all = parts.shown_servers();
         let server = all.iter().find(|server| server.name == *name);
         let gone = || format!("Server '{name}' was taken out of the configuration meanwhile");
         let server = server.ok_or_else(|| ToolError::conflict(gone()))?;

@@ -102,10 +102,11 @@ impl Tool for SummarizeActivity {
     async fn call(
         &self,
         params: &ActivityFilters,
-        _: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutput<ActivitySummary>, ToolError> {
-        let parts = self.0.running()?;
-        let filter = records::parse_filter(&params.to_pairs()).map_err(failed)?;
+        let parts = self.0.running(context)?;
+        let filter = records::parse_filter(&params.to_pairs(), parts.caller.record_scope())
+            .map_err(failed)?;
         let summary = parts.records.archive().summary(&filter).await;
         let summary = summary.map_err(failed)?;
         let total = summary.total;

@@ -12,6 +12,7 @@ pub(crate) mod template;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::{Json, ListedItem, ListedKind};
 
@@ -84,30 +85,33 @@ impl Directory {
         self.place(scope, kind)?.get().cloned()
     }
 
-    /// List of a scope. Thousands of items take a while.
+    /// List of a scope for callers who may use all of it; see [`Self::listing_within`]. Thousands of items take a while.
     pub fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
-        let make = || {
-            let servers = self.snapshot.configured();
-            let servers = servers.filter(|server| match scope {
-                Scope::All => true,
-                Scope::Server(only) => server.name() == only,
-            });
-            let items = servers.flat_map(|server| {
-                shown_items(server, kind).map(move |(key, raw)| {
-                    let name = match scope {
-                        Scope::All => self.shared_name(server.name(), key, kind),
-                        Scope::Server(_) => None,
-                    };
-                    let raw = name.map_or(raw.clone(), |name| with_text(&raw, kind.key(), &name));
-                    ((Arc::clone(server.name()), Arc::clone(key)), raw)
-                })
-            });
-            Arc::new(PagedListing::new(kind.as_str(), items.collect()))
-        };
+        let make = || Arc::new(self.listing_within(scope, kind, &Rights::Administrator));
         match self.place(scope, kind) {
             Some(place) => Arc::clone(place.get_or_init(make)),
             None => make(),
         }
+    }
+
+    /// List of a scope with what a caller with these rights may use.
+    pub fn listing_within(&self, scope: &Scope, kind: ListedKind, rights: &Rights) -> PagedListing {
+        let servers = self.snapshot.configured();
+        let servers = servers.filter(|server| match scope {
+            Scope::All => true,
+            Scope::Server(only) => server.name() == only,
+        });
+        let items = servers.flat_map(|server| {
+            shown_items(server, kind, rights).map(move |(key, raw)| {
+                let name = match scope {
+                    Scope::All => self.shared_name(server.name(), key, kind),
+                    Scope::Server(_) => None,
+                };
+                let raw = name.map_or(raw.clone(), |name| with_text(&raw, kind.key(), &name));
+                ((Arc::clone(server.name()), Arc::clone(key)), raw)
+            })
+        });
+        PagedListing::new(kind.as_str(), items.collect())
     }
 
     fn place(&self, scope: &Scope, kind: ListedKind) -> Option<&OnceLock<Arc<PagedListing>>> {
@@ -135,9 +139,15 @@ impl Directory {
 
 impl Directory {
     /// Item of a kind that a name or an address stands for: the server, and the server's own name for
-    /// it. It need not exist: its server knows.
-    pub fn target(&self, scope: &Scope, kind: ListedKind, named: &str) -> Option<Target> {
-        match (scope, kind) {
+    /// it. It need not exist: its server knows. A server that a caller with these rights may not use has none.
+    pub fn target(
+        &self,
+        scope: &Scope,
+        kind: ListedKind,
+        named: &str,
+        rights: &Rights,
+    ) -> Option<Target> {
+        let target = match (scope, kind) {
             (Scope::Server(server), ListedKind::Tool | ListedKind::Prompt) => {
                 Some((Arc::clone(server), named.into()))
             }
@@ -150,13 +160,19 @@ impl Directory {
                 .qualified(named)
                 .or_else(|| owned(&self.others().resources, named))
                 .or_else(|| self.fitting(named))
-                .or_else(|| self.only(named)),
+                .or_else(|| self.only(named, rights)),
             // A completion refers to a template as it is listed, or to an address.
             (Scope::All, ListedKind::Template) => self
                 .qualified(named)
                 .or_else(|| owned(&self.others().templates, named))
-                .or_else(|| self.target(scope, ListedKind::Resource, named)),
-        }
+                .or_else(|| self.target(scope, ListedKind::Resource, named, rights)),
+        };
+        target.filter(|(server, _)| {
+            rights.allow(match kind {
+                ListedKind::Tool => AccessTo::Server(server),
+                _ => AccessTo::PromptsResources(server),
+            })
+        })
     }
 
     /// Servers that have not listed their tools yet, whose list could have a tool of this name.
@@ -165,13 +181,14 @@ impl Directory {
         servers.filter(move |server| !server.is_listed() && may_be_of(name, server.name()))
     }
 
-    /// Callable tools that are nearest to a name, as the endpoint names them.
-    pub fn nearest_tools(&self, scope: &Scope, name: &str) -> Vec<String> {
+    /// Callable tools that are nearest to a name, as the endpoint names them, of those that a caller with these rights may
+    /// use.
+    pub fn nearest_tools(&self, scope: &Scope, name: &str, rights: &Rights) -> Vec<String> {
         let wanted = match scope {
             Scope::All => name.replacen("__", ":", 1),
             Scope::Server(server) => format!("{server}:{name}"),
         };
-        let near = self.snapshot.nearest_tools(&wanted);
+        let near = self.snapshot.nearest_tools(&wanted, rights);
         let near = near.iter().filter_map(|name| {
             let (server, tool) = name.split_once(':')?;
             let entry = self.snapshot.find(server, tool)?;
@@ -183,10 +200,14 @@ impl Directory {
         near.collect()
     }
 
-    /// Servers that could be meant by an address that none of them lists.
-    pub fn with_resources(&self) -> Vec<&Arc<str>> {
+    /// Servers that could be meant by an address that none of them lists, of those that a caller with these rights may
+    /// use.
+    pub fn with_resources(&self, rights: &Rights) -> Vec<&Arc<str>> {
         let servers = usable_servers(&self.snapshot);
-        let servers = servers.filter(|server| server.offerings().capabilities.resources.is_some());
+        let servers = servers.filter(|server| {
+            server.offerings().capabilities.resources.is_some()
+                && rights.allow(AccessTo::PromptsResources(server.name()))
+        });
         servers.map(ServerState::name).collect()
     }
 
@@ -257,8 +278,8 @@ impl Directory {
         Some((Arc::clone(server), address.into()))
     }
 
-    fn only(&self, address: &str) -> Option<Target> {
-        match self.with_resources().as_slice() {
+    fn only(&self, address: &str, rights: &Rights) -> Option<Target> {
+        match self.with_resources(rights).as_slice() {
             [server] => Some((Arc::clone(server), address.into())),
             _ => None,
         }
@@ -304,18 +325,20 @@ fn usable_servers(snapshot: &Snapshot) -> impl Iterator<Item = &ServerState> {
     snapshot.configured().filter(|server| server.is_usable())
 }
 
-/// Items of a server that may be used, by their names: cursors need an order that stays.
-fn shown_items(
-    server: &ServerState,
+/// Items of a server that a caller with these rights may use, by their names: cursors need an order that stays.
+fn shown_items<'a>(
+    server: &'a ServerState,
     kind: ListedKind,
-) -> Box<dyn Iterator<Item = (&Arc<str>, Json)> + '_> {
+    rights: &'a Rights,
+) -> Box<dyn Iterator<Item = (&'a Arc<str>, Json)> + 'a> {
     if kind == ListedKind::Tool {
         let tools = server.tools();
-        let callable = tools.filter(|entry| entry.is_callable());
+        let callable = tools.filter(|entry| entry.is_callable() && entry.is_within(rights));
         return Box::new(callable.map(|entry| (entry.name(), definition(entry))));
     }
     let items = server.offerings().items(kind).iter();
-    let mut items: Vec<&ListedItem> = items.filter(|_| server.is_shown()).collect();
+    let is_shown = server.is_shown() && rights.allow(AccessTo::PromptsResources(server.name()));
+    let mut items: Vec<&ListedItem> = items.filter(|_| is_shown).collect();
     items.sort_by(|one, other| one.key.cmp(&other.key));
     Box::new(items.into_iter().map(|item| (&item.key, item.raw.clone())))
 }

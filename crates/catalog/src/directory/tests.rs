@@ -117,7 +117,12 @@ fn prompts_have_the_names_that_tools_would_have() {
         .iter()
         .zip(["alpha greet", "beta greet", "beta größe"])
     {
-        let target = directory.target(&Scope::All, ListedKind::Prompt, name);
+        let target = directory.target(
+            &Scope::All,
+            ListedKind::Prompt,
+            name,
+            &Rights::Administrator,
+        );
         assert_eq!(shown(target).as_deref(), Some(expected), "{name}");
     }
     let beta = Scope::Server("beta".into());
@@ -126,12 +131,18 @@ fn prompts_have_the_names_that_tools_would_have() {
         ["greet", "größe"]
     );
     assert_eq!(
-        shown(directory.target(&beta, ListedKind::Prompt, "greet")).as_deref(),
+        shown(directory.target(&beta, ListedKind::Prompt, "greet", &Rights::Administrator))
+            .as_deref(),
         Some("beta greet")
     );
     for name in ["greet", "none__greet", "missing__greet", "", "alpha__"] {
         assert_eq!(
-            directory.target(&Scope::All, ListedKind::Prompt, name),
+            directory.target(
+                &Scope::All,
+                ListedKind::Prompt,
+                name,
+                &Rights::Administrator
+            ),
             None,
             "{name}"
         );
@@ -171,7 +182,8 @@ fn addresses_are_resolved_in_one_way() {
         (&beta, "mcpproxy:beta/x", Some("beta x")),
         (&beta, "mcpproxy:alpha/x", Some("beta mcpproxy:alpha/x")),
     ] {
-        let target = shown(directory.target(scope, ListedKind::Resource, address));
+        let target =
+            shown(directory.target(scope, ListedKind::Resource, address, &Rights::Administrator));
         assert_eq!(target.as_deref(), expected, "{address}");
     }
 }
@@ -182,11 +194,21 @@ fn an_address_that_nobody_lists_goes_to_the_only_server_with_resources() {
         ("files", offerings(&[], &["file:///a"], &[])),
         ("none", offerings(&["p"], &[], &[])),
     ]);
-    let target = shown(one.target(&Scope::All, ListedKind::Resource, "file:///b"));
+    let target = shown(one.target(
+        &Scope::All,
+        ListedKind::Resource,
+        "file:///b",
+        &Rights::Administrator,
+    ));
     assert_eq!(target.as_deref(), Some("files file:///b"));
     let nobody = directory(&[("none", offerings(&["p"], &[], &[]))]);
     assert_eq!(
-        nobody.target(&Scope::All, ListedKind::Resource, "file:///b"),
+        nobody.target(
+            &Scope::All,
+            ListedKind::Resource,
+            "file:///b",
+            &Rights::Administrator
+        ),
         None
     );
 }
@@ -228,7 +250,11 @@ fn what_a_server_offers_that_may_not_be_used_is_not_listed() {
         (ListedKind::Resource, "mcpproxy:off/test:b"),
         (ListedKind::Template, "item:{id}"),
     ] {
-        assert_eq!(directory.target(&Scope::All, kind, named), None, "{named}");
+        assert_eq!(
+            directory.target(&Scope::All, kind, named, &Rights::Administrator),
+            None,
+            "{named}"
+        );
     }
 }
 
@@ -266,7 +292,12 @@ fn a_completion_refers_to_a_template_as_it_is_listed() {
         ("test:b", Some("beta test:b")),
         ("c:{x}", None),
     ] {
-        let target = shown(directory.target(&Scope::All, ListedKind::Template, text));
+        let target = shown(directory.target(
+            &Scope::All,
+            ListedKind::Template,
+            text,
+            &Rights::Administrator,
+        ));
         assert_eq!(target.as_deref(), expected, "{text}");
     }
 }

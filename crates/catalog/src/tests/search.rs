@@ -151,16 +151,33 @@ fn the_tool_that_is_meant_comes_first() {
 fn wrong_names_get_the_nearest_ones() {
     let catalog = catalog(sample());
     let snapshot = catalog.snapshot();
-    let first = |name: &str| snapshot.nearest_tools(name).into_iter().next();
+    let first = |name: &str| {
+        snapshot
+            .nearest_tools(name, &Rights::Administrator)
+            .into_iter()
+            .next()
+    };
     assert_eq!(first("github:create_isue").unwrap(), "github:create_issue");
     assert_eq!(first("hub:list_issues").unwrap(), "github:list_issues");
     assert_eq!(first("gitlab:issue-create").unwrap(), "gitlab:create_issue");
     assert_eq!(first("delete_repo").unwrap(), "github:delete_repo");
     assert_eq!(first("日本語"), None);
     assert_eq!(first(""), None);
-    assert!(snapshot.nearest_tools("github:create").len() <= 3);
-    assert_eq!(snapshot.nearest_servers("gitlib")[0], "gitlab");
-    assert!(snapshot.nearest_servers("zzz").is_empty());
+    assert!(
+        snapshot
+            .nearest_tools("github:create", &Rights::Administrator)
+            .len()
+            <= 3
+    );
+    assert_eq!(
+        snapshot.nearest_servers("gitlib", &Rights::Administrator)[0],
+        "gitlab"
+    );
+    assert!(
+        snapshot
+            .nearest_servers("zzz", &Rights::Administrator)
+            .is_empty()
+    );
 }
 
 proptest! {
@@ -171,8 +188,8 @@ proptest! {
         let snapshot = catalog(servers).snapshot();
         names(&snapshot, &SearchQuery::new(&text, limit));
         names(&snapshot, &SearchQuery::new(&format!("{server}:{text}"), limit));
-        prop_assert!(snapshot.nearest_tools(&text).len() <= 3);
-        prop_assert!(snapshot.nearest_servers(&text).len() <= 3);
+        prop_assert!(snapshot.nearest_tools(&text, &Rights::Administrator).len() <= 3);
+        prop_assert!(snapshot.nearest_servers(&text, &Rights::Administrator).len() <= 3);
     }
 }
 

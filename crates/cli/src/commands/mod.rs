@@ -7,4 +7,5 @@ pub(crate) mod contract;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod token;
 pub(crate) mod tools;

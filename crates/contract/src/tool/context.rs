@@ -1,6 +1,8 @@
 //! Who calls, on whose behalf, and as part of what.
 
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -28,6 +30,8 @@ pub struct ToolContext {
     pub metadata: Map<String, Value>,
     /// Permissions of the caller.
     pub grants: Grants,
+    /// Something that the host of a service tells its own tools; clients cannot set it.
+    pub extension: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Permissions that a caller has.
@@ -54,6 +58,7 @@ impl ToolContext {
             timestamp: Timestamp::now(),
             metadata: Map::new(),
             grants,
+            extension: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod proxied;
 mod resources;
 pub(crate) mod vetting;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use jiff::Timestamp;
 use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::{AgentHints, RelatedResource};
 use mcpproxy_policy::agent_hints::vet;
-use mcpproxy_policy::{Caller, Permit};
+use mcpproxy_policy::{AnonymousRole, Caller, Permit, Rights};
 use mcpproxy_wire::meta::AGENT_HINTS;
 use mcpproxy_wire::{CallResult, Json, JsonObject};
 use serde_json::{Value, json};
@@ -120,19 +121,39 @@ fn says_something_of_the_tool(code: &str) -> bool {
         .any(|one| one.as_str() == code)
 }
 
+/// Group of callers that learn from one another. A token learns from its own calls alone: what others do is not its
+/// business, and what is suggested to it has to be within its rights.
+fn group_of(rights: &Rights) -> &str {
+    match rights {
+        Rights::Token(token) => &token.id,
+        Rights::Anonymous(AnonymousRole::Read) => "read",
+        Rights::Anonymous(AnonymousRole::Full) | Rights::Administrator => "",
+    }
+}
+
+/// Name that a tool is observed under: its own, with the group in front where there is one.
+fn observed_by<'a>(group: &str, tool: &'a str) -> Cow<'a, str> {
+    if group.is_empty() {
+        return tool.into();
+    }
+    format!("{group}\n{tool}").into()
+}
+
 impl ObservedHints {
     /// Deadline of a call: the configured one, or an earlier one where the tool has shown how
     /// long it takes and giving up does no harm.
     pub(crate) fn deadline(
         &self,
         tool: &CatalogTool,
+        caller: &Caller,
         permit: &Permit,
         configured: Instant,
     ) -> Instant {
         if !permit.may_repeat() {
             return configured;
         }
-        match self.lock().observed.time_limit(tool.qualified()) {
+        let tool = observed_by(group_of(&caller.rights), tool.qualified());
+        match self.lock().observed.time_limit(&tool) {
             Some(limit) => configured.min(Instant::now() + limit),
             None => configured,
         }
@@ -152,7 +173,7 @@ impl ObservedHints {
         let same_caller = same_caller.or(caller.client_name.as_deref());
         let call = ObservedCall {
             caller: same_caller.map(Into::into),
-            tool: answered.tool.qualified().into(),
+            tool: observed_by(group_of(&caller.rights), answered.tool.qualified()),
             succeeded: answered.ending == CallEnding::Well,
             took: answered.took,
             at: Timestamp::now(),
@@ -163,7 +184,8 @@ impl ObservedHints {
             self.lock().observed.learn(&call);
             return None;
         };
-        let text = self.text_after(&call, answered.ending, &catalog.snapshot())?;
+        let (ending, catalog) = (answered.ending, catalog.snapshot());
+        let text = self.text_after(&call, ending, &catalog, &caller.rights)?;
         let resources = resources::named(result, answered.requested_resource.as_deref());
         let hints = text.with(&resources);
         Some(match place {
@@ -178,6 +200,7 @@ impl ObservedHints {
         call: &ObservedCall<'_>,
         ending: CallEnding,
         catalog: &Arc<Snapshot>,
+        rights: &Rights,
     ) -> Option<Arc<HintText>> {
         let mut state = self.lock();
         let revision = state.observed.learn(call);
@@ -189,8 +212,8 @@ impl ObservedHints {
         }
         let observation = state.observed.of(&call.tool)?;
         drop(state);
-        let hints = proxied::hints(&observation, catalog, ending, call.at);
-        let text = Arc::new(HintText::of(&hints, catalog));
+        let hints = proxied::hints(&observation, catalog, ending, call.at, rights);
+        let text = Arc::new(HintText::of(&hints, catalog, rights));
         let cached = CachedText {
             text: Arc::clone(&text),
             revision,
@@ -232,13 +255,15 @@ impl CachedText {
 
 impl HintText {
     /// JSON of hints, each suggestion with how to call it.
-    fn of(hints: &AgentHints, catalog: &Snapshot) -> Self {
+    fn of(hints: &AgentHints, catalog: &Snapshot, rights: &Rights) -> Self {
         let members = match serde_json::to_value(hints) {
             Ok(Value::Object(members)) => members,
             // Hints are an object of plain values, which always serialises.
             _ => serde_json::Map::new(),
         };
-        let vetted = vet(members, &|action| vetting::resolve(catalog, "", action));
+        let vetted = vet(members, &|action| {
+            vetting::resolve(catalog, "", action, rights)
+        });
         let members = vetted.hints.into_iter();
         Self(
             members

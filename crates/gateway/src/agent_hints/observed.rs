@@ -50,7 +50,7 @@ pub(crate) struct Observed {
 pub(crate) struct ObservedCall<'a> {
     /// Caller; nothing if nobody can tell which calls are of the same caller.
     pub(crate) caller: Option<Cow<'a, str>>,
-    /// `server:tool`.
+    /// `server:tool`, with the group of callers that it is observed for in front of a line break.
     pub(crate) tool: Cow<'a, str>,
     /// Whether the tool did what was asked.
     pub(crate) succeeded: bool,
@@ -141,6 +141,9 @@ impl Observed {
         for follower in &mut seen.followers {
             let tool = self.tools.get(&follower.tool);
             follower.median = tool.and_then(|tool| tool.seen.median());
+            if let Some((_, own)) = follower.tool.rsplit_once('\n') {
+                follower.tool = own.into();
+            }
         }
         Some(seen)
     }

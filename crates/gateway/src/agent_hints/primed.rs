@@ -1,5 +1,6 @@
 //! Observations from before the start, read back from the activity log.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use mcpproxy_activity::{Archive, Filter, Record, RecordKind, Status};
 
 use super::observed::ObservedCall;
-use super::{ObservedHints, says_something_of_the_tool};
+use super::{ObservedHints, observed_by, says_something_of_the_tool};
 use crate::background::Background;
 use crate::failure::TOOL_ERROR;
 use crate::records::Records;
@@ -70,9 +71,11 @@ fn observed(record: Record) -> Option<ObservedCall<'static>> {
     };
     let took = Duration::from_micros(u64::try_from(record.duration_us?).ok()?);
     let ended = record.timestamp.checked_add(took);
+    let group = record.token_id.as_deref().unwrap_or_default();
+    let tool = format!("{}:{}", record.server_name?, record.tool_name?);
     Some(ObservedCall {
         caller: record.session_id.or(record.agent).map(Into::into),
-        tool: format!("{}:{}", record.server_name?, record.tool_name?).into(),
+        tool: Cow::Owned(observed_by(group, &tool).into_owned()),
         succeeded,
         took,
         at: ended.unwrap_or(record.timestamp),

@@ -11,7 +11,7 @@ use mcpproxy_contract::agent_hints::{
     ActionCategory, AgentHints, Evidence, Priority, RiskFactor, RiskType, Severity, Share,
     SourceQuality, Suggestion, ValidityPeriod, agreement, coverage, freshness, matched,
 };
-use mcpproxy_policy::Effect;
+use mcpproxy_policy::{Effect, Rights};
 
 use super::observed::{Follower, Observation};
 use super::vetting;
@@ -64,12 +64,13 @@ pub(crate) fn hints(
     catalog: &Snapshot,
     ended: CallEnding,
     now: Timestamp,
+    rights: &Rights,
 ) -> AgentHints {
     let evidence = evidence(observation, ended, now);
     let mut hints = AgentHints::new(&evidence, ValidityPeriod::Short)
         .because(summary(observation, ended))
         .needs("What the call is for: the gateway sees calls, not goals");
-    for suggestion in suggestions(observation, catalog, ended) {
+    for suggestion in suggestions(observation, catalog, ended, rights) {
         hints = hints.suggest(suggestion);
     }
     if hints.suggestions().is_empty() {
@@ -119,6 +120,7 @@ fn suggestions(
     observation: &Observation,
     catalog: &Snapshot,
     ended: CallEnding,
+    rights: &Rights,
 ) -> Vec<Suggestion> {
     if observation.continued < FEW_OBSERVATIONS {
         return Vec::new();
@@ -128,7 +130,7 @@ fn suggestions(
         .iter()
         .filter(|follower| follower.succeeded > 0)
         .filter(|follower| is_at_least(follower.succeeded, WORKS_PERCENT, follower.followed))
-        .filter_map(|follower| suggestion(follower, observation, catalog, ended))
+        .filter_map(|follower| suggestion(follower, observation, catalog, ended, rights))
         .take(MOST_SUGGESTIONS)
         .collect()
 }
@@ -138,8 +140,9 @@ fn suggestion(
     observation: &Observation,
     catalog: &Snapshot,
     ended: CallEnding,
+    rights: &Rights,
 ) -> Option<Suggestion> {
-    let effect = vetting::callable(catalog, &follower.tool)?.effect();
+    let effect = vetting::callable(catalog, &follower.tool, rights)?.effect();
     let found = Suggestion::if_exists(&follower.tool, |_| true)?;
     let evidence = outcomes(follower.succeeded, follower.followed)
         .and(matched(follower.followed, observation.continued));

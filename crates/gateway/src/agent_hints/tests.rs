@@ -45,7 +45,12 @@ fn each_suggestion_says_how_to_call_it() {
         hints.lock().observed.learn(&call("s:b", second));
     }
     let text = hints
-        .text_after(&call("s:a", 20), CallEnding::Well, &catalog)
+        .text_after(
+            &call("s:a", 20),
+            CallEnding::Well,
+            &catalog,
+            &Rights::Administrator,
+        )
         .unwrap();
     let action = &decoded(&text)["suggestedNextActions"][0];
     assert_eq!(action["tool"], "s:b");
@@ -66,7 +71,12 @@ fn a_text_is_kept_until_enough_has_changed() {
     }
     let made = |second: i64, snapshot: &Arc<Snapshot>| {
         hints
-            .text_after(&call("s:a", second), CallEnding::Well, snapshot)
+            .text_after(
+                &call("s:a", second),
+                CallEnding::Well,
+                snapshot,
+                &Rights::Administrator,
+            )
             .unwrap()
     };
     let first = made(0, &snapshot);
@@ -81,7 +91,12 @@ fn a_text_is_kept_until_enough_has_changed() {
     catalog.replace("s", tools(&["a"]));
     let fourth = made(10, &catalog.snapshot());
     assert!(!Arc::ptr_eq(&third, &fourth), "the catalog changed");
-    let failed = hints.text_after(&call("s:a", 10), CallEnding::Badly, &catalog.snapshot());
+    let failed = hints.text_after(
+        &call("s:a", 10),
+        CallEnding::Badly,
+        &catalog.snapshot(),
+        &Rights::Administrator,
+    );
     assert!(
         !Arc::ptr_eq(&fourth, &failed.unwrap()),
         "it ended otherwise"
@@ -97,7 +112,12 @@ fn a_tool_that_is_withheld_is_not_suggested_any_more() {
         hints.lock().observed.learn(&call("s:b", second));
     }
     let suggested = |catalog: &Catalog| {
-        let text = hints.text_after(&call("s:a", 50), CallEnding::Well, &catalog.snapshot());
+        let text = hints.text_after(
+            &call("s:a", 50),
+            CallEnding::Well,
+            &catalog.snapshot(),
+            &Rights::Administrator,
+        );
         let actions = decoded(&text.unwrap())["suggestedNextActions"].take();
         actions.as_array().unwrap().len()
     };
@@ -117,7 +137,12 @@ fn texts_of_many_tools_are_bounded() {
     for number in 0..MOST_TEXTS + 10 {
         let tool = format!("s:{number}");
         hints
-            .text_after(&call(&tool, 0), CallEnding::Well, &catalog)
+            .text_after(
+                &call(&tool, 0),
+                CallEnding::Well,
+                &catalog,
+                &Rights::Administrator,
+            )
             .unwrap();
     }
     assert!(hints.lock().texts.len() <= MOST_TEXTS);
@@ -127,11 +152,21 @@ fn texts_of_many_tools_are_bounded() {
 fn what_was_called_before_the_start_goes_beneath_what_was_called_since() {
     let catalog = catalog().snapshot();
     let hints = ObservedHints::default();
-    hints.text_after(&call("s:a", 1_000), CallEnding::Well, &catalog);
+    hints.text_after(
+        &call("s:a", 1_000),
+        CallEnding::Well,
+        &catalog,
+        &Rights::Administrator,
+    );
     let earlier = (0..30).flat_map(|second| [call("s:a", second), call("s:b", second)]);
     hints.prime(earlier.collect::<Vec<_>>().iter());
     let text = hints
-        .text_after(&call("s:a", 1_001), CallEnding::Well, &catalog)
+        .text_after(
+            &call("s:a", 1_001),
+            CallEnding::Well,
+            &catalog,
+            &Rights::Administrator,
+        )
         .unwrap();
     let found = decoded(&text);
     assert_eq!(found["suggestedNextActions"][0]["tool"], "s:b");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_policy::agent_hints::{Vetted, vet};
-use mcpproxy_policy::{Operation, Warning};
+use mcpproxy_policy::{Operation, Rights, Warning};
 use mcpproxy_wire::json::{Fields, JsonError, decode_for_display, parse_strict};
 use mcpproxy_wire::result::with_member;
 use mcpproxy_wire::{CallResult, Json};
@@ -31,6 +31,7 @@ pub(crate) fn vetted(
     result: CallResult,
     server: &str,
     catalog: &Snapshot,
+    rights: &Rights,
 ) -> (CallResult, Option<Warning>) {
     let Some((structured, given)) = hints_of(&result) else {
         return (result, None);
@@ -38,29 +39,33 @@ pub(crate) fn vetted(
     let Value::Object(decoded) = given.to_value() else {
         return (result, None);
     };
-    let vetted = vet(decoded, &|action| resolve(catalog, server, action));
+    let vetted = vet(decoded, &|action| resolve(catalog, server, action, rights));
     let warning = vetted.warning();
     let structured = with_member(&structured, HINTS, &written(&given, vetted));
     (result.with_structured(&structured), warning)
 }
 
 /// Callable tool that an action stands for, which a tool of `server` names: one of its own server, or
-/// one that is named in full. With it comes the variant to call it with.
+/// one that is named in full, if a caller with these rights may use it. With it comes the variant to call it with.
 pub(crate) fn resolve(
     catalog: &Snapshot,
     server: &str,
     action: &str,
+    rights: &Rights,
 ) -> Option<(String, Operation)> {
     let own = catalog.find(server, action);
     let entry = own.or_else(|| qualified(catalog, action))?;
-    entry
-        .is_callable()
-        .then(|| (entry.qualified().to_owned(), entry.call_with()))
+    let is_usable = entry.is_callable() && entry.is_within(rights);
+    is_usable.then(|| (entry.qualified().to_owned(), entry.call_with()))
 }
 
-/// Tool of the name `server:tool`, if it can be called.
-pub(crate) fn callable<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {
-    qualified(catalog, name).filter(|entry| entry.is_callable())
+/// Tool of the name `server:tool`, if a caller with these rights can call it.
+pub(crate) fn callable<'a>(
+    catalog: &'a Snapshot,
+    name: &str,
+    rights: &Rights,
+) -> Option<&'a Arc<CatalogTool>> {
+    qualified(catalog, name).filter(|entry| entry.is_callable() && entry.is_within(rights))
 }
 
 fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {

@@ -14,7 +14,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::CatalogTool;
-use mcpproxy_policy::{Caller, Decision, Operation, Subject, Warning, decide};
+use mcpproxy_policy::{AccessTo, Caller, Decision, LimitKey, Operation, Subject, Warning, decide};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::CallResult;
 use uuid::Uuid;
@@ -50,17 +50,22 @@ impl Gateway {
             let mut warnings = Vec::new();
             let mut answered = None;
             let steps = async {
+                let rights = &caller.rights;
+                if let Some(variant) = request.variant {
+                    check_operation(variant, caller)?;
+                }
                 let declared = record.declared_intent(&request, rules.mode)?;
 
-                let (server_name, tool) =
-                    name.map_err(|error| self.servers.with_nearest_tools(error, &request.name))?;
-                let server = self.servers.reachable(server_name)?;
+                let (server_name, tool) = name.map_err(|error| {
+                    (self.servers).with_nearest_tools(error, &request.name, rights)
+                })?;
+                let server = self.servers.reachable(server_name, rights)?;
                 let deadline = Instant::now() + server.settings.timeout;
                 let not_answered =
                     |operation, error| self.servers.failure_of(server_name, operation, error);
                 let slot = server.call_slot(deadline).await;
                 let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
-                let tool = self.servers.tool(server_name, tool)?;
+                let tool = self.servers.tool(server_name, tool, rights)?;
                 record.set_arguments(&tool, &request.arguments);
 
                 let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
@@ -76,7 +81,7 @@ impl Gateway {
                     self.admit(caller, tool.qualified(), limit)?;
                 }
 
-                let deadline = self.hints.deadline(&tool, &permit, deadline);
+                let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
                 record.begin_sending(deadline).await?;
                 let sent = Instant::now();
                 let (arguments, id) = (&request.arguments, record.request_id());
@@ -85,7 +90,8 @@ impl Gateway {
                 let answer = answer
                     .map_err(|error| not_answered(permit.operation(), error))
                     .and_then(|answer| {
-                        self.checked_answer(&tool, permit.operation(), answer, &mut warnings)
+                        let operation = permit.operation();
+                        self.checked_answer(&tool, operation, caller, answer, &mut warnings)
                     });
                 answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
                 let result = answer?;
@@ -132,11 +138,9 @@ impl Gateway {
         failure.with_menu_schema(variant.variant(), self.settings.load().rules().mode)
     }
 
-    /// Counts a call; refuses it if it is one too many. Calls of a client in a session count together.
+    /// Counts a call; refuses it if it is one too many.
     fn admit(&self, caller: &Caller, tool: &str, limit: ToolRateLimit) -> Result<(), Failure> {
-        let client = caller.client_name.as_deref().unwrap_or_default();
-        let session = caller.session_id.as_deref().unwrap_or_default();
-        let key = (format!("{client}\n{session}"), tool.to_owned());
+        let key: (LimitKey, String) = (caller.limit_key(), tool.to_owned());
         let (most, now) = (limit.max_calls, Instant::now());
         let admitted = self.rates.admit(key, most, limit.window, now);
         admitted.map_err(|wait| {
@@ -153,6 +157,7 @@ impl Gateway {
         &self,
         tool: &CatalogTool,
         operation: Operation,
+        caller: &Caller,
         answer: CallResult,
         warnings: &mut Vec<Warning>,
     ) -> Result<CallResult, Failure> {
@@ -161,10 +166,26 @@ impl Gateway {
         }
         contract_check::check_answer(tool, operation, &answer, &self.settings, warnings)?;
         let catalog = self.servers.catalog().snapshot();
-        let (answer, warning) = vetting::vetted(answer, tool.server(), &catalog);
+        let (answer, warning) = vetting::vetted(answer, tool.server(), &catalog, &caller.rights);
         warnings.extend(warning);
         Ok(answer)
     }
+}
+
+/// Refuses a variant whose operation the caller lacks, before anything is looked up for it.
+fn check_operation(variant: Operation, caller: &Caller) -> Result<(), Failure> {
+    if caller.rights.allow(AccessTo::Operation(variant)) {
+        return Ok(());
+    }
+    let who = match caller.rights.token() {
+        Some(token) => format!("the token '{}'", token.name),
+        None => "a caller without a token".to_owned(),
+    };
+    let message = format!(
+        "{} needs the operation '{variant}', which {who} does not have; a person can make a token with it",
+        variant.variant()
+    );
+    Err(Failure::new(Code::Forbidden, message).with("operation", variant.as_str()))
 }
 
 /// Refuses arguments that do not fit the tool's own schema, before anything is sent.

@@ -11,7 +11,7 @@ pub use mcpproxy_catalog::Scope;
 use mcpproxy_catalog::directory::names::Target;
 use mcpproxy_catalog::directory::pages::PagedListing;
 use mcpproxy_catalog::{Directory, ServerState};
-use mcpproxy_policy::{Caller, DeclaredIntent, Operation};
+use mcpproxy_policy::{Caller, DeclaredIntent, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::ObjectError;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
@@ -43,18 +43,19 @@ impl DirectEndpoints {
         }
     }
 
-    /// Page of a list, as the text of the result. Where one server is offered, it is waited for until it
-    /// has said what it lists; of all servers, that is listed which is known.
+    /// Page of a list, as the text of the result, with what a caller with these rights may use. Where one server is
+    /// offered, it is waited for until it has said what it lists; of all servers, that is listed which is known.
     pub async fn list(
         &self,
         scope: &Scope,
         kind: ListedKind,
         cursor: Option<&str>,
+        rights: &Rights,
     ) -> Result<String, Failure> {
         if let Scope::Server(server) = scope {
-            self.wait_for_listing(server, kind).await?;
+            self.wait_for_listing(server, kind, rights).await?;
         }
-        let listing = self.listing(scope, kind).await;
+        let listing = self.listing(scope, kind, rights).await;
         listing.page(cursor).ok_or_else(|| {
             let method = kind.method().as_str();
             let message = format!(
@@ -64,9 +65,9 @@ impl DirectEndpoints {
         })
     }
 
-    /// Digest of everything that is listed of a kind now: it changes when the list does.
-    pub async fn digest(&self, scope: &Scope, kind: ListedKind) -> u64 {
-        self.listing(scope, kind).await.digest()
+    /// Digest of everything that is listed of a kind now for a caller with these rights: it changes when the list does.
+    pub async fn digest(&self, scope: &Scope, kind: ListedKind, rights: &Rights) -> u64 {
+        self.listing(scope, kind, rights).await.digest()
     }
 
     /// Changes when there may be other lists, of whichever kind.
@@ -74,21 +75,27 @@ impl DirectEndpoints {
         self.servers.catalog().changes()
     }
 
-    /// Refuses a scope that names no server.
-    pub fn check_scope(&self, scope: &Scope) -> Result<(), Failure> {
+    /// Refuses a scope that names no server that a caller with these rights may use.
+    pub fn check_scope(&self, scope: &Scope, rights: &Rights) -> Result<(), Failure> {
         match scope {
             Scope::All => Ok(()),
-            Scope::Server(server) => self.servers.check_known(server),
+            Scope::Server(server) => self.servers.check_known(server, rights),
         }
     }
 
     /// The arguments of an offered tool that a client has to repeat in headers.
-    pub async fn param_headers(&self, scope: &Scope, name: &str) -> Vec<ParamHeader> {
-        let Some((server, tool)) = self.target(scope, name).await else {
+    pub async fn param_headers(
+        &self,
+        scope: &Scope,
+        name: &str,
+        rights: &Rights,
+    ) -> Vec<ParamHeader> {
+        let Some((server, tool)) = self.target(scope, name, rights).await else {
             return Vec::new();
         };
         let snapshot = self.servers.catalog().snapshot();
         let entry = snapshot.find(&server, &tool);
+        let entry = entry.filter(|entry| entry.is_within(rights));
         // Nobody can follow an annotation that is not valid, so nobody is held to it.
         let read = entry.map(|entry| param_headers::of_schema(&entry.tool().input_schema));
         read.and_then(Result::ok).unwrap_or_default()
@@ -109,31 +116,39 @@ impl DirectEndpoints {
 
     /// The tool that a name stands for. A server that has not listed its tools yet is waited for,
     /// where only its list can tell.
-    async fn target(&self, scope: &Scope, name: &str) -> Option<Target> {
+    async fn target(&self, scope: &Scope, name: &str, rights: &Rights) -> Option<Target> {
         if !is_bounded(name) || name.is_empty() {
             return None;
         }
         let directory = self.servers.catalog().directory();
-        if let Some(target) = directory.target(scope, ListedKind::Tool, name) {
-            let is_known = *scope != Scope::All || self.servers.check_known(&target.0).is_ok();
+        if let Some(target) = directory.target(scope, ListedKind::Tool, name, rights) {
+            let is_known =
+                *scope != Scope::All || self.servers.check_known(&target.0, rights).is_ok();
             return is_known.then_some(target);
         }
         for server in directory.unlisted_owners(name) {
             // If it cannot be reached, there is no such tool for now.
-            let _ = self.wait_for_listing(server.name(), ListedKind::Tool).await;
+            let _ = self
+                .wait_for_listing(server.name(), ListedKind::Tool, rights)
+                .await;
         }
         let directory = self.servers.catalog().directory();
-        directory.target(scope, ListedKind::Tool, name)
+        directory.target(scope, ListedKind::Tool, name, rights)
     }
 
     /// Waits until a server that can be called has a list that is current, within its deadline. One that
     /// has listed its tools before and cannot do so now is shown as it is known.
-    async fn wait_for_listing(&self, server: &str, kind: ListedKind) -> Result<(), Failure> {
+    async fn wait_for_listing(
+        &self,
+        server: &str,
+        kind: ListedKind,
+        rights: &Rights,
+    ) -> Result<(), Failure> {
         let snapshot = self.servers.catalog().snapshot();
         let is_known =
             kind == ListedKind::Tool && snapshot.server(server).is_some_and(ServerState::is_listed);
         let listed = async {
-            let reachable = self.servers.reachable(server)?;
+            let reachable = self.servers.reachable(server, rights)?;
             let timeout = reachable.settings.timeout;
             let deadline = Instant::now() + if is_known { RENEWED_WITHIN } else { timeout };
             let listed = reachable.upstream.fresh_list(kind, deadline).await;
@@ -147,41 +162,53 @@ impl DirectEndpoints {
         }
     }
 
-    fn bad_arguments(&self, server: &str, tool: &str, error: &ObjectError) -> Failure {
+    fn bad_arguments(
+        &self,
+        server: &str,
+        tool: &str,
+        error: &ObjectError,
+        rights: &Rights,
+    ) -> Failure {
         let name = format!("{server}:{tool}");
         let violations = [violation("", error.to_string())];
         let failure = Failure::invalid_arguments(&name, &violations).with("tool", name);
-        match self.servers.tool(server, tool) {
+        match self.servers.tool(server, tool, rights) {
             Ok(entry) => failure.with("input_schema", entry.tool().input_schema.to_value()),
             Err(_) => failure,
         }
     }
 
     /// There is no such tool here; the nearest ones are named as this endpoint names them.
-    fn not_found(&self, scope: &Scope, name: &str, code: Code) -> Failure {
+    fn not_found(&self, scope: &Scope, name: &str, code: Code, rights: &Rights) -> Failure {
         let shown = cut(name, 200);
         let directory = self.servers.catalog().directory();
-        let near = directory.nearest_tools(scope, &shown);
+        let near = directory.nearest_tools(scope, &shown, rights);
         let hint = did_you_mean(&near, "; tools/list names those there are");
         Failure::new(code, format!("Tool '{shown}' not found{hint}"))
             .with("tool", shown)
             .with("nearest", near)
     }
 
-    async fn listing(&self, scope: &Scope, kind: ListedKind) -> Arc<PagedListing> {
+    async fn listing(&self, scope: &Scope, kind: ListedKind, rights: &Rights) -> Arc<PagedListing> {
         if kind != ListedKind::Tool {
             self.servers.renew();
         }
         let directory = self.servers.catalog().directory();
-        if let Some(listing) = directory.made(scope, kind) {
+        if rights.allow_all_tools()
+            && let Some(listing) = directory.made(scope, kind)
+        {
             return listing;
         }
         // Thousands of items take a while, which others on this thread need not wait for.
-        let (making, wanted) = (Arc::clone(&directory), scope.clone());
-        let made = self
-            .background
-            .compute(move || making.listing(&wanted, kind));
-        made.await.unwrap_or_else(|| directory.listing(scope, kind))
+        let (scope, rights) = (scope.clone(), rights.clone());
+        let make = move || {
+            if rights.allow_all_tools() {
+                return directory.listing(&scope, kind);
+            }
+            Arc::new(directory.listing_within(&scope, kind, &rights))
+        };
+        let made = self.background.compute(make.clone()).await;
+        made.unwrap_or_else(make)
     }
 }
 
@@ -201,16 +228,21 @@ impl Gateway {
             let record = record.about(server, tool);
             record.close(Err(failure), Vec::new()).await
         };
-        let Some((server, tool)) = self.direct.target(scope, name).await else {
-            let failure = self.direct.not_found(scope, name, Code::UnknownTool);
+        let rights = &caller.rights;
+        let Some((server, tool)) = self.direct.target(scope, name, rights).await else {
+            let failure = self
+                .direct
+                .not_found(scope, name, Code::UnknownTool, rights);
             return refuse(None, &cut(name, 300), failure).await;
         };
         let arguments = JsonObject::of(arguments);
-        let arguments =
-            match arguments.map_err(|error| self.direct.bad_arguments(&server, &tool, &error)) {
-                Ok(arguments) => arguments,
-                Err(failure) => return refuse(Some(&server), &tool, failure).await,
-            };
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let failure = self.direct.bad_arguments(&server, &tool, &error, rights);
+                return refuse(Some(&server), &tool, failure).await;
+            }
+        };
         let request = CallRequest {
             variant: None,
             name: format!("{server}:{tool}"),
@@ -222,7 +254,7 @@ impl Gateway {
             && is_unknown(failure.code)
         {
             // The record has the names of the catalog; the caller knows those of its endpoint.
-            outcome.result = Err(self.direct.not_found(scope, name, failure.code));
+            outcome.result = Err(self.direct.not_found(scope, name, failure.code, rights));
         }
         outcome
     }

@@ -16,7 +16,7 @@ use mcpproxy_activity::{OpenRecord, RecordKind};
 use mcpproxy_catalog::Directory;
 use mcpproxy_catalog::directory::names::Target;
 use mcpproxy_catalog::directory::with_text;
-use mcpproxy_policy::{Caller, Operation};
+use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{CallError, ReadRequest, UpstreamState};
 use mcpproxy_wire::{Json, ListedKind};
@@ -76,12 +76,13 @@ impl PromptsResources {
         &self,
         scope: &Scope,
         (reference, argument, context): (&Json, &Json, Option<&Json>),
+        rights: &Rights,
     ) -> Result<Json, FetchError> {
         let (kind, member, named) = fetch_error::referred(reference)?;
-        let target = self.target(scope, kind, &named).await;
+        let target = self.target(scope, kind, &named, rights).await;
         // What is not found is only part of the request.
         let (server, own) = target.map_err(|error| FetchError { uri: None, ..error })?;
-        let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
+        let ReachableServer { upstream, settings } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
         let snapshot = self.servers.catalog().snapshot();
         let has_none = snapshot.server(&server).is_some_and(|known| {
@@ -116,7 +117,8 @@ impl PromptsResources {
         let named = fetch.read_request(fetch.named().1);
         record.set_tool_name(named.method().as_str());
         record.set_arguments(&named.params());
-        let result = self.attempt_fetch(scope, fetch, client, &mut record).await;
+        let attempt = self.attempt_fetch(scope, fetch, &caller.rights, client, &mut record);
+        let result = attempt.await;
         let result = result.map_err(|error| FetchError {
             request_id,
             ..error
@@ -132,14 +134,15 @@ impl PromptsResources {
         &self,
         scope: &Scope,
         fetch: Fetch<'_>,
+        rights: &Rights,
         client: Option<&Arc<ClientLink>>,
         record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
         let (kind, named) = fetch.named();
-        let (server, own) = self.target(scope, kind, named).await?;
+        let (server, own) = self.target(scope, kind, named, rights).await?;
         let request = fetch.read_request(&own);
         record.set_tool(&server, request.method().as_str());
-        let ReachableServer { upstream, settings } = self.servers.reachable(&server)?;
+        let ReachableServer { upstream, settings } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
@@ -163,12 +166,13 @@ impl PromptsResources {
         scope: &Scope,
         kind: ListedKind,
         named: &str,
+        rights: &Rights,
     ) -> Result<Target, FetchError> {
         let mut directory = self.endpoints.directory().await;
-        let mut target = directory.target(scope, kind, named);
-        if target.is_none() && self.wait_for_starting(&directory).await {
+        let mut target = directory.target(scope, kind, named, rights);
+        if target.is_none() && self.wait_for_starting(&directory, rights).await {
             directory = self.endpoints.directory().await;
-            target = directory.target(scope, kind, named);
+            target = directory.target(scope, kind, named, rights);
         }
         target.ok_or_else(|| match kind {
             ListedKind::Tool | ListedKind::Prompt => {
@@ -178,18 +182,18 @@ impl PromptsResources {
                 Failure::new(Code::NotFound, message).into()
             }
             ListedKind::Resource | ListedKind::Template => {
-                FetchError::no_resource(named, &directory.with_resources())
+                FetchError::no_resource(named, &directory.with_resources(rights))
             }
         })
     }
 
     /// Waits a moment for servers that are just starting to say what they list; false if there
     /// are none.
-    async fn wait_for_starting(&self, directory: &Directory) -> bool {
+    async fn wait_for_starting(&self, directory: &Directory, rights: &Rights) -> bool {
         let starting: Vec<ReachableServer> = directory
             .unknown()
             .into_iter()
-            .filter_map(|server| self.servers.reachable(server).ok())
+            .filter_map(|server| self.servers.reachable(server, rights).ok())
             .filter(|server| {
                 let state = server.upstream.state();
                 matches!(state, UpstreamState::Starting | UpstreamState::Ready { .. })

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use mcpproxy_policy::Rights;
 use mcpproxy_upstream::Subscription;
 use mcpproxy_wire::ListedKind;
 use tokio::sync::Notify;
@@ -24,6 +25,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub struct Subscriptions {
     source: Weak<PromptsResources>,
     scope: Scope,
+    rights: Rights,
     /// Task that watches each address, by the address as the client gave it.
     watching: Mutex<HashMap<String, AbortHandle>>,
     inbox: Arc<Inbox>,
@@ -37,11 +39,12 @@ struct Inbox {
 }
 
 impl Subscriptions {
-    /// Subscriptions of a client, to resources of this scope.
-    pub fn new(source: Weak<PromptsResources>, scope: Scope) -> Self {
+    /// Subscriptions of a client with these rights, to resources of this scope.
+    pub fn new(source: Weak<PromptsResources>, scope: Scope, rights: Rights) -> Self {
         Self {
             source,
             scope,
+            rights,
             watching: Mutex::default(),
             inbox: Arc::default(),
         }
@@ -61,10 +64,10 @@ impl Subscriptions {
             );
             return Err(Failure::new(Code::InvalidArguments, message).into());
         }
-        let subscription = source.watch(&self.scope, uri).await?;
+        let subscription = source.watch(&self.scope, uri, &self.rights).await?;
         let watch = watch(
             Weak::clone(&self.source),
-            (self.scope.clone(), uri.to_owned()),
+            (self.scope.clone(), uri.to_owned(), self.rights.clone()),
             subscription,
             Arc::clone(&self.inbox),
         );
@@ -127,9 +130,15 @@ impl Inbox {
 }
 
 impl PromptsResources {
-    async fn watch(&self, scope: &Scope, uri: &str) -> Result<Subscription, FetchError> {
-        let (server, own) = self.target(scope, ListedKind::Resource, uri).await?;
-        let reachable = self.servers.reachable(&server)?;
+    async fn watch(
+        &self,
+        scope: &Scope,
+        uri: &str,
+        rights: &Rights,
+    ) -> Result<Subscription, FetchError> {
+        let target = self.target(scope, ListedKind::Resource, uri, rights);
+        let (server, own) = target.await?;
+        let reachable = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + reachable.settings.timeout;
         let subscription = reachable.upstream.subscribe(&own, deadline).await;
         subscription.map_err(|error| self.not_read(&server, error).about(uri))
@@ -140,7 +149,7 @@ impl PromptsResources {
 /// configuration changes.
 async fn watch(
     source: Weak<PromptsResources>,
-    (scope, uri): (Scope, String),
+    (scope, uri, rights): (Scope, String, Rights),
     mut subscription: Subscription,
     inbox: Arc<Inbox>,
 ) {
@@ -153,7 +162,7 @@ async fn watch(
             let Some(source) = source.upgrade() else {
                 return;
             };
-            if let Ok(again) = source.watch(&scope, &uri).await {
+            if let Ok(again) = source.watch(&scope, &uri, &rights).await {
                 break again;
             }
         };

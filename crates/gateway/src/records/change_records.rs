@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcpproxy_activity::{LogEvent, RecordKind, Status};
+use mcpproxy_policy::TokenGrant;
 use mcpproxy_upstream::UpstreamState;
 use mcpproxy_wire::ListedItem;
 use serde_json::{Map, json};
@@ -34,6 +35,16 @@ impl Records {
         let refused = change(RecordKind::ConfigChange, None, "refused");
         self.log()
             .record(failed(refused, "INVALID_CONFIGURATION", problem));
+    }
+
+    /// Records a token that was made, revoked or given another secret, with what a new one grants.
+    pub(crate) fn token_changed(&self, name: &str, word: &str, grant: Option<&TokenGrant>) {
+        let mut changed = change(RecordKind::TokenChange, None, word);
+        changed.details.insert("token".to_owned(), json!(name));
+        if let Some(grant) = grant {
+            changed.details.insert("grant".to_owned(), json!(grant));
+        }
+        self.log().record(changed);
     }
 
     /// Records a server that came, went or changed.

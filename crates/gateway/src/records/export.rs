@@ -1,12 +1,12 @@
 //! All records that are asked for, page by page.
 
 use mcpproxy_activity::{Archive, Filter};
-use mcpproxy_policy::words;
+use mcpproxy_policy::{RecordScope, words};
 use mcpproxy_wire::json::to_text;
 use uuid::Uuid;
 
-use super::csv;
 use super::query::{Pair, parse, wrong};
+use super::{csv, hide_place};
 use crate::Failure;
 
 /// Number of records that are read at a time; the store gives fewer where they are large.
@@ -56,8 +56,8 @@ impl ExportFormat {
 
 impl RecordExport {
     /// Reads the parameters of an export: filters, and `format`.
-    pub fn parse(pairs: &[Pair]) -> Result<(Filter, ExportFormat), Failure> {
-        let (filter, others) = parse(pairs, &["format"])?;
+    pub fn parse(pairs: &[Pair], scope: RecordScope) -> Result<(Filter, ExportFormat), Failure> {
+        let (filter, others) = parse(pairs, &["format"], scope)?;
         let format = match others.get("format") {
             None => ExportFormat::default(),
             Some(word) => ExportFormat::parse(word).ok_or_else(|| {
@@ -93,8 +93,9 @@ impl RecordExport {
             (ExportFormat::Csv, None) => csv::header(),
             _ => String::new(),
         };
-        let page = self.archive.page(&self.filter, self.before, PAGE).await?;
-        for record in &page.records {
+        let mut page = self.archive.page(&self.filter, self.before, PAGE).await?;
+        for record in &mut page.records {
+            hide_place(record, &self.filter.scope);
             text += &match self.format {
                 ExportFormat::JsonLines => to_text(record) + "\n",
                 ExportFormat::Csv => csv::line(record),

@@ -1,7 +1,8 @@
 //! Answers of the activity log, made in one place for every face.
 //!
 //! The command line without a running gateway, the REST interface and its events all give the
-//! texts made here, so they cannot differ. Nothing here writes to the log.
+//! texts made here, so they cannot differ. Whoever asks says which records it may see, and what is outside that scope
+//! is neither shown nor counted. Nothing here writes to the log.
 
 mod change_records;
 mod csv;
@@ -10,6 +11,7 @@ mod query;
 mod recorder;
 
 use mcpproxy_activity::{Archive, Record, RecordKind, RecordPage};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 use uuid::Uuid;
@@ -30,8 +32,12 @@ pub fn open(settings: &Settings) -> Result<Archive, Failure> {
 }
 
 /// `{ "activities": […], "next_cursor": … }`: a page of records, newest first.
-pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
-    let (_, page) = page(archive, pairs).await?;
+pub async fn list(
+    archive: &Archive,
+    pairs: &[Pair],
+    scope: RecordScope,
+) -> Result<String, Failure> {
+    let (_, page) = page(archive, pairs, scope).await?;
     Ok(to_text(&RecordList {
         activities: &page.records,
         next_cursor: page.next,
@@ -39,17 +45,27 @@ pub async fn list(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> 
 }
 
 /// Page of records before it becomes text, with the query that it answers.
-pub async fn page(archive: &Archive, pairs: &[Pair]) -> Result<(RecordQuery, RecordPage), Failure> {
-    let query = RecordQuery::parse(pairs)?;
+pub async fn page(
+    archive: &Archive,
+    pairs: &[Pair],
+    scope: RecordScope,
+) -> Result<(RecordQuery, RecordPage), Failure> {
+    let query = RecordQuery::parse(pairs, scope)?;
     let page = archive.page(&query.filter, query.cursor, query.limit);
-    let page = page.await?;
+    let mut page = page.await?;
+    for record in &mut page.records {
+        hide_place(record, &query.filter.scope);
+    }
     Ok((query, page))
 }
 
-/// One record.
-pub async fn show(archive: &Archive, id: &str) -> Result<String, Failure> {
+/// One record, if it is within the scope.
+pub async fn show(archive: &Archive, id: &str, scope: &RecordScope) -> Result<String, Failure> {
     let id = parse_id(id)?;
-    let found = archive.find(id).await?;
+    let mut found = archive.find(id, scope).await?;
+    if let Some(record) = &mut found {
+        hide_place(record, scope);
+    }
     found.map(|record| to_text(&record)).ok_or_else(|| {
         let message =
             format!("There is no record '{id}'; `mcpproxy activity list` shows what there is");
@@ -58,8 +74,13 @@ pub async fn show(archive: &Archive, id: &str) -> Result<String, Failure> {
 }
 
 /// Counts of the records that there are, by what people ask for.
-pub async fn summary(archive: &Archive, pairs: &[Pair]) -> Result<String, Failure> {
-    Ok(to_text(&archive.summary(&parse_filter(pairs)?).await?))
+pub async fn summary(
+    archive: &Archive,
+    pairs: &[Pair],
+    scope: RecordScope,
+) -> Result<String, Failure> {
+    let filter = parse_filter(pairs, scope)?;
+    Ok(to_text(&archive.summary(&filter).await?))
 }
 
 /// Verdict on whether everything is as it was written. `progress` is told how many links of how many were
@@ -69,6 +90,15 @@ pub async fn verify(
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<String, Failure> {
     Ok(to_text(&archive.verify(progress).await?))
+}
+
+/// Takes the place in its chain from a record that is shown to somebody who may not see all: from the gaps between its
+/// own records it would know how many others there are.
+pub fn hide_place(record: &mut Record, scope: &RecordScope) {
+    if *scope != RecordScope::All {
+        record.chain = Uuid::nil();
+        (record.opened, record.closed) = (None, None);
+    }
 }
 
 /// Stream of events that a record belongs to.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use mcpproxy_activity::{Filter, FilterError, LogPosition};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_support::nearest::nearest_keyword;
 use serde_json::json;
 use uuid::Uuid;
@@ -44,8 +45,8 @@ pub(super) type Others<'a> = BTreeMap<&'static str, &'a str>;
 
 impl RecordQuery {
     /// Reads the parameters of a list.
-    pub fn parse(pairs: &[Pair]) -> Result<Self, Failure> {
-        let (filter, others) = parse(pairs, &["limit", "cursor"])?;
+    pub fn parse(pairs: &[Pair], scope: RecordScope) -> Result<Self, Failure> {
+        let (filter, others) = parse(pairs, &["limit", "cursor"], scope)?;
         let limit = others.get("limit").map(|value| parse_limit(value));
         let cursor = others.get("cursor").map(|value| parse_cursor(value));
         Ok(Self {
@@ -59,8 +60,12 @@ impl RecordQuery {
 impl Following {
     /// Reads the parameters of a stream of events. `last_id` is the header of a client that comes
     /// back; it is newer than what its address says.
-    pub fn parse(pairs: &[Pair], last_id: Option<&str>) -> Result<Self, Failure> {
-        let (filter, others) = parse(pairs, &["last_event_id"])?;
+    pub fn parse(
+        pairs: &[Pair],
+        last_id: Option<&str>,
+        scope: RecordScope,
+    ) -> Result<Self, Failure> {
+        let (filter, others) = parse(pairs, &["last_event_id"], scope)?;
         let id = last_id.or(others.get("last_event_id").copied());
         let position = id.map(|id| {
             let expected = "the id of an event of this stream";
@@ -74,8 +79,8 @@ impl Following {
 }
 
 /// Reads parameters of which all are filters.
-pub fn parse_filter(pairs: &[Pair]) -> Result<Filter, Failure> {
-    Ok(parse(pairs, &[])?.0)
+pub fn parse_filter(pairs: &[Pair], scope: RecordScope) -> Result<Filter, Failure> {
+    Ok(parse(pairs, &[], scope)?.0)
 }
 
 /// Reads the id of a record.
@@ -88,9 +93,13 @@ pub fn parse_id(value: &str) -> Result<Uuid, Failure> {
 pub(super) fn parse<'a>(
     pairs: &'a [Pair],
     others: &[&'static str],
+    scope: RecordScope,
 ) -> Result<(Filter, Others<'a>), Failure> {
     let now = Timestamp::now();
-    let mut filter = Filter::default();
+    let mut filter = Filter {
+        scope,
+        ..Filter::default()
+    };
     let mut found = Others::new();
     let mut seen: Vec<&str> = Vec::new();
     for (name, value) in pairs {
@@ -177,11 +186,11 @@ mod tests {
 
     #[test]
     fn a_page_has_fifty_records_unless_something_else_is_asked_for() {
-        let query = RecordQuery::parse(&[]).unwrap();
+        let query = RecordQuery::parse(&[], RecordScope::All).unwrap();
         assert_eq!((query.limit, query.cursor), (DEFAULT_LIMIT, None));
         let id = Uuid::now_v7();
         let asked = format!("intent_type=read&status=error&limit=1000&cursor={id}");
-        let query = RecordQuery::parse(&pairs(&asked)).unwrap();
+        let query = RecordQuery::parse(&pairs(&asked), RecordScope::All).unwrap();
         assert_eq!((query.limit, query.cursor), (1_000, Some(id)));
         assert!(query.filter.intent_type.is_some() && query.filter.status.is_some());
     }
@@ -189,7 +198,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_what_can() {
         let check = |text: &str, message: &str| {
-            let failure = RecordQuery::parse(&pairs(text)).unwrap_err();
+            let failure = RecordQuery::parse(&pairs(text), RecordScope::All).unwrap_err();
             assert_eq!(failure.code, Code::InvalidArguments, "{text}");
             assert_eq!(failure.message, message, "{text}");
         };
@@ -237,7 +246,7 @@ mod tests {
             "Status=error",
             "Unknown parameter 'Status': must be one of type, server, tool, status, intent_type, request_id, session_id, sensitivity, agent, from, to, text, limit, cursor. Did you mean 'status'?",
         );
-        let failure = RecordQuery::parse(&pairs("status=fine")).unwrap_err();
+        let failure = RecordQuery::parse(&pairs("status=fine"), RecordScope::All).unwrap_err();
         assert_eq!(
             failure.details["allowed"],
             json!(["success", "error", "blocked", "in_doubt"])
@@ -253,14 +262,25 @@ mod tests {
         );
         let asked = pairs(&format!("type=tool_call&last_event_id={old}"));
         let at = |following: Following| following.position.map(|position| position.to_string());
-        assert_eq!(at(Following::parse(&asked, None).unwrap()), Some(old));
-        assert_eq!(at(Following::parse(&asked, Some(&new)).unwrap()), Some(new));
-        assert_eq!(Following::parse(&[], None).unwrap().position, None);
-        let refused = Following::parse(&[], Some("yesterday")).unwrap_err();
+        assert_eq!(
+            at(Following::parse(&asked, None, RecordScope::All).unwrap()),
+            Some(old)
+        );
+        assert_eq!(
+            at(Following::parse(&asked, Some(&new), RecordScope::All).unwrap()),
+            Some(new)
+        );
+        assert_eq!(
+            Following::parse(&[], None, RecordScope::All)
+                .unwrap()
+                .position,
+            None
+        );
+        let refused = Following::parse(&[], Some("yesterday"), RecordScope::All).unwrap_err();
         assert_eq!(
             refused.message,
             "Invalid last_event_id 'yesterday': must be the id of an event of this stream"
         );
-        assert!(Following::parse(&pairs("limit=1"), None).is_err());
+        assert!(Following::parse(&pairs("limit=1"), None, RecordScope::All).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcpproxy_activity::RecordKind;
 use mcpproxy_catalog::{SearchQuery, present};
-use mcpproxy_policy::Caller;
+use mcpproxy_policy::{AccessTo, Caller, Rights};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
@@ -96,7 +96,7 @@ impl Search {
         let request = SearchRequest::parse(arguments);
         let parameters = request.as_ref().map(to_text).ok();
         self.answer("retrieve_tools", caller, parameters, |_| {
-            request.and_then(|request| self.find(&request))
+            request.and_then(|request| self.find(&request, &caller.rights))
         })
         .await
     }
@@ -107,7 +107,7 @@ impl Search {
         let parameters = names.as_ref().ok();
         let parameters = parameters.map(|names| json!({ "names": names }).to_string());
         self.answer("describe_tool", caller, parameters, |request_id| {
-            names.map(|names| self.describe(&names, request_id))
+            names.map(|names| self.describe(&names, request_id, &caller.rights))
         })
         .await
     }
@@ -140,10 +140,10 @@ impl Search {
         }
     }
 
-    fn find(&self, request: &SearchRequest) -> Result<SearchAnswer, Failure> {
+    fn find(&self, request: &SearchRequest, rights: &Rights) -> Result<SearchAnswer, Failure> {
         let settings = self.settings.load();
         if let Some(server) = &request.server {
-            self.servers.check_known(server)?;
+            self.servers.check_known(server, rights)?;
         }
         let found = self.servers.catalog().snapshot().search(&SearchQuery {
             text: &request.query,
@@ -151,10 +151,11 @@ impl Search {
             read_only_only: request.read_only_only,
             exclude_destructive: request.exclude_destructive,
             server: request.server.as_deref(),
+            rights,
         });
         let hits = found.hits.iter();
         let (query, total) = (request.query.as_str(), found.total);
-        let usage_instructions = &*self.usage_instructions();
+        let usage_instructions = &*self.usage_instructions(rights);
         let text = match request.detail.unwrap_or(settings.discovery.detail) {
             Detail::Full => to_text(&FoundTools {
                 tools: hits
@@ -179,8 +180,9 @@ impl Search {
     }
 
     /// Instructions: what the variants are for, and what an agent should know when a server is missing.
-    fn usage_instructions(&self) -> Cow<'static, str> {
-        let starting = self.servers.starting();
+    fn usage_instructions(&self, rights: &Rights) -> Cow<'static, str> {
+        let mut starting = self.servers.starting();
+        starting.retain(|server| rights.allow(AccessTo::Server(server)));
         if starting.is_empty() {
             return USAGE_INSTRUCTIONS.into();
         }
@@ -188,12 +190,12 @@ impl Search {
         format!("{USAGE_INSTRUCTIONS} Still starting, so not searched yet: {starting}.").into()
     }
 
-    fn describe(&self, names: &[String], request_id: Uuid) -> SearchAnswer {
+    fn describe(&self, names: &[String], request_id: Uuid, rights: &Rights) -> SearchAnswer {
         let mut found = Vec::new();
         let mut errors = Vec::new();
         for name in names {
-            let split = self.servers.split_name(name);
-            match split.and_then(|(server, tool)| self.servers.tool(server, tool)) {
+            let split = self.servers.split_name(name, rights);
+            match split.and_then(|(server, tool)| self.servers.tool(server, tool, rights)) {
                 Ok(tool) => found.push(tool),
                 Err(failure) => {
                     errors.push(json!({ "name": name, "error": failure.to_json(request_id) }));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, present};
+use mcpproxy_policy::Rights;
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
@@ -13,15 +14,23 @@ use crate::failure::Failure;
 const SHOWN: usize = 50;
 
 impl Search {
-    /// Tools that match a query, or all of them; optionally of one server.
-    pub fn list_tools(&self, query: Option<&str>, server: Option<&str>) -> Result<Value, Failure> {
+    /// Tools that match a query, or all of them, of those that a caller with these rights may use; optionally of one
+    /// server.
+    pub fn list_tools(
+        &self,
+        query: Option<&str>,
+        server: Option<&str>,
+        rights: &Rights,
+    ) -> Result<Value, Failure> {
         if let Some(server) = server {
-            self.servers.check_known(server)?;
+            self.servers.check_known(server, rights)?;
         }
         let snapshot = self.servers.catalog().snapshot();
         let Some(text) = query else {
             let tools = snapshot.tools();
-            let tools = tools.filter(|tool| server.is_none_or(|server| **tool.server() == *server));
+            let tools = tools.filter(|tool| {
+                server.is_none_or(|server| **tool.server() == *server) && tool.is_within(rights)
+            });
             let tools: Vec<Value> = tools.map(|tool| row(tool, None)).collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
@@ -31,6 +40,7 @@ impl Search {
             read_only_only: false,
             exclude_destructive: false,
             server,
+            rights,
         });
         let tools = hits.hits.iter();
         let tools: Vec<Value> = tools.map(|hit| row(&hit.tool, Some(hit.score))).collect();
@@ -38,15 +48,18 @@ impl Search {
     }
 
     /// One tool, whole.
-    pub fn show_tool(&self, name: &str) -> Result<Value, Failure> {
-        let (server, tool) = self.servers.split_name(name)?;
+    pub fn show_tool(&self, name: &str, rights: &Rights) -> Result<Value, Failure> {
+        let (server, tool) = self.servers.split_name(name, rights)?;
         let snapshot = self.servers.catalog().snapshot();
         // A person may look at a tool that is switched off, but not at one that is withheld.
         let entry = match snapshot.find(server, tool) {
-            Some(entry) if entry.availability() != Availability::ServerQuarantined => {
+            Some(entry)
+                if entry.availability() != Availability::ServerQuarantined
+                    && entry.is_within(rights) =>
+            {
                 Arc::clone(entry)
             }
-            _ => self.servers.tool(server, tool)?,
+            _ => self.servers.tool(server, tool, rights)?,
         };
         let mut shown = json!(present::described(&entry));
         let own = entry.tool().raw_annotations.as_ref();

@@ -1,9 +1,11 @@
-//! Names of servers and tools, looked up; what cannot be found is answered with what is near.
+//! Names of servers and tools, looked up; what cannot be found is answered with what is near. What a caller may not use
+//! cannot be found, and is not near either.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
+use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 
 use super::status::without_host_files;
@@ -31,10 +33,15 @@ impl ReachableServer {
 
 impl Servers {
     /// Server that a call goes to, if it can be called at all.
-    pub(crate) fn reachable(&self, name: &str) -> Result<ReachableServer, Failure> {
+    pub(crate) fn reachable(
+        &self,
+        name: &str,
+        rights: &Rights,
+    ) -> Result<ReachableServer, Failure> {
         let servers = self.configured.load();
-        let Some(server) = servers.get(name) else {
-            return Err(self.unknown_server(name));
+        let server = servers.get(name);
+        let Some(server) = server.filter(|_| rights.allow(AccessTo::Server(name))) else {
+            return Err(self.unknown_server(name, rights));
         };
         let refused = |code, why: &str| Err(Failure::new(code, format!("Server '{name}' {why}")));
         match &server.run {
@@ -64,20 +71,26 @@ impl Servers {
     }
 
     /// Refuses a name that no server has.
-    pub fn check_known(&self, name: &str) -> Result<(), Failure> {
-        if self.configured.load().contains_key(name) {
+    pub fn check_known(&self, name: &str, rights: &Rights) -> Result<(), Failure> {
+        if self.configured.load().contains_key(name) && rights.allow(AccessTo::Server(name)) {
             return Ok(());
         }
-        Err(self.unknown_server(name))
+        Err(self.unknown_server(name, rights))
     }
 
-    /// Tool that agents may see, as the catalog has it now.
-    pub(crate) fn tool(&self, server: &str, tool: &str) -> Result<Arc<CatalogTool>, Failure> {
+    /// Tool that a caller with these rights may use, as the catalog has it now.
+    pub(crate) fn tool(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+    ) -> Result<Arc<CatalogTool>, Failure> {
         let snapshot = self.catalog.snapshot();
-        let Some(entry) = snapshot.find(server, tool) else {
-            let reachable = self.reachable(server)?;
+        let entry = snapshot.find(server, tool);
+        let Some(entry) = entry.filter(|entry| entry.is_within(rights)) else {
+            let reachable = self.reachable(server, rights)?;
             if snapshot.server(server).is_some_and(ServerState::is_listed) {
-                return Err(self.unknown_tool(server, tool));
+                return Err(self.unknown_tool(server, tool, rights));
             }
             let why = match reachable.upstream.state() {
                 UpstreamState::Failed { reason, .. } => format!("failed: {reason}"),
@@ -97,20 +110,29 @@ impl Servers {
             Availability::ServerDisabled
             | Availability::ServerBroken
             | Availability::ServerQuarantined => {
-                self.reachable(server)?;
-                Err(self.unknown_tool(server, tool))
+                self.reachable(server, rights)?;
+                Err(self.unknown_tool(server, tool, rights))
             }
         }
     }
 
     /// Splits `server:tool`.
-    pub(crate) fn split_name<'a>(&self, name: &'a str) -> Result<(&'a str, &'a str), Failure> {
-        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name))
+    pub(crate) fn split_name<'a>(
+        &self,
+        name: &'a str,
+        rights: &Rights,
+    ) -> Result<(&'a str, &'a str), Failure> {
+        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name, rights))
     }
 
     /// Adds tools that are near: a name that cannot be split is likely that of a tool alone.
-    pub(crate) fn with_nearest_tools(&self, mut failure: Failure, name: &str) -> Failure {
-        let near = self.catalog.snapshot().nearest_tools(name);
+    pub(crate) fn with_nearest_tools(
+        &self,
+        mut failure: Failure,
+        name: &str,
+        rights: &Rights,
+    ) -> Failure {
+        let near = self.catalog.snapshot().nearest_tools(name, rights);
         if near.is_empty() {
             return failure;
         }
@@ -118,14 +140,14 @@ impl Servers {
         failure.with("nearest", near)
     }
 
-    fn unknown_server(&self, name: &str) -> Failure {
-        let near = self.catalog.snapshot().nearest_servers(name);
+    fn unknown_server(&self, name: &str, rights: &Rights) -> Failure {
+        let near = self.catalog.snapshot().nearest_servers(name, rights);
         unknown(Code::UnknownServer, "Server", &cut(name, 100), near)
     }
 
-    fn unknown_tool(&self, server: &str, tool: &str) -> Failure {
+    fn unknown_tool(&self, server: &str, tool: &str, rights: &Rights) -> Failure {
         let shown = cut(&format!("{server}:{tool}"), 300);
-        let near = self.catalog.snapshot().nearest_tools(&shown);
+        let near = self.catalog.snapshot().nearest_tools(&shown, rights);
         unknown(Code::UnknownTool, "Tool", &shown, near)
     }
 }

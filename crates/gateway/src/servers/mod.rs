@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use mcpproxy_catalog::{Catalog, Operator, ServerState};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
 pub(crate) use self::lookup::{ReachableServer, did_you_mean};
@@ -147,13 +147,25 @@ impl Servers {
         }
     }
 
-    /// Names of all tools by server, also of servers that have listed none.
-    pub fn tools_by_server(&self) -> BTreeMap<String, Vec<String>> {
+    /// Names of all servers, in order.
+    pub fn names(&self) -> Vec<String> {
+        let configured = self.configured.load();
+        let mut names: Vec<String> = configured.keys().map(|name| name.to_string()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Names of all tools by server, also of servers that have listed none, of those that a caller with these rights may
+    /// use.
+    pub fn tools_by_server(&self, rights: &Rights) -> BTreeMap<String, Vec<String>> {
         let snapshot = self.catalog.snapshot();
         let configured = self.configured.load();
-        let servers = configured.keys().map(|name| {
+        let servers = configured.keys();
+        let servers = servers.filter(|name| rights.allow(AccessTo::Server(name)));
+        let servers = servers.map(|name| {
             let state = snapshot.server(name);
             let tools = state.into_iter().flat_map(ServerState::tools);
+            let tools = tools.filter(|tool| tool.is_within(rights));
             let tools = tools.map(|tool| tool.name().to_string());
             (name.to_string(), tools.collect())
         });

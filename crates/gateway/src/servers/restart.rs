@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcpproxy_policy::Rights;
 use mcpproxy_upstream::{Upstream, UpstreamState};
 
 use super::{ConfiguredServer, RunState, STOP_GRACE, ServerMap, Servers};
@@ -12,13 +13,13 @@ use crate::failure::{Code, Failure};
 const READY_TIME: Duration = Duration::from_secs(20);
 
 impl Servers {
-    /// Ends a server and starts it again, also if it failed. Returns when it answers, has failed
+    /// Ends a server that a caller with these rights may use and starts it again, also if it failed. Returns when it answers, has failed
     /// again, or is still starting after a while; [`Servers::status`] tells which.
     ///
     /// Calls that are under way there are lost. The new start is seen to even if nobody waits for
     /// it any more: a server that was only ended would be missing.
-    pub async fn restart(self: &Arc<Self>, name: &str) -> Result<(), Failure> {
-        let running = self.reachable(name)?;
+    pub async fn restart(self: &Arc<Self>, name: &str, rights: &Rights) -> Result<(), Failure> {
+        let running = self.reachable(name, rights)?;
         if running.settings.is_built_in() {
             let message = format!(
                 "Server '{name}' is part of the gateway and has no process of its own; name a server of the configuration"

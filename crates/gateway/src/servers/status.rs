@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_upstream::UpstreamState;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,25 @@ impl Servers {
         servers
             .map(|(name, server)| self.status_of(name, &server.run))
             .collect()
+    }
+
+    /// Status of the servers that a caller with these rights may use. Who is no administrator is told neither of reasons
+    /// and output, which may name files of the host, nor of tools that it may not use.
+    pub fn status_for(&self, rights: &Rights) -> Vec<ServerStatus> {
+        let mut servers = self.status();
+        if rights.allow(AccessTo::Administration) {
+            return servers;
+        }
+        servers.retain(|server| rights.allow(AccessTo::Server(&server.name)));
+        let snapshot = self.catalog.snapshot();
+        for server in &mut servers {
+            let known = snapshot.server(&server.name).into_iter();
+            let tools = known.flat_map(|known| known.tools());
+            server.tools = tools.filter(|tool| tool.is_within(rights)).count();
+            server.reason = None;
+            server.stderr.clear();
+        }
+        servers
     }
 
     fn status_of(&self, name: &str, run: &RunState) -> ServerStatus {

@@ -37,9 +37,9 @@ pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
-    ActivitySettings, AnnotationOverrides, Detail, DiscoverySettings, Durability, HintSettings,
-    IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings, ToolRateLimit,
-    ToolSettings, Trust,
+    ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
+    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings,
+    ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;

@@ -1,8 +1,8 @@
 //! The caller of a request, made here once and passed on unchanged: the client of its session and
-//! what this very request adds to that, or the client that the request itself names.
-//!
-//! A token will be checked where the key is, in `mod.rs`, and its rights end up in here.
+//! what this very request adds to that, or the client that the request itself names. Its rights are those of the
+//! credential that was checked in `mod.rs`.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{HeaderMap, header};
@@ -28,6 +28,7 @@ pub(crate) fn stateless(
     client: StatelessClient,
     headers: &HeaderMap,
     rights: Rights,
+    peer: Option<IpAddr>,
 ) -> Arc<Caller> {
     let in_meta = client.traceparent.as_deref();
     Arc::new(Caller {
@@ -35,13 +36,13 @@ pub(crate) fn stateless(
         client_name: client.name,
         client_version: client.version,
         trace_id: trace_id(headers).or_else(|| in_meta.and_then(trace_id_of)),
+        peer,
         rights,
     })
 }
 
-/// Caller of a REST request, from the `User-Agent` header. Nobody comes this far without the key or
-/// the local socket.
-pub(crate) fn of_rest(headers: &HeaderMap) -> Arc<Caller> {
+/// Caller of a REST request, from the `User-Agent` header.
+pub(crate) fn of_rest(headers: &HeaderMap, rights: Rights, peer: Option<IpAddr>) -> Arc<Caller> {
     let agent = headers.get(header::USER_AGENT);
     let agent = agent.and_then(|value| value.to_str().ok());
     let mut parts = agent.unwrap_or("rest").splitn(2, '/');
@@ -51,7 +52,8 @@ pub(crate) fn of_rest(headers: &HeaderMap) -> Arc<Caller> {
         client_name: parts.next().map(bounded),
         client_version: parts.next().map(bounded),
         trace_id: trace_id(headers),
-        rights: Rights::Administer,
+        peer,
+        rights,
     })
 }
 

@@ -1,8 +1,8 @@
 //! Access: who may come in, and who a request counts for.
 //!
-//! On loopback an agent needs no key; administration always does, unless it comes through
-//! the local socket, which only the owner can open. A credential that is sent and wrong is
-//! refused, never ignored.
+//! On loopback an agent needs no credential, unless the operator wants one; administration always does, unless it comes
+//! through the local socket, which only the owner can open. A credential that is sent and wrong is refused, never
+//! ignored. What was opened with a credential ends with it.
 
 pub(crate) mod caller;
 
@@ -13,9 +13,9 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use http::uri::Authority;
 use http::{HeaderMap, header};
+use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_gateway::{Code, Failure};
-use mcpproxy_policy::Rights;
-use subtle::ConstantTimeEq;
+use mcpproxy_policy::{AccessTo, Rights};
 
 use crate::app::App;
 use crate::respond::RestResult;
@@ -31,12 +31,25 @@ pub enum Reach {
     Network,
 }
 
-/// Admits an agent, and gives what it may do: to use the tools, or with the key to administer the
-/// gateway as well. The local socket alone does not count for that, because agents come through it too,
-/// by way of `mcpproxy stdio`.
-pub(crate) fn agent(app: &App, reach: Reach, headers: &HeaderMap) -> Result<Rights, Failure> {
+/// Address that a request came from, beside the request where the router takes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RemoteAddress(pub(crate) Option<IpAddr>);
+
+/// Admits an agent, with the rights of its credential. The local socket alone is none, because agents come through it
+/// too, by way of `mcpproxy stdio`.
+pub(crate) async fn agent(
+    app: &App,
+    reach: Reach,
+    peer: Option<IpAddr>,
+    headers: &HeaderMap,
+) -> Result<Admission, Failure> {
     check_origin(reach, headers)?;
-    admit_agent(reach, shows_key(headers, app.api_key.load().expose())?)
+    let shown = shown_credential(app, peer, headers).await?;
+    match shown {
+        Some(admission) => Ok(admission),
+        None if reach == Reach::Network => Err(missing_credential()),
+        None => app.credentials.anonymous().ok_or_else(missing_token),
+    }
 }
 
 /// Lets whoever may call in see whether the gateway lives.
@@ -45,46 +58,83 @@ pub(crate) async fn health(
     request: Request,
     next: Next,
 ) -> RestResult {
-    agent(&app, reach, request.headers())?;
+    agent(&app, reach, peer_of(&request), request.headers()).await?;
     Ok(next.run(request).await)
 }
 
 /// Lets administrators in.
 pub(crate) async fn administration(
-    State((app, reach)): State<(Arc<App>, Reach)>,
+    State(side): State<(Arc<App>, Reach)>,
     request: Request,
     next: Next,
 ) -> RestResult {
-    let headers = request.headers();
-    check_origin(reach, headers)?;
-    admit_administrator(reach, shows_key(headers, app.api_key.load().expose())?)?;
+    let (request, admission) = rest_admission(&side, request).await?;
+    if !admission.rights.allow(AccessTo::Administration) {
+        let message = "This is for administrators: send the key of the gateway, or use the command line; a token may \
+                       list and call tools, and look at activity, events and servers";
+        return Err(Failure::new(Code::Forbidden, message).into());
+    }
     Ok(next.run(request).await)
 }
 
-fn admit_agent(reach: Reach, shows_key: bool) -> Result<Rights, Failure> {
-    match (reach, shows_key) {
-        (_, true) => Ok(Rights::Administer),
-        (Reach::Network, false) => Err(missing_key()),
-        (Reach::Socket | Reach::Loopback, false) => Ok(Rights::UseTools),
+/// Lets administrators in, and agents with a token.
+pub(crate) async fn tokens_too(
+    State(side): State<(Arc<App>, Reach)>,
+    request: Request,
+    next: Next,
+) -> RestResult {
+    let (request, _) = rest_admission(&side, request).await?;
+    Ok(next.run(request).await)
+}
+
+/// Request to the REST interface with its admission and its caller beside it.
+async fn rest_admission(
+    (app, reach): &(Arc<App>, Reach),
+    mut request: Request,
+) -> Result<(Request, Admission), Failure> {
+    let (peer, headers) = (peer_of(&request), request.headers());
+    check_origin(*reach, headers)?;
+    let admission = match shown_credential(app, peer, headers).await? {
+        Some(admission) => admission,
+        None if *reach == Reach::Socket => Admission {
+            rights: Rights::Administrator,
+            ended: app.shutdown().clone(),
+        },
+        None => return Err(missing_credential()),
+    };
+    let caller = caller::of_rest(headers, admission.rights.clone(), peer);
+    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(admission.clone());
+    Ok((request, admission))
+}
+
+fn peer_of(request: &Request) -> Option<IpAddr> {
+    request
+        .extensions()
+        .get::<RemoteAddress>()
+        .and_then(|peer| peer.0)
+}
+
+/// Admission by what the request shows; nothing if it shows nothing. Whoever shows something wrong waits the longer for
+/// the answer the more often it does.
+async fn shown_credential(
+    app: &App,
+    peer: Option<IpAddr>,
+    headers: &HeaderMap,
+) -> Result<Option<Admission>, Failure> {
+    let credentials = &app.credentials;
+    let shown = credentials.admit(app.gateway().tokens(), shown_texts(headers));
+    match (shown, peer) {
+        (Err(failure), Some(peer)) if failure.code == Code::Unauthorized => {
+            credentials.guesses.failed(peer).await?;
+            Err(failure)
+        }
+        (shown, _) => shown,
     }
 }
 
-fn admit_administrator(reach: Reach, shows_key: bool) -> Result<(), Failure> {
-    if shows_key || reach == Reach::Socket {
-        return Ok(());
-    }
-    Err(missing_key())
-}
-
-fn missing_key() -> Failure {
-    Failure::new(
-        Code::Unauthorized,
-        "An API key is required: send it as X-API-Key, or as Authorization: Bearer",
-    )
-}
-
-/// Whether the request shows the key; the error is for one that shows another.
-fn shows_key(headers: &HeaderMap, key: &str) -> Result<bool, Failure> {
+/// Texts of all credentials that a request shows, in either header.
+fn shown_texts(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let bearer = headers.get_all(header::AUTHORIZATION).iter().map(|value| {
         let value = value.as_bytes();
         value
@@ -92,20 +142,23 @@ fn shows_key(headers: &HeaderMap, key: &str) -> Result<bool, Failure> {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
             .map_or(&b""[..], |(_, token)| token.trim_ascii())
     });
-    let given = headers.get_all("x-api-key").iter();
-    let given = given.map(http::HeaderValue::as_bytes);
-    let mut shown = bearer.chain(given).peekable();
-    if shown.peek().is_none() {
-        return Ok(false);
-    }
-    // All that is shown has to be right; a comparison takes the same time either way.
-    if shown.all(|one| bool::from(one.ct_eq(key.as_bytes()))) {
-        return Ok(true);
-    }
-    Err(Failure::new(
+    let keys = headers.get_all("x-api-key").iter();
+    bearer.chain(keys.map(http::HeaderValue::as_bytes))
+}
+
+fn missing_credential() -> Failure {
+    Failure::new(
         Code::Unauthorized,
-        "The API key is not valid; the right one is in the file api_key of the data directory, or in the configuration",
-    ))
+        "A token or the API key is required: send it as X-API-Key, or as Authorization: Bearer",
+    )
+}
+
+fn missing_token() -> Failure {
+    Failure::new(
+        Code::Unauthorized,
+        "A token is required, also on this machine (\"anonymous\": \"none\"): send it as Authorization: Bearer, or give \
+         `mcpproxy stdio` one with --token-file; a person makes one with `mcpproxy token create`",
+    )
 }
 
 /// Refuses what a web page of somebody else makes a browser send.
@@ -182,59 +235,26 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_read_from_both_headers() {
-        let check = |pairs: &[(&'static str, &str)], expected: Option<bool>| {
-            let shown = shows_key(&headers(pairs), "key").ok();
-            assert_eq!(shown, expected, "{pairs:?}");
+    fn credentials_are_read_from_both_headers() {
+        let check = |pairs: &[(&'static str, &str)], expected: &[&str]| {
+            let headers = headers(pairs);
+            let shown =
+                shown_texts(&headers).map(|text| String::from_utf8_lossy(text).into_owned());
+            assert_eq!(shown.collect::<Vec<_>>(), expected, "{pairs:?}");
         };
-        check(&[], Some(false));
-        check(&[("x-api-key", "key")], Some(true));
-        check(&[("authorization", "Bearer key")], Some(true));
-        check(&[("authorization", "bearer  key ")], Some(true));
-        check(&[("x-api-key", "")], None);
-        check(&[("x-api-key", "kex")], None);
-        check(&[("authorization", "key")], None);
-        check(&[("authorization", "Basic key")], None);
+        check(&[], &[]);
+        check(&[("x-api-key", "key")], &["key"]);
+        check(&[("authorization", "Bearer key")], &["key"]);
+        check(&[("authorization", "bearer  key ")], &["key"]);
+        check(&[("x-api-key", "")], &[""]);
+        // What is no bearer is a credential all the same, and no good one.
+        check(&[("authorization", "key")], &[""]);
+        check(&[("authorization", "Basic key")], &[""]);
         check(
             &[("x-api-key", "key"), ("authorization", "Bearer no")],
-            None,
+            &["no", "key"],
         );
-        // Right and then wrong was let in: only the first was looked at.
-        check(&[("x-api-key", "key"), ("x-api-key", "no")], None);
-        let bearers = [
-            ("authorization", "Bearer key"),
-            ("authorization", "Bearer no"),
-        ];
-        check(&bearers, None);
-        check(&[("x-api-key", "key"), ("x-api-key", "key")], Some(true));
-    }
-
-    #[test]
-    fn who_is_admitted_where() {
-        use Reach::{Loopback, Network, Socket};
-        use Rights::{Administer, UseTools};
-        for (reach, key, rights, is_administrator) in [
-            (Socket, None, Some(UseTools), true),
-            (Socket, Some("key"), Some(Administer), true),
-            (Socket, Some("no"), None, false),
-            (Loopback, None, Some(UseTools), false),
-            (Loopback, Some("key"), Some(Administer), true),
-            (Loopback, Some("no"), None, false),
-            (Network, None, None, false),
-            (Network, Some("key"), Some(Administer), true),
-            (Network, Some("no"), None, false),
-        ] {
-            let mut given = headers(&[("host", "localhost")]);
-            if let Some(key) = key {
-                given.insert("x-api-key", key.parse().unwrap());
-            }
-            let case = format!("{reach:?} {key:?}");
-            let shown = shows_key(&given, "key");
-            let agent = shown.clone().and_then(|shown| admit_agent(reach, shown));
-            assert_eq!(agent.ok(), rights, "{case}");
-            let administrator = shown.and_then(|shown| admit_administrator(reach, shown));
-            assert_eq!(administrator.is_ok(), is_administrator, "{case}");
-        }
+        check(&[("x-api-key", "key"), ("x-api-key", "no")], &["key", "no"]);
     }
 
     #[test]

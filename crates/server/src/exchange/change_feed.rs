@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::direct::Scope;
 use mcpproxy_gateway::prompts_resources::Subscriptions;
+use mcpproxy_policy::Rights;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::rpc::{self, RpcError};
 use mcpproxy_wire::{Json, ListedKind, RequestId, method, stateless};
@@ -78,6 +79,8 @@ type ByList<T> = [T; 3];
 pub(crate) struct ChangeFeed {
     gateway: Weak<Gateway>,
     scope: Scope,
+    /// Rights of the client: it is notified of what it may use.
+    rights: Rights,
     /// Lists whose changes the client is notified of.
     lists: ByList<bool>,
     /// Digests of the lists that the client knows.
@@ -91,6 +94,7 @@ pub(crate) struct ChangeFeed {
 pub(crate) async fn open_stream(
     endpoint: &Endpoint,
     gateway: &Arc<Gateway>,
+    rights: &Rights,
     id: &RequestId,
     wanted: Option<&Json>,
 ) -> Result<(String, ChangeFeed), RpcError> {
@@ -102,7 +106,7 @@ pub(crate) async fn open_stream(
         let is_wanted = wanted.get(list.capability);
         can_change && is_wanted.is_some_and(|raw| raw.get() == "true")
     });
-    let feed = ChangeFeed::new(endpoint, gateway, lists).await;
+    let feed = ChangeFeed::new(endpoint, gateway, rights, lists).await;
     let mut granted = json!({});
     for (list, _) in LISTS
         .iter()
@@ -121,16 +125,25 @@ pub(crate) async fn open_stream(
 
 impl ChangeFeed {
     /// Feed to a session of an endpoint.
-    pub(crate) async fn of_session(endpoint: &Endpoint, gateway: &Arc<Gateway>) -> Self {
+    pub(crate) async fn of_session(
+        endpoint: &Endpoint,
+        gateway: &Arc<Gateway>,
+        rights: &Rights,
+    ) -> Self {
         let can_change = endpoint.announces() == Announces::Lists;
-        Self::new(endpoint, gateway, [can_change; 3]).await
+        Self::new(endpoint, gateway, rights, [can_change; 3]).await
     }
 
     /// Feed to a client of an endpoint who knows the lists as they are now.
-    async fn new(endpoint: &Endpoint, gateway: &Arc<Gateway>, lists: ByList<bool>) -> Self {
+    async fn new(
+        endpoint: &Endpoint,
+        gateway: &Arc<Gateway>,
+        rights: &Rights,
+        lists: ByList<bool>,
+    ) -> Self {
         let feed = Self {
             lists,
-            ..Self::over(Some(gateway), endpoint.offerings())
+            ..Self::over(Some(gateway), endpoint.offerings(), rights.clone())
         };
         *feed.known() = feed.digests(gateway).await;
         feed
@@ -138,15 +151,20 @@ impl ChangeFeed {
 
     /// Feed that never has anything.
     pub(crate) fn silent() -> Self {
-        Self::over(None, Scope::All)
+        Self::over(None, Scope::All, Rights::default())
     }
 
-    fn over(gateway: Option<&Arc<Gateway>>, scope: Scope) -> Self {
+    fn over(gateway: Option<&Arc<Gateway>>, scope: Scope, rights: Rights) -> Self {
         let source = gateway.map(|gateway| Arc::downgrade(gateway.prompts_resources()));
         Self {
-            subscriptions: Subscriptions::new(source.unwrap_or_default(), scope.clone()),
+            subscriptions: Subscriptions::new(
+                source.unwrap_or_default(),
+                scope.clone(),
+                rights.clone(),
+            ),
             gateway: gateway.map(Arc::downgrade).unwrap_or_default(),
             scope,
+            rights,
             lists: ByList::default(),
             known: Mutex::default(),
         }
@@ -190,7 +208,8 @@ impl ChangeFeed {
         let mut digests: ByList<u64> = ByList::default();
         for (at, list) in LISTS.iter().enumerate().filter(|(at, _)| self.lists[*at]) {
             for kind in list.kinds {
-                let of_kind = gateway.direct().digest(&self.scope, *kind).await;
+                let direct = gateway.direct();
+                let of_kind = direct.digest(&self.scope, *kind, &self.rights).await;
                 digests[at] = digests[at].rotate_left(1) ^ of_kind;
             }
         }

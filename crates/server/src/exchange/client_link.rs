@@ -77,7 +77,7 @@ mod tests {
             ..ClientHello::default()
         };
         let feed = ChangeFeed::silent();
-        let rights = mcpproxy_policy::Rights::UseTools;
+        let rights = (mcpproxy_policy::Rights::default(), None);
         let ended = CancellationToken::new();
         let session = Session::new(hello, rights, Endpoint::Menu, feed, ended);
         let link =

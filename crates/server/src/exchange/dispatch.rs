@@ -35,9 +35,9 @@ pub(crate) struct Exchange {
     pub(crate) suspended: Arc<SuspendedCalls>,
     /// Cancelled when no client can be answered any more.
     pub(crate) closing: CancellationToken,
-    /// Cancelled when all sessions end. Those of HTTP outlive the end of listening, so that what a
-    /// client was asked can still be answered then.
-    pub(crate) sessions_end: CancellationToken,
+    /// Cancelled when the sessions of a stdio client end. Those of HTTP end with their credentials, and outlive the end
+    /// of listening, so that what a client was asked can still be answered then.
+    pub(crate) sessions_end: Option<CancellationToken>,
 }
 
 /// Text of the response to a request.
@@ -73,7 +73,7 @@ impl Exchange {
             gateway,
             suspended: SuspendedCalls::new(closing.clone()),
             closing,
-            sessions_end: CancellationToken::new(),
+            sessions_end: None,
         }
     }
 
@@ -176,14 +176,15 @@ impl Exchange {
             return Reply::Result(Err(error));
         };
         let endpoint = &request.endpoint;
-        let changes = ChangeFeed::of_session(endpoint, &self.gateway).await;
-        let ended = self.sessions_end.child_token();
+        let caller = &request.caller;
+        let changes = ChangeFeed::of_session(endpoint, &self.gateway, &caller.rights).await;
+        let ends_with = self.sessions_end.as_ref().unwrap_or(&request.ended);
         let session = Session::new(
             hello,
-            request.caller.rights,
+            (caller.rights.clone(), caller.peer),
             endpoint.clone(),
             changes,
-            ended,
+            ends_with.child_token(),
         );
         let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
         let result = initialize::result(session.revision, VERSION, instructions, announces);
@@ -201,17 +202,19 @@ impl Exchange {
         }
         let (endpoint, id) = (&request.endpoint, &request.id);
         let wanted = request.params.given("notifications");
-        let opened = change_feed::open_stream(endpoint, &self.gateway, id, wanted).await;
+        let rights = &request.caller.rights;
+        let opened = change_feed::open_stream(endpoint, &self.gateway, rights, id, wanted).await;
         let (message, feed) = match opened {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),
         };
-        let (id, closing) = (request.id, self.closing.clone());
+        let (id, closing, ended) = (request.id, self.closing.clone(), request.ended);
         Reply::driven(async move |out| {
             let mut next = message;
             while out.send(Outbound::Message(next)).await.is_ok() {
                 tokio::select! {
                     () = out.closed() => return,
+                    () = ended.cancelled() => return,
                     () = closing.cancelled() => {
                         let _ = out.send(Outbound::Message(end_of_changes(&id))).await;
                         return;
@@ -226,7 +229,12 @@ impl Exchange {
 fn discover(request: &Request) -> String {
     let endpoint = &request.endpoint;
     let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
-    stateless::discovery(VERSION, instructions, announces, endpoint.freshness())
+    stateless::discovery(
+        VERSION,
+        instructions,
+        announces,
+        endpoint.freshness(&request.caller.rights),
+    )
 }
 
 fn unknown_method(method: &str) -> RpcError {

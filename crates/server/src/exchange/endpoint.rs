@@ -4,6 +4,7 @@
 
 use mcpproxy_gateway::direct::Scope;
 use mcpproxy_gateway::{Failure, Gateway, menu};
+use mcpproxy_policy::Rights;
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::stateless::{CacheScope, Freshness};
 
@@ -39,11 +40,11 @@ impl Endpoint {
         }
     }
 
-    /// Whether there is such an endpoint now.
-    pub(crate) fn check(&self, gateway: &Gateway) -> Result<(), Failure> {
+    /// Whether there is such an endpoint now for a caller with these rights.
+    pub(crate) fn check(&self, gateway: &Gateway, rights: &Rights) -> Result<(), Failure> {
         match self {
             Self::Menu => Ok(()),
-            Self::Direct(scope) => gateway.direct().check_scope(scope),
+            Self::Direct(scope) => gateway.direct().check_scope(scope, rights),
         }
     }
 
@@ -84,14 +85,18 @@ impl Endpoint {
         }
     }
 
-    /// Freshness of the list of tools.
-    pub(crate) fn freshness(&self) -> Freshness {
+    /// Freshness of the list of tools for a caller with these rights.
+    pub(crate) fn freshness(&self, rights: &Rights) -> Freshness {
         match self {
-            // It is the same for everybody, and changes only when an operator turns to the other
+            // It is the same for everybody who may use all of it, and changes only when an operator turns to the other
             // mode. Calls made by the old one still work, or are told what is missing.
             Self::Menu => Freshness {
                 ttl_ms: HOUR_IN_MILLISECONDS,
-                scope: CacheScope::Public,
+                scope: if menu::is_whole(rights) {
+                    CacheScope::Public
+                } else {
+                    CacheScope::Private
+                },
             },
             // What a caller may see can depend on who it is.
             Self::Direct(_) => Self::offerings_freshness(),

@@ -29,19 +29,21 @@ pub(crate) async fn list(
     request: &Request,
     kind: ListedKind,
 ) -> Result<String, RpcError> {
+    let rights = &request.caller.rights;
     let is_menu = kind == ListedKind::Tool && request.endpoint == Endpoint::Menu;
     let listed = if is_menu {
-        menu::tools_list(gateway.settings().rules().mode).to_owned()
+        menu::tools_list(gateway.settings().rules().mode, rights).into_owned()
     } else {
         let (scope, cursor) = (request.endpoint.offerings(), request.params.cursor()?);
-        let page = gateway.direct().list(&scope, kind, cursor.as_deref()).await;
+        let page = gateway.direct();
+        let page = page.list(&scope, kind, cursor.as_deref(), rights).await;
         page.map_err(|failure| list_error(&failure))?
     };
     Ok(match request.protocol {
         Protocol::Session if kind == ListedKind::Tool => downgrade::tools(listed),
         Protocol::Session => listed,
         Protocol::Stateless if is_menu => {
-            stateless::cacheable(&listed, request.endpoint.freshness())
+            stateless::cacheable(&listed, request.endpoint.freshness(rights))
         }
         Protocol::Stateless => stateless::cacheable(&listed, Endpoint::offerings_freshness()),
     })
@@ -111,7 +113,8 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
     let context = context.map(|_| object("context")).transpose()?;
     let scope = request.endpoint.offerings();
     let wanted = (reference, argument, context);
-    let completed = gateway.prompts_resources().complete(&scope, wanted).await;
+    let (servers, rights) = (gateway.prompts_resources(), &request.caller.rights);
+    let completed = servers.complete(&scope, wanted, rights).await;
     let result = completed.map_err(|error| error.to_rpc(request.protocol))?;
     Ok(match request.protocol {
         Protocol::Session => stateless::without_result_type(result.text()).into_owned(),

@@ -8,6 +8,7 @@ use mcpproxy_policy::Caller;
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::rpc::{self, INVALID_REQUEST, MessageText, PARSE_ERROR, RpcError};
 use mcpproxy_wire::{Json, Message, Method, Protocol, RequestId};
+use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Endpoint;
 use super::params::RequestParams;
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) caller: Arc<Caller>,
     /// Session it belongs to; none in the stateless protocol, and none before `initialize`.
     pub(crate) session: Option<Arc<Session>>,
+    /// Cancelled when the credential of the request is not good any more: what it opened ends.
+    pub(crate) ended: CancellationToken,
 }
 
 /// Message of a client, before it is known who sent it and in which protocol.
@@ -131,6 +134,7 @@ impl Request {
             endpoint: self.endpoint.clone(),
             caller: Arc::clone(&self.caller),
             session: self.session.clone(),
+            ended: self.ended.clone(),
         }
     }
 }
@@ -154,13 +158,15 @@ impl RequestMessage {
         )
     }
 
-    /// Request of a caller at an endpoint; `session` is the one it belongs to, if any.
+    /// Request of a caller at an endpoint; `session` is the one it belongs to, if any, and `ended` the end of its
+    /// credential.
     pub(crate) fn into_request(
         self,
         protocol: Protocol,
         endpoint: &Endpoint,
         caller: Arc<Caller>,
         session: Option<Arc<Session>>,
+        ended: CancellationToken,
     ) -> Request {
         Request {
             id: self.id,
@@ -171,6 +177,7 @@ impl RequestMessage {
             endpoint: endpoint.clone(),
             caller,
             session,
+            ended,
         }
     }
 }

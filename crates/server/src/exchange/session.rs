@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Instant;
@@ -95,7 +96,7 @@ impl Session {
     /// is cancelled.
     pub(crate) fn new(
         hello: ClientHello,
-        rights: Rights,
+        (rights, peer): (Rights, Option<IpAddr>),
         endpoint: Endpoint,
         changes: ChangeFeed,
         ended: CancellationToken,
@@ -109,6 +110,7 @@ impl Session {
                 client_name: hello.name,
                 client_version: hello.version,
                 trace_id: None,
+                peer,
                 rights,
             }),
             ..Self::unopened(endpoint, changes, ended)
@@ -164,6 +166,9 @@ impl Sessions {
         session.last_used.store(now(), Ordering::Relaxed);
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= MOST_SESSIONS {
+            open.retain(|_, session| !session.ended.is_cancelled());
+        }
+        if open.len() >= MOST_SESSIONS {
             let last_used = |session: &&Arc<Session>| session.last_used.load(Ordering::Relaxed);
             if let Some(unused) = open.values().min_by_key(last_used).cloned() {
                 open.remove(&unused.id);
@@ -173,16 +178,19 @@ impl Sessions {
         open.insert(session.id.clone(), session);
     }
 
-    /// Session with this id, if it was opened at this endpoint and with a credential of these rights.
+    /// Session with this id, if it was opened at this endpoint and with the credential of these rights, which is good
+    /// still.
     pub(crate) fn find(
         &self,
         id: &str,
         endpoint: &Endpoint,
-        rights: Rights,
+        rights: &Rights,
     ) -> Option<Arc<Session>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let is_bound_to = |session: &&Arc<Session>| {
-            session.endpoint == *endpoint && session.caller.rights == rights
+            session.endpoint == *endpoint
+                && session.caller.rights == *rights
+                && !session.ended.is_cancelled()
         };
         let session = Arc::clone(open.get(id).filter(is_bound_to)?);
         session.last_used.store(now(), Ordering::Relaxed);
@@ -195,18 +203,6 @@ impl Sessions {
         open.remove(&session.id);
         session.ended.cancel();
     }
-
-    /// Ends the sessions that were opened with the key, because it is not valid any more.
-    pub(crate) fn end_administrators(&self) {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, session| {
-            let stays = !session.caller.is_administrator();
-            if !stays {
-                session.ended.cancel();
-            }
-            stays
-        });
-    }
 }
 
 /// Milliseconds since this was first asked.
@@ -218,6 +214,7 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use mcpproxy_gateway::direct::Scope;
+    use mcpproxy_policy::{AgentToken, AnonymousRole, TokenGrant};
 
     use super::*;
 
@@ -225,18 +222,26 @@ mod tests {
         let feed = ChangeFeed::silent();
         Session::new(
             ClientHello::default(),
-            rights,
+            (rights, None),
             Endpoint::Menu,
             feed,
             CancellationToken::new(),
         )
     }
 
+    fn token(id: &str) -> Rights {
+        Rights::Token(Arc::new(AgentToken {
+            id: id.into(),
+            name: "ci".into(),
+            grant: TokenGrant::default(),
+        }))
+    }
+
     #[test]
     fn sessions_are_bounded_and_end() {
         let sessions = Sessions::default();
         let open = || {
-            let session = Arc::new(session(Rights::UseTools));
+            let session = Arc::new(session(Rights::default()));
             sessions.add(Arc::clone(&session));
             session
         };
@@ -247,7 +252,7 @@ mod tests {
         let last = open();
         let find = |session: &Session| {
             let id = session.id.expose();
-            sessions.find(id, &Endpoint::Menu, session.caller.rights)
+            sessions.find(id, &Endpoint::Menu, &session.caller.rights)
         };
         let found = find(&last).unwrap();
         sessions.end(&found);
@@ -259,30 +264,30 @@ mod tests {
     #[test]
     fn a_session_belongs_to_its_endpoint_and_to_the_credential_that_opened_it() {
         let sessions = Sessions::default();
-        let open = |rights| {
-            let session = Arc::new(session(rights));
-            sessions.add(Arc::clone(&session));
-            session
-        };
         let everything = Endpoint::Direct(Scope::All);
-        for (own, other) in [
-            (Rights::UseTools, Rights::Administer),
-            (Rights::Administer, Rights::UseTools),
-        ] {
-            let session = open(own);
+        let credentials = [
+            Rights::default(),
+            Rights::Anonymous(AnonymousRole::Read),
+            Rights::Administrator,
+            token("one"),
+            token("another of the same name"),
+        ];
+        for own in &credentials {
+            let session = Arc::new(session(own.clone()));
+            sessions.add(Arc::clone(&session));
             let find = |endpoint, rights| sessions.find(session.id.expose(), endpoint, rights);
-            assert!(find(&Endpoint::Menu, own).is_some());
-            assert!(find(&Endpoint::Menu, other).is_none());
+            for other in &credentials {
+                assert_eq!(find(&Endpoint::Menu, other).is_some(), other == own);
+            }
             assert!(find(&everything, own).is_none());
+            session.ended.cancel();
+            assert!(find(&Endpoint::Menu, own).is_none());
         }
-        let (agent, administrator) = (open(Rights::UseTools), open(Rights::Administer));
-        sessions.end_administrators();
-        assert!(administrator.ended.is_cancelled() && !agent.ended.is_cancelled());
     }
 
     #[test]
     fn the_id_on_the_wire_is_not_the_one_that_is_shown() {
-        let session = session(Rights::UseTools);
+        let session = session(Rights::default());
         let id = session.id.expose();
         assert_ne!(session.caller.session_id.as_deref(), Some(id));
         assert!(!format!("{session:?}").contains(id));

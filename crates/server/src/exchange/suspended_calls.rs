@@ -179,7 +179,7 @@ impl Binding {
         let params = params.map(|(name, json)| (name.to_owned(), json.to_value()));
         let caller = &request.caller;
         Self {
-            rights: caller.rights,
+            rights: caller.rights.clone(),
             client: (caller.client_name.clone(), caller.client_version.clone()),
             endpoint: request.endpoint.clone(),
             method: request.method,

@@ -42,7 +42,8 @@ pub(super) async fn answer(
         }
         let entry = in_flight.enter(&id);
         let (caller, own) = (Arc::clone(caller), Some(Arc::clone(session)));
-        let request = message.into_request(Protocol::Session, &session.endpoint, caller, own);
+        let (protocol, ended) = (Protocol::Session, session.ended.clone());
+        let request = message.into_request(protocol, &session.endpoint, caller, own, ended);
         let reply = exchange.dispatch(request, Delivery::AnswerOnly);
         match entry.unless_cancelled(reply).await? {
             Reply::Result(result) => Some(response(&id, result)),

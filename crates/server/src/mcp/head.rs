@@ -1,10 +1,11 @@
 //! Head of an HTTP request to an MCP endpoint.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use mcpproxy_policy::Rights;
+use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_wire::rpc::{self, INVALID_REQUEST, RpcError};
 use mcpproxy_wire::{Protocol, RequestId, Revision, header};
 
@@ -17,7 +18,9 @@ pub(super) struct HttpHead<'a> {
     pub(super) app: &'a Arc<App>,
     pub(super) endpoint: Endpoint,
     pub(super) headers: &'a HeaderMap,
-    pub(super) rights: Rights,
+    pub(super) admission: Admission,
+    /// Address that it came from.
+    pub(super) peer: Option<IpAddr>,
 }
 
 /// Refusal of an HTTP request before its message is looked at.

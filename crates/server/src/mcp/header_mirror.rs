@@ -1,7 +1,6 @@
 //! Headers that mirror a message: they say what the message says, or the request is refused.
 
 use http::{HeaderMap, HeaderName};
-use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::direct::Scope;
 use mcpproxy_wire::header::decode_value;
 use mcpproxy_wire::method::Method;
@@ -10,6 +9,7 @@ use mcpproxy_wire::stateless::HEADER_MISMATCH;
 use mcpproxy_wire::{Json, RpcError, header};
 use serde_json::Value;
 
+use super::head::HttpHead;
 use crate::exchange::params::RequestParams;
 use crate::exchange::request::RequestMessage;
 
@@ -31,15 +31,15 @@ pub(super) fn check_name(headers: &HeaderMap, message: &RequestMessage) -> Resul
 
 /// Checks the headers of a call that mirror its arguments.
 pub(super) async fn check(
-    gateway: &Gateway,
+    head: &HttpHead<'_>,
     scope: &Scope,
-    headers: &HeaderMap,
     params: &RequestParams,
 ) -> Result<(), RpcError> {
     let Some(name) = params.text("name") else {
         return Ok(());
     };
-    let wanted = gateway.direct().param_headers(scope, &name).await;
+    let (direct, rights) = (head.app.gateway().direct(), &head.admission.rights);
+    let wanted = direct.param_headers(scope, &name, rights).await;
     if wanted.is_empty() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ pub(super) async fn check(
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     wanted
         .iter()
-        .try_for_each(|wanted| check_one(wanted, headers, &arguments))
+        .try_for_each(|wanted| check_one(wanted, head.headers, &arguments))
 }
 
 fn check_one(wanted: &ParamHeader, headers: &HeaderMap, arguments: &Value) -> Result<(), RpcError> {

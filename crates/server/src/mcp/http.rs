@@ -2,6 +2,7 @@
 //! protocol it belongs to. The two protocols share an endpoint; every message tells by itself.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -13,7 +14,7 @@ use tower::ServiceExt;
 use super::head::{HttpHead, Refused, names_stateless_revision};
 use super::reply::{AnswerFormat, empty, is_json};
 use super::{batch, session, stateless};
-use crate::access;
+use crate::access::{self, RemoteAddress};
 use crate::body::{self, BodyError};
 use crate::exchange::endpoint::Endpoint;
 use crate::exchange::request::{Incoming, RequestMessage, decode};
@@ -24,24 +25,31 @@ use crate::routes::Entrance;
 /// through the router.
 pub(crate) async fn answer(
     entrance: Arc<Entrance>,
-    request: Request<Body>,
+    peer: Option<IpAddr>,
+    mut request: Request<Body>,
 ) -> Result<Response, Infallible> {
     let Entrance { app, reach, router } = &*entrance;
     let Some(endpoint) = Endpoint::at(request.uri().path()) else {
+        request.extensions_mut().insert(RemoteAddress(peer));
         return router.clone().oneshot(request).await;
     };
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    let admitted = access::agent(app, *reach, headers);
-    let rights = match admitted.and_then(|rights| endpoint.check(app.gateway()).map(|()| rights)) {
-        Ok(rights) => rights,
+    let admitted = access::agent(app, *reach, peer, headers).await;
+    let admitted = admitted.and_then(|admission| {
+        let checked = endpoint.check(app.gateway(), &admission.rights);
+        checked.map(|()| admission)
+    });
+    let admission = match admitted {
+        Ok(admission) => admission,
         Err(failure) => return Ok(failure_response(&failure)),
     };
     let head = HttpHead {
         app,
         endpoint,
         headers,
-        rights,
+        admission,
+        peer,
     };
     let answered = match parts.method {
         http::Method::POST => post(&head, body).await,

@@ -8,6 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_policy::Caller;
 use mcpproxy_wire::rpc::error_response;
 use mcpproxy_wire::{Method, Protocol, header, sse};
@@ -35,7 +36,9 @@ pub(super) async fn answer(
     let id = message.id.clone();
     let entry = session.in_flight.enter(&id);
     let caller = caller::in_session(&session.caller, head.headers);
-    let request = message.into_request(Protocol::Session, &head.endpoint, caller, Some(session));
+    let ended = session.ended.clone();
+    let (protocol, session) = (Protocol::Session, Some(session));
+    let request = message.into_request(protocol, &head.endpoint, caller, session, ended);
     let reply = head.app.exchange.dispatch(request, format.delivery());
     let reply = tokio::select! {
         biased;
@@ -48,11 +51,13 @@ pub(super) async fn answer(
 /// Opens a session.
 async fn open(head: &HttpHead<'_>, format: AnswerFormat, message: RequestMessage) -> Response {
     let id = message.id.clone();
+    let Admission { rights, ended } = head.admission.clone();
     let caller = Arc::new(Caller {
-        rights: head.rights,
+        peer: head.peer,
+        rights,
         ..Caller::default()
     });
-    let request = message.into_request(Protocol::Session, &head.endpoint, caller, None);
+    let request = message.into_request(Protocol::Session, &head.endpoint, caller, None, ended);
     match head.app.exchange.dispatch(request, format.delivery()).await {
         Reply::Opened(opened) => {
             let text = response(&id, Ok(opened.result.into()));
@@ -134,7 +139,7 @@ fn find(head: &HttpHead<'_>) -> Result<Arc<Session>, Refused> {
         StatusCode::BAD_REQUEST,
         "The Mcp-Session-Id header is missing: send initialize first and repeat the id it returns",
     ))?;
-    let session = head.app.sessions.find(id, &head.endpoint, head.rights);
+    let session = (head.app.sessions).find(id, &head.endpoint, &head.admission.rights);
     session.ok_or(Refused(
         StatusCode::NOT_FOUND,
         "The session does not exist here, has ended, or was opened with another credential: send initialize to open another",

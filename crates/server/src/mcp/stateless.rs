@@ -5,6 +5,7 @@
 
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
+use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_wire::method::Method;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::stateless::unsupported_version;
@@ -37,13 +38,14 @@ pub(super) async fn answer(
     if method == Method::ToolsCall
         && let Some(scope) = head.endpoint.scope()
         // Boxed, so that the future of a call stays small.
-        && let mirrored = header_mirror::check(head.app.gateway(), scope, head.headers, &message.params)
+        && let mirrored = header_mirror::check(head, scope, &message.params)
         && let Err(error) = Box::pin(mirrored).await
     {
         return refuse(error);
     }
-    let caller = caller::stateless(client, head.headers, head.rights);
-    let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None);
+    let Admission { rights, ended } = head.admission.clone();
+    let caller = caller::stateless(client, head.headers, rights, head.peer);
+    let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None, ended);
     let delivery = format.delivery();
     let reply = head.app.exchange.dispatch(request, delivery).await;
     let status = |result: &Result<ResultText, RpcError>| status_of(method, delivery, result);

@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use mcpproxy_gateway::Gateway;
-use mcpproxy_policy::Rights;
+use mcpproxy_gateway::tokens::Admission;
+use mcpproxy_gateway::{Failure, Gateway};
+use mcpproxy_policy::Caller;
 use mcpproxy_wire::json::on_one_line;
 use mcpproxy_wire::rpc::{INVALID_REQUEST, RpcError, error_response};
 use mcpproxy_wire::{Method, Protocol, RequestId, method};
+use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::batch;
 use super::lines::{self, InputLine};
@@ -54,14 +57,18 @@ pub trait ClientConnection: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'static, ()>;
 }
 
+/// Admission of the client of this process, asked for with each request: its token may be revoked meanwhile.
+pub type AdmitClient = Box<dyn Fn() -> Result<Admission, Failure> + Send + Sync>;
+
 /// Serves one client from the gateway in this process, until its input ends.
 pub fn serve<'a>(
     gateway: Arc<Gateway>,
+    admit: AdmitClient,
     input: impl AsyncBufRead + Unpin + Send + 'a,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> BoxFuture<'a, std::io::Result<()>> {
     serve_through(input, output, |lines, in_flight, closing| {
-        LocalConnection::new(gateway, lines, in_flight.clone(), closing)
+        LocalConnection::new(gateway, admit, lines, in_flight.clone(), closing)
     })
 }
 
@@ -245,6 +252,7 @@ async fn write_lines(
 /// for what it says of itself, so that a client can try one protocol and fall back to the other.
 struct LocalConnection {
     exchange: Exchange,
+    admit: AdmitClient,
     in_flight: InFlight,
     lines: LineSender,
     state: Arc<Mutex<LocalState>>,
@@ -260,6 +268,7 @@ struct LocalState {
 impl LocalConnection {
     fn new(
         gateway: Arc<Gateway>,
+        admit: AdmitClient,
         lines: LineSender,
         in_flight: InFlight,
         closing: CancellationToken,
@@ -269,9 +278,10 @@ impl LocalConnection {
         let (session, chosen) = (Arc::new(session), None);
         Self {
             exchange: Exchange {
-                sessions_end: closing.clone(),
+                sessions_end: Some(closing.clone()),
                 ..Exchange::new(gateway, closing)
             },
+            admit,
             in_flight,
             lines,
             state: Arc::new(Mutex::new(LocalState { session, chosen })),
@@ -280,18 +290,35 @@ impl LocalConnection {
 
     /// Request with its protocol and caller.
     fn identify(&self, message: RequestMessage) -> Result<Request, RpcError> {
+        let Admission { rights, ended } = self.admission()?;
         let session = Arc::clone(&self.state().session);
         let protocol = self.protocol_of(&message);
         let (caller, session) = match protocol {
-            Protocol::Session if message.method == Method::Initialize => (Arc::default(), None),
+            Protocol::Session if message.method == Method::Initialize => {
+                let caller = Caller {
+                    rights,
+                    ..Caller::default()
+                };
+                (Arc::new(caller), None)
+            }
+            Protocol::Session if session.caller.rights != rights => return Err(other_rights()),
             Protocol::Session => (Arc::clone(&session.caller), Some(session)),
             Protocol::Stateless => {
                 let client = message.params.stateless_client()?;
-                let caller = caller::stateless(client, &HeaderMap::new(), Rights::UseTools);
+                let caller = caller::stateless(client, &HeaderMap::new(), rights, None);
                 (caller, None)
             }
         };
-        Ok(message.into_request(protocol, &Endpoint::Menu, caller, session))
+        Ok(message.into_request(protocol, &Endpoint::Menu, caller, session, ended))
+    }
+
+    /// Admission of the client at this moment.
+    fn admission(&self) -> Result<Admission, RpcError> {
+        (self.admit)().map_err(|failure| RpcError {
+            code: INVALID_REQUEST,
+            message: failure.message.clone(),
+            data: Some(json!({ "error": failure.to_json(Uuid::now_v7()) })),
+        })
     }
 
     fn protocol_of(&self, message: &RequestMessage) -> Protocol {
@@ -334,7 +361,14 @@ impl ClientConnection for LocalConnection {
     fn batch(&self, line: Bytes) -> BoxFuture<'static, Option<String>> {
         let (exchange, in_flight) = (self.exchange.clone(), self.in_flight.clone());
         let session = Arc::clone(&self.state().session);
+        let admission = self.admission().and_then(|admission| {
+            let is_same = admission.rights == session.caller.rights;
+            is_same.then_some(()).ok_or_else(other_rights)
+        });
         Box::pin(async move {
+            if let Err(error) = admission {
+                return Some(error_response(None, &error));
+            }
             if !session.revision.has_batches() {
                 // Decoded as one message, it says what is wrong with a batch.
                 return decode(&line).err();
@@ -354,6 +388,12 @@ impl ClientConnection for LocalConnection {
         let suspended = Arc::clone(&self.exchange.suspended);
         Box::pin(async move { suspended.ended().await })
     }
+}
+
+/// Error of a session whose client has other rights than when it was opened.
+fn other_rights() -> RpcError {
+    let message = "The rights of this client have changed: send initialize to open another session";
+    RpcError::new(INVALID_REQUEST, message)
 }
 
 /// Begins a session in the place of the one before, and writes its changes until it ends.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -10,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport};
-use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_gateway::{Caller, Code, Failure};
 
 #[cfg(feature = "openapi")]
 use super::described::parameters::{ExportParameters, FilterParameters, PageParameters};
@@ -30,9 +31,13 @@ pub(crate) type Pairs = Result<Query<Vec<Pair>>, QueryRejection>;
     params(FilterParameters, PageParameters),
     responses((status = 200, description = "A page of records", body = records::RecordList<'_>), InvalidRefusals, AccessRefusals, StoreRefusals),
 ))]
-pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
-    let pairs = read_pairs(query)?;
-    answered(records::list(app.gateway().records().archive(), &pairs).await)
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    query: Pairs,
+) -> RestResult {
+    let (pairs, scope) = (read_pairs(query)?, caller.record_scope());
+    answered(records::list(app.gateway().records().archive(), &pairs, scope).await)
 }
 
 /// Show one record
@@ -43,10 +48,12 @@ pub(crate) async fn list(State(app): State<Arc<App>>, query: Pairs) -> RestResul
 ))]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
     path: Result<Path<String>, PathRejection>,
 ) -> RestResult {
     let Path(id) = path.map_err(|_| unreadable_path())?;
-    answered(records::show(app.gateway().records().archive(), &id).await)
+    let scope = caller.record_scope();
+    answered(records::show(app.gateway().records().archive(), &id, &scope).await)
 }
 
 /// Count records
@@ -57,9 +64,13 @@ pub(crate) async fn show(
     params(FilterParameters),
     responses((status = 200, description = "The counts", body = mcpproxy_activity::RecordSummary), InvalidRefusals, AccessRefusals, StoreRefusals),
 ))]
-pub(crate) async fn summary(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
-    let pairs = read_pairs(query)?;
-    answered(records::summary(app.gateway().records().archive(), &pairs).await)
+pub(crate) async fn summary(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    query: Pairs,
+) -> RestResult {
+    let (pairs, scope) = (read_pairs(query)?, caller.record_scope());
+    answered(records::summary(app.gateway().records().archive(), &pairs, scope).await)
 }
 
 /// Check that no record was altered
@@ -89,8 +100,12 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> RestResult {
         InvalidRefusals, AccessRefusals, StoreRefusals,
     ),
 ))]
-pub(crate) async fn export(State(app): State<Arc<App>>, query: Pairs) -> RestResult {
-    let (filter, format) = RecordExport::parse(&read_pairs(query)?)?;
+pub(crate) async fn export(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    query: Pairs,
+) -> RestResult {
+    let (filter, format) = RecordExport::parse(&read_pairs(query)?, caller.record_scope())?;
     let mut export = RecordExport::new(app.gateway().records().archive().clone(), filter, format);
     // What goes wrong before the first byte is still an answer with a status.
     let first = export.next().await?;

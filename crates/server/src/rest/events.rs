@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -16,7 +17,8 @@ use futures_util::stream::{self, StreamExt};
 use http::{HeaderMap, HeaderValue};
 use mcpproxy_activity::{Filter, Followed, LogTail};
 use mcpproxy_gateway::records::{self, Following};
-use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_gateway::tokens::Admission;
+use mcpproxy_gateway::{Caller, Code, Failure};
 use mcpproxy_wire::header::LAST_EVENT_ID;
 use mcpproxy_wire::json::to_text;
 use tokio::sync::watch;
@@ -57,6 +59,8 @@ const BATCH: usize = 32;
 ))]
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Extension(admission): Extension<Admission>,
     headers: HeaderMap,
     query: Pairs,
 ) -> RestResult {
@@ -64,7 +68,8 @@ pub(crate) async fn events(
     let last_id = last_id
         .transpose()
         .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
-    let Following { filter, position } = Following::parse(&read_pairs(query)?, last_id)?;
+    let Following { filter, position } =
+        Following::parse(&read_pairs(query)?, last_id, caller.record_scope())?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
     let recorded = app.gateway().records().recorded();
     let tail = app.gateway().records().archive().follow(position).await;
@@ -73,6 +78,7 @@ pub(crate) async fn events(
         filter,
         recorded,
         shutdown: app.shutdown().clone(),
+        ended: admission.ended,
         looked: None,
         sent: Instant::now(),
     };
@@ -86,6 +92,8 @@ struct EventStream {
     /// Changes with every commit of this gateway.
     recorded: watch::Receiver<u64>,
     shutdown: CancellationToken,
+    /// Cancelled when the credential that the stream was opened with is not good any more.
+    ended: CancellationToken,
     /// When the log was last looked at; not yet, or there may be more to read at once.
     looked: Option<Instant>,
     /// When something was last sent.
@@ -113,18 +121,24 @@ impl EventStream {
     async fn next(&mut self) -> Option<String> {
         loop {
             self.pause().await?;
-            let shutdown = self.shutdown.clone();
+            let (shutdown, ended) = (self.shutdown.clone(), self.ended.clone());
             let followed = tokio::select! {
                 () = shutdown.cancelled() => return None,
+                () = ended.cancelled() => return None,
                 followed = self.tail.next(BATCH) => followed,
             };
             let followed = followed
                 .inspect_err(|error| tracing::warn!(%error, "a stream of events ends"))
                 .ok()?;
             self.looked = followed.is_empty().then(Instant::now);
-            let admitted = followed.iter();
+            let admitted = followed.into_iter();
             let admitted = admitted.filter(|one| self.filter.admits(&one.record));
-            let text: String = admitted.map(event).collect();
+            let text: String = admitted
+                .map(|mut followed| {
+                    records::hide_place(&mut followed.record, &self.filter.scope);
+                    event(&followed)
+                })
+                .collect();
             if !text.is_empty() {
                 self.sent = Instant::now();
                 return Some(text);
@@ -152,6 +166,7 @@ impl EventStream {
         };
         tokio::select! {
             () = self.shutdown.cancelled() => None,
+            () = self.ended.cancelled() => None,
             () = told => Some(()),
         }
     }

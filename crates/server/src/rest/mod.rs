@@ -5,5 +5,7 @@ pub(crate) mod activity;
 mod described;
 pub(crate) mod events;
 pub(crate) mod openapi;
+pub(crate) mod servers;
 pub(crate) mod status;
+pub(crate) mod tokens;
 pub(crate) mod tools;

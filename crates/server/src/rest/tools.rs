@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use http::StatusCode;
 use mcpproxy_gateway::{CallRequest, Code, Failure};
-use mcpproxy_policy::Operation;
+use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::{Fields, to_text};
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use super::described::refusals::{
 };
 #[cfg(feature = "openapi")]
 use super::described::schemas;
-use crate::access::caller;
 use crate::app::App;
 use crate::body;
 use crate::respond::{RestResult, failure_response_for, json_response};
@@ -42,6 +42,7 @@ pub(crate) struct ToolsQuery {
 ))]
 pub(crate) async fn list_tools(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
     query: Result<Query<ToolsQuery>, QueryRejection>,
 ) -> RestResult {
     let Query(ToolsQuery { q, server }) = query.map_err(|error| {
@@ -51,7 +52,7 @@ pub(crate) async fn list_tools(
         ))
     })?;
     let search = app.gateway().search();
-    answered(search.list_tools(q.as_deref(), server.as_deref()))
+    answered(search.list_tools(q.as_deref(), server.as_deref(), &caller.rights))
 }
 
 /// Show one tool with its schema
@@ -65,11 +66,12 @@ pub(crate) async fn list_tools(
 ))]
 pub(crate) async fn show_tool(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> RestResult {
     let Path((server, tool)) = path.map_err(|_| unreadable_path())?;
     let search = app.gateway().search();
-    answered(search.show_tool(&format!("{server}:{tool}")))
+    answered(search.show_tool(&format!("{server}:{tool}"), &caller.rights))
 }
 
 /// Call a tool
@@ -84,12 +86,14 @@ pub(crate) async fn show_tool(
         InvalidRefusals, AccessRefusals, MissingRefusals, CallRefusals, StoreRefusals,
     ),
 ))]
-pub(crate) async fn call_tool(State(app): State<Arc<App>>, request: Request) -> RestResult {
-    let (parts, body) = request.into_parts();
-    let bytes = body::read(body).await;
+pub(crate) async fn call_tool(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    request: Request,
+) -> RestResult {
+    let bytes = body::read(request.into_body()).await;
     let bytes = bytes.map_err(|_| invalid("The request is too large or broke off"))?;
     let (variant, arguments) = read_call(&bytes)?;
-    let caller = caller::of_rest(&parts.headers);
     let outcome = match CallRequest::parse(variant, &arguments) {
         Ok(request) => app.gateway().call(request, &caller, None).await,
         Err(failure) => app.gateway().refuse_call(variant, failure, &caller).await,

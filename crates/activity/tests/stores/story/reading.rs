@@ -1,8 +1,10 @@
 //! What is read is what was written.
 
 use mcpproxy_activity::Filter;
+use mcpproxy_activity::record::Record;
 use mcpproxy_activity::row::{Cell, Row};
 use mcpproxy_activity::summary::{RecordSummary, Tally};
+use mcpproxy_policy::RecordScope;
 
 use super::sketch::{self, Quill, chain, id, many, outcome, request, set};
 use super::{Desk, Place, admitted, filter};
@@ -71,11 +73,21 @@ pub(crate) async fn pages_are_those_of_the_list(place: &impl Place) {
     assert!(found > 15, "only {found} filters told records apart");
     for record in &records {
         assert_eq!(
-            desk.store.find(record.id).await.unwrap().as_ref(),
+            desk.store
+                .find(record.id, &RecordScope::All)
+                .await
+                .unwrap()
+                .as_ref(),
             Some(record)
         );
     }
-    assert_eq!(desk.store.find(id(9_999, 1)).await.unwrap(), None);
+    assert_eq!(
+        desk.store
+            .find(id(9_999, 1), &RecordScope::All)
+            .await
+            .unwrap(),
+        None
+    );
     let (newest, oldest) = (id(399 / 3, 399), id(0, 0));
     for (newer, expected) in [(0, Some(newest)), (COUNT - 1, Some(oldest)), (COUNT, None)] {
         assert_eq!(desk.store.nth_newest(newer).await.unwrap(), expected);
@@ -115,25 +127,90 @@ pub(crate) async fn counts_are_those_of_the_list(place: &impl Place) {
         let expected = admitted(&records, &filter);
         let count = desk.store.count(&filter).await.unwrap();
         assert_eq!(count, expected.len() as u64, "{filter:?}");
-        let tallies: Vec<Tally> = expected
-            .into_iter()
-            .map(|record| Tally {
-                kind: record.kind.as_str().to_owned(),
-                server: record.server_name,
-                tool: record.tool_name,
-                intent: record.intent_type.map(|intent| intent.as_str().to_owned()),
-                status: record.status.as_str().to_owned(),
-                count: 1,
-            })
-            .collect();
         let counted = desk.store.tally(&filter).await.unwrap();
         assert!(counted.len() <= 200, "alike records are counted together");
-        assert_eq!(
-            RecordSummary::of(&counted),
-            RecordSummary::of(&tallies),
-            "{filter:?}"
-        );
+        assert_eq!(RecordSummary::of(&counted), summary(expected), "{filter:?}");
     }
+}
+
+/// The summary of a list.
+fn summary(records: Vec<Record>) -> RecordSummary {
+    let tallies: Vec<Tally> = records
+        .into_iter()
+        .map(|record| Tally {
+            kind: record.kind.as_str().to_owned(),
+            server: record.server_name,
+            tool: record.tool_name,
+            intent: record.intent_type.map(|intent| intent.as_str().to_owned()),
+            status: record.status.as_str().to_owned(),
+            count: 1,
+        })
+        .collect();
+    RecordSummary::of(&tallies)
+}
+
+/// Whether somebody may see a record, told without the filter.
+type MaySee = fn(&Record) -> bool;
+
+fn scopes() -> [(RecordScope, MaySee); 6] {
+    [
+        (RecordScope::Token("t-1".to_owned()), |record| {
+            record.token_id.as_deref() == Some("t-1")
+        }),
+        (RecordScope::Token("t-2".to_owned()), |record| {
+            record.token_id.as_deref() == Some("t-2")
+        }),
+        (RecordScope::Token("nobody".to_owned()), |_| false),
+        (RecordScope::Session("s-1".to_owned()), |record| {
+            record.session_id.as_deref() == Some("s-1") && record.token_id.is_none()
+        }),
+        (RecordScope::Session("a\0b".to_owned()), |_| false),
+        (RecordScope::Nothing, |_| false),
+    ]
+}
+
+pub(crate) async fn records_of_others_are_in_no_page_count_summary_or_search(place: &impl Place) {
+    let (desk, rows) = filled(place).await;
+    let records = sketch::records(&rows);
+    let mut filters = vec![Filter::default()];
+    filters.extend(parts().iter().map(|(name, value)| filter(&[(name, value)])));
+    filters.push(filter(&[("session_id", "s-1"), ("text", "tid")]));
+    filters.push(filter(&[("status", "error"), ("text", "github")]));
+    let mut found = 0;
+    for (scope, may_see) in scopes() {
+        for filter in &filters {
+            let scoped = Filter {
+                scope: scope.clone(),
+                ..filter.clone()
+            };
+            let mut expected = admitted(&records, filter);
+            expected.retain(may_see);
+            assert_eq!(admitted(&records, &scoped), expected, "{scoped:?}");
+            assert_eq!(desk.all(&scoped, 7).await, expected, "{scoped:?}");
+            let count = desk.store.count(&scoped).await.unwrap();
+            assert_eq!(count, expected.len() as u64, "{scoped:?}");
+            let oldest = expected.last().map(|record| record.id);
+            assert_eq!(desk.store.oldest(&scoped).await.unwrap(), oldest);
+            found += usize::from(!expected.is_empty());
+            let counted = desk.store.tally(&scoped).await.unwrap();
+            assert_eq!(RecordSummary::of(&counted), summary(expected), "{scoped:?}");
+        }
+        // A page may begin after a record that somebody else has.
+        for before in [id(70, 211), id(70, 212), id(70, 213)] {
+            let scoped = Filter {
+                scope: scope.clone(),
+                ..Filter::default()
+            };
+            let page = desk.page(&scoped, Some(before), 50).await;
+            let is_own = |record: &Record| may_see(record) && record.id < before;
+            assert!(page.records.iter().all(is_own), "{scope:?}");
+        }
+        for record in &records {
+            let seen = desk.store.find(record.id, &scope).await.unwrap();
+            assert_eq!(seen.is_some(), may_see(record), "{scope:?}");
+        }
+    }
+    assert!(found > 50, "only {found} filters found anything");
 }
 
 pub(crate) async fn words_are_found_by_how_they_begin(place: &impl Place) {

@@ -181,6 +181,10 @@ pub(crate) fn many(quill: &mut Quill, count: u64) -> Vec<Row> {
             pick(number, 6, &[Some("s-1"), Some("s-2"), None]),
         );
         put(
+            "token_id",
+            pick(number, 9, &[Some("t-1"), None, Some("t-2"), None]),
+        );
+        put(
             "arguments",
             pick(
                 number,

@@ -6,6 +6,7 @@ use mcpproxy_activity::chain::ChainHead;
 use mcpproxy_activity::row::{Cell, RequestColumns, Row};
 use mcpproxy_activity::store::StoreError;
 use mcpproxy_activity::{Filter, Status};
+use mcpproxy_policy::RecordScope;
 
 use super::sketch::{Quill, chain, id, many, outcome, request, set};
 use super::{Desk, Place, filter};
@@ -18,7 +19,12 @@ pub(crate) async fn a_call_has_two_links_and_one_record(place: &impl Place) {
     let opened = quill.open(sent);
     desk.append(vec![opened.clone()]).await.unwrap();
 
-    let waiting = desk.store.find(id(1, 1)).await.unwrap().unwrap();
+    let waiting = desk
+        .store
+        .find(id(1, 1), &RecordScope::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((waiting.status, waiting.closed), (Status::InDoubt, None));
     assert_eq!(waiting.opened, opened.opened);
     let in_doubt = filter(&[("status", "in_doubt"), ("text", "github")]);
@@ -28,7 +34,7 @@ pub(crate) async fn a_call_has_two_links_and_one_record(place: &impl Place) {
     set(&mut failed, "error_code", Cell::from("UPSTREAM_GONE"));
     let completed = quill.complete(&opened, failed);
     desk.append(vec![completed.clone()]).await.unwrap();
-    let done = desk.store.find(id(1, 1)).await.unwrap();
+    let done = desk.store.find(id(1, 1), &RecordScope::All).await.unwrap();
     assert_eq!(done, completed.to_record());
     assert_eq!(desk.all(&Filter::default(), 10).await.len(), 1);
     assert_eq!(desk.store.count(&in_doubt).await.unwrap(), 0);
@@ -66,7 +72,12 @@ pub(crate) async fn a_batch_that_cannot_be_kept_changes_nothing(place: &impl Pla
         assert_eq!(desk.all(&Filter::default(), 10).await.len(), 2);
         let lost = filter(&[("text", "lost")]);
         assert_eq!(desk.store.count(&lost).await.unwrap(), 0);
-        let found = desk.store.find(id(1, 1)).await.unwrap().unwrap();
+        let found = desk
+            .store
+            .find(id(1, 1), &RecordScope::All)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(found.status, Status::InDoubt);
     };
     let new = quill.whole(named(3, "lost"), outcome("success"));
@@ -220,7 +231,10 @@ pub(crate) async fn an_unreadable_record_is_left_out_of_pages(place: &impl Place
     assert_eq!(records.len(), 10);
     let page = desk.page(&Filter::default(), Some(id(12, 38)), 3).await;
     assert!(page.records.is_empty() && page.next.is_none());
-    assert_eq!(desk.store.find(id(2, 7)).await.unwrap(), None);
+    assert_eq!(
+        desk.store.find(id(2, 7), &RecordScope::All).await.unwrap(),
+        None
+    );
     let links = desk.store.links(chain(1), 0, 100).await.unwrap();
     assert_eq!(links.len(), 50, "the check of the chain sees them all");
 }

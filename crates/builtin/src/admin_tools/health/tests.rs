@@ -36,6 +36,7 @@ fn record(server: &str, status: Status, milliseconds: i64) -> Record {
         intent_type: None,
         sensitivity: None,
         agent: None,
+        token_id: None,
         status,
         arguments: None,
         response: None,

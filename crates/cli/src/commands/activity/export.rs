@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use futures_util::TryStreamExt;
 use mcpproxy_gateway::records::{self, ExportFormat};
+use mcpproxy_policy::RecordScope;
 use serde_json::{Value, json};
 
 use super::source::{Pieces, Source};
@@ -20,7 +21,7 @@ use crate::progress_bar::TerminalProgress;
 
 pub(super) async fn run(common: &Common, export: &ExportArguments) -> CommandResult {
     let given = pairs(export);
-    records::RecordExport::parse(&given).map_err(CliError::wrong)?;
+    records::RecordExport::parse(&given, RecordScope::All).map_err(CliError::wrong)?;
     let source = Source::find(common).await?;
     let is_file = export.file.as_os_str() != "-";
     // A bar between the lines of the export would help nobody.

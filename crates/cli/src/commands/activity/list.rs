@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, RecordQuery};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
@@ -16,9 +17,9 @@ use crate::output::{Output, elements, note, text, wide_table};
 
 pub(super) async fn run(common: &Common, list: &ListArguments) -> CommandResult {
     let pairs = pairs(list);
-    RecordQuery::parse(&pairs).map_err(CliError::wrong)?;
+    RecordQuery::parse(&pairs, RecordScope::All).map_err(CliError::wrong)?;
     let source = Source::find(common).await?;
-    let of_store = async |archive: &Archive| records::list(archive, &pairs).await;
+    let of_store = async |archive: &Archive| records::list(archive, &pairs, RecordScope::All).await;
     let listed = source.get(("/activity", &pairs), of_store).await?;
     let icons = Icons::wanted(list.look);
     common

@@ -2,6 +2,7 @@
 
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records;
+use mcpproxy_policy::RecordScope;
 use serde_json::Value;
 
 use super::source::Source;
@@ -18,7 +19,7 @@ const LABEL: usize = 14;
 pub(super) async fn run(common: &Common, id: &str, look: Look) -> CommandResult {
     records::parse_id(id).map_err(CliError::wrong)?;
     let path = format!("/activity/{}", encode(id));
-    let of_store = async |archive: &Archive| records::show(archive, id).await;
+    let of_store = async |archive: &Archive| records::show(archive, id, &RecordScope::All).await;
     let source = Source::find(common).await?;
     let shown = source.get((&path, &[]), of_store).await?;
     let icons = Icons::wanted(look);

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use mcpproxy_activity::Archive;
 use mcpproxy_gateway::records::{self, Pair, RecordExport};
 use mcpproxy_gateway::{Failure, redaction, settings};
+use mcpproxy_policy::RecordScope;
 
 use crate::arguments::Common;
 use crate::daemon::{Daemon, rest_path};
@@ -51,7 +52,8 @@ impl Source {
 
     /// Counts.
     pub(super) async fn summary(&self, pairs: &[Pair]) -> Result<String, CliError> {
-        let of_store = async |archive: &Archive| records::summary(archive, pairs).await;
+        let of_store =
+            async |archive: &Archive| records::summary(archive, pairs, RecordScope::All).await;
         self.get(("/activity/summary", pairs), of_store).await
     }
 
@@ -64,7 +66,9 @@ impl Source {
                 Ok(summary["total"].as_u64().unwrap_or(0))
             }
             Self::Store(archive) => {
-                let count = archive.count(&records::parse_filter(pairs)?).await;
+                let count = archive
+                    .count(&records::parse_filter(pairs, RecordScope::All)?)
+                    .await;
                 Ok(count.map_err(Failure::from)?)
             }
         }
@@ -87,7 +91,7 @@ impl Source {
                 Ok(pieces.boxed())
             }
             Self::Store(archive) => {
-                let (filter, format) = RecordExport::parse(pairs)?;
+                let (filter, format) = RecordExport::parse(pairs, RecordScope::All)?;
                 let export = RecordExport::new(archive.clone(), filter, format);
                 let pieces = stream::try_unfold(export, |mut export| async move {
                     let piece = export.next().await?;

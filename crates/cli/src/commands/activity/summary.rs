@@ -1,6 +1,7 @@
 //! `mcpproxy activity summary`
 
 use mcpproxy_gateway::records;
+use mcpproxy_policy::RecordScope;
 use serde_json::Value;
 
 use super::source::Source;
@@ -18,7 +19,7 @@ const BAR: usize = 24;
 
 pub(super) async fn run(common: &Common, summary: &FilteredArguments) -> CommandResult {
     let pairs = pairs(summary);
-    records::parse_filter(&pairs).map_err(CliError::wrong)?;
+    records::parse_filter(&pairs, RecordScope::All).map_err(CliError::wrong)?;
     let counted = Source::find(common).await?.summary(&pairs).await?;
     let icons = Icons::wanted(summary.look);
     Ok(common

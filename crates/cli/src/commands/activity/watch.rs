@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use mcpproxy_gateway::records::{self, Pair};
+use mcpproxy_policy::RecordScope;
 use mcpproxy_wire::sse::SseReader;
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(super) async fn run(common: &Common, watch: &FilteredArguments) -> CommandResult {
     let pairs = pairs(watch);
-    records::parse_filter(&pairs).map_err(CliError::wrong)?;
+    records::parse_filter(&pairs, RecordScope::All).map_err(CliError::wrong)?;
     let daemon = Daemon::require(&common.sources()).await?;
     let icons = Icons::wanted(watch.look);
     let show = |data: &str| common.output.item(data, |record| line(record, icons));

@@ -72,7 +72,13 @@ fn observe(
 
 fn made(observed: &Observed, tool: &str, ended: CallEnding, seconds: i64) -> Value {
     let observation = observed.of(tool).unwrap();
-    let hints = hints(&observation, &catalog().snapshot(), ended, at(seconds));
+    let hints = hints(
+        &observation,
+        &catalog().snapshot(),
+        ended,
+        at(seconds),
+        &Rights::Administrator,
+    );
     serde_json::to_value(&hints).unwrap()
 }
 

@@ -65,14 +65,23 @@ fn an_action_is_a_tool_of_its_server_or_one_named_in_full() {
     ];
     let snapshot = catalog().snapshot();
     for (action, expected) in table {
-        assert_eq!(resolve(&snapshot, "cards", action), expected, "{action}");
+        assert_eq!(
+            resolve(&snapshot, "cards", action, &Rights::Administrator),
+            expected,
+            "{action}"
+        );
     }
 }
 
 #[track_caller]
 fn check(sent: &'static str, expected: &str, is_warned: bool) {
     let result = CallResult::parse(Json::parse(sent).unwrap()).unwrap();
-    let (result, warning) = vetted(result, "cards", &catalog().snapshot());
+    let (result, warning) = vetted(
+        result,
+        "cards",
+        &catalog().snapshot(),
+        &Rights::Administrator,
+    );
     assert_eq!(result.json().text(), expected);
     assert_eq!(warning.is_some(), is_warned);
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcpproxy_policy::{Mode, Rules, Unannotated};
+use mcpproxy_policy::{AnonymousRole, Mode, Rules, Unannotated};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,6 +33,9 @@ section! {
         /// The key of the REST interface. Without it, one is generated on the first start and kept
         /// in the file `api_key` of the data folder. May hold references.
         "api_key" pub api_key: Option<Secret> = null, Text(API_KEY, Hidden);
+        /// What an agent without a token may do on this machine: everything but administration (`full`), read (`read`),
+        /// or nothing (`none`). Beyond this machine every agent needs a token.
+        "anonymous" pub anonymous: AnonymousAccess = "full", Choice(&["full", "read", "none"]);
         /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
         "allow_plain_http" pub allow_plain_http: bool = false, Flag;
         /// The MCP servers behind the gateway, by name.
@@ -119,6 +122,29 @@ section! {
         /// Where hints go that the gateway makes for tools whose servers send none: nowhere, into `_meta`, or
         /// into a text block at the end.
         "proxied" pub proxied: ProxiedHints = "meta", Choice(&["off", "meta", "content"]);
+    }
+}
+
+/// What an agent without a token may do on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnonymousAccess {
+    /// Everything but administration.
+    Full,
+    /// Read.
+    Read,
+    /// Nothing.
+    None,
+}
+
+impl AnonymousAccess {
+    /// Role of such an agent; nothing where it is not let in.
+    pub fn role(self) -> Option<AnonymousRole> {
+        match self {
+            Self::Full => Some(AnonymousRole::Full),
+            Self::Read => Some(AnonymousRole::Read),
+            Self::None => None,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ impl SessionScene {
         let ended = CancellationToken::new();
         let session = Session::new(
             ClientHello::default(),
-            mcpproxy_policy::Rights::UseTools,
+            (mcpproxy_policy::Rights::default(), None),
             Endpoint::Menu,
             ChangeFeed::silent(),
             ended.clone(),

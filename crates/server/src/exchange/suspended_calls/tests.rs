@@ -66,7 +66,13 @@ fn binding(arguments: &Value, caller: &Caller) -> Binding {
         panic!("no request");
     };
     let caller = Arc::new(caller.clone());
-    Binding::of(&message.into_request(Protocol::Stateless, &Endpoint::Menu, caller, None))
+    Binding::of(&message.into_request(
+        Protocol::Stateless,
+        &Endpoint::Menu,
+        caller,
+        None,
+        CancellationToken::new(),
+    ))
 }
 
 /// Client requests, and the state that the client has to repeat.
@@ -117,7 +123,7 @@ async fn only_the_very_request_resumes_a_call() {
         ..Caller::default()
     };
     let administrator = Caller {
-        rights: Rights::Administer,
+        rights: Rights::Administrator,
         ..Caller::default()
     };
     let elsewhere = Binding {

@@ -7,7 +7,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use crate::respond::ErrorAnswer;
-use crate::rest::{activity, events, openapi, status, tools};
+use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
 
 /// Description of the REST interface.
 #[derive(OpenApi)]
@@ -21,11 +21,14 @@ use crate::rest::{activity, events, openapi, status, tools};
     tags(
         (name = "activity", description = "What agents did"),
         (name = "tools", description = "What agents can call"),
+        (name = "servers", description = "What is behind the gateway"),
+        (name = "tokens", description = "Credentials of agents"),
         (name = "gateway", description = "The gateway itself"),
     ),
     paths(
         activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
-        tools::list_tools, tools::show_tool, tools::call_tool,
+        tools::list_tools, tools::show_tool, tools::call_tool, servers::list,
+        tokens::list, tokens::create, tokens::show, tokens::rotate, tokens::revoke,
         status::status, status::config, openapi::document, status::healthz, status::readyz,
     ),
     components(schemas(ErrorAnswer<'_>)),
@@ -39,7 +42,7 @@ struct Keys;
 
 impl Modify for Keys {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let about = "The key of the configuration, or of the file `api_key` in the data directory";
+        let about = "The key of the configuration, or of the file `api_key` in the data directory; for tools, calls, activity, events and servers also the token of an agent";
         let header = ApiKeyValue::with_description("X-API-Key", about);
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)

@@ -13,7 +13,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::chain::ChainHead;
+use super::ChainHead;
 use crate::record::Hash;
 
 /// The folder of the files, in the data directory.

@@ -1,0 +1,409 @@
+//! Tokens of agents: what each of two sees of the other, what ends with them, and the commands that make them.
+
+use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use mcpproxy_tests::stateless_client::introduced;
+use mcpproxy_tests::{
+    Client, Fixture, Home, HttpClient, Product, StatelessClient, eventually, within,
+};
+use serde_json::{Value, json};
+
+use crate::PROGRAMS;
+
+const LOOK: &str = r#"{"name":"look","description":"Looks something up","inputSchema":{"type":"object","properties":{"word":{"type":"string"}}},"annotations":{"readOnlyHint":true}}"#;
+const FOUND: &str = r#"{"content":[{"type":"text","text":"found"}]}"#;
+
+async fn shelf() -> (Product, Fixture) {
+    let shelf = Fixture::new(PROGRAMS).tools(&[LOOK]).result("look", FOUND);
+    let config = json!({ "mcpServers": { "shelf": shelf.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    (product, shelf)
+}
+
+async fn token(product: &Product, name: &str, flags: &[&str]) -> String {
+    let command = [&["token", "create", name, "-o", "json"], flags].concat();
+    let made = product.run(&command).await;
+    assert_eq!(made.code, 0, "{made:?}");
+    made.json()["token"].as_str().unwrap().to_owned()
+}
+
+async fn get(product: &Product, credential: &str, path: &str) -> Value {
+    let client = HttpClient::without_session(&product.rest(path)).showing(credential);
+    let answer = client.send(Method::GET, &[], String::new()).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.body);
+    answer.json()
+}
+
+async fn exported(product: &Product, credential: &str) -> String {
+    let url = product.rest("/activity/export?format=jsonl");
+    let client = HttpClient::without_session(&url).showing(credential);
+    client.send(Method::GET, &[], String::new()).await.body
+}
+
+/// Two agents of one gateway, fifty calls each, mixed, with sessions and without: reasons, errors and names of the other
+/// were visible, and withheld arguments came out word by word through the `text` filter.
+#[tokio::test]
+async fn agents_read_one_another() {
+    let (product, _shelf) = shelf().await;
+    let flags = [
+        "--servers",
+        "shelf,mcpproxy",
+        "--permissions",
+        "activity:read,servers:read",
+    ];
+    let names = ["anna", "bert"];
+    let mut tokens = Vec::new();
+    for name in names {
+        tokens.push(token(&product, name, &flags).await);
+    }
+    let (endpoint, mut ids) = (product.endpoint(), [Vec::new(), Vec::new()]);
+    let sessions = [
+        HttpClient::connect_as(&endpoint, &tokens[0]).await,
+        HttpClient::connect_as(&endpoint, &tokens[1]).await,
+    ];
+    for number in 0..50 {
+        for (at, name) in names.iter().enumerate() {
+            let arguments = json!({
+                "name": "shelf:look",
+                "args": { "word": format!("secretof{name}{number}") },
+                "intent": { "operation_type": "read", "reason": format!("because{name}{number}") },
+            });
+            let result = if number % 2 == 0 {
+                sessions[at].call("call_tool_read", &arguments).await
+            } else {
+                let client = StatelessClient::new(&endpoint).showing(&tokens[at]);
+                client.call("call_tool_read", &arguments).await
+            };
+            let id = result["_meta"]["dev.mcpproxy/activity_id"]
+                .as_str()
+                .unwrap();
+            ids[at].push(id.to_owned());
+        }
+    }
+    product.record(ids[1].last().unwrap()).await;
+    for (at, name) in names.iter().enumerate() {
+        let (credential, other) = (&tokens[at], names[1 - at]);
+        let list = eventually("all own calls are listed", async || {
+            let list = get(&product, credential, "/activity?type=tool_call&limit=1000").await;
+            (list["activities"].as_array()?.len() == 50).then_some(list)
+        })
+        .await;
+        assert!(!list.to_string().contains(&format!("of{other}")), "{list}");
+        let summary = get(&product, credential, "/activity/summary?type=tool_call").await;
+        assert_eq!(summary["total"], 50, "{name}: {summary}");
+        for filter in [
+            format!("text=secretof{other}1"),
+            format!("text=because{other}1"),
+            format!("agent={other}"),
+            format!("tool=look&agent={other}"),
+        ] {
+            let found = get(&product, credential, &format!("/activity?{filter}")).await;
+            assert_eq!(found["activities"], json!([]), "{name} {filter}");
+            let counted = get(&product, credential, &format!("/activity/summary?{filter}")).await;
+            assert_eq!(counted["total"], 0, "{name} {filter}");
+        }
+        let export = exported(&product, credential).await;
+        assert!(export.contains(&format!("secretof{name}7")));
+        assert!(
+            !export.contains(&format!("of{other}")) && !export.contains(&format!("because{other}"))
+        );
+        let url = product.rest(&format!("/activity/{}", ids[1 - at][0]));
+        let client = HttpClient::without_session(&url).showing(credential);
+        let others = client.send(Method::GET, &[], String::new()).await;
+        assert_eq!(others.status, StatusCode::NOT_FOUND, "{}", others.body);
+        let own = get(&product, credential, &format!("/activity/{}", ids[at][0])).await;
+        assert_eq!(own["agent"], *name);
+        // Gaps between its own would count the records of others.
+        assert_eq!(
+            (&own["seq"], &own["prev_hash"]),
+            (&Value::Null, &Value::Null),
+            "{own}"
+        );
+
+        let tool = |tool: &str, args: Value| json!({ "name": format!("mcpproxy:{tool}"), "args": args, "intent": { "operation_type": "read" } });
+        for (own_tool, args) in [
+            ("list-activity", json!({ "limit": 100 })),
+            (
+                "list-activity",
+                json!({ "text": format!("secretof{other}1") }),
+            ),
+            ("summarize-activity", json!({ "agent": other })),
+            ("check-servers", json!({})),
+            ("propose-permissions", json!({ "agent": other })),
+        ] {
+            let result = sessions[at]
+                .call("call_tool_read", &tool(own_tool, args))
+                .await;
+            let data = result["structuredContent"]["data"].to_string();
+            assert!(
+                !data.contains(&format!("because{other}")),
+                "{name} {own_tool}: {data}"
+            );
+            assert!(
+                !data.contains(&format!("{other}0")),
+                "{name} {own_tool}: {data}"
+            );
+        }
+        let counted = sessions[at]
+            .call(
+                "call_tool_read",
+                &tool("summarize-activity", json!({ "agent": other })),
+            )
+            .await;
+        assert_eq!(
+            counted["structuredContent"]["data"]["total"], 0,
+            "{counted}"
+        );
+    }
+    let all = product
+        .get("/activity/summary?type=tool_call&tool=look")
+        .await;
+    assert_eq!(all["total"], 100, "the administrator sees both: {all}");
+    let found = product.get("/activity?text=secretofbert1").await;
+    assert!(!found["activities"].as_array().unwrap().is_empty());
+}
+
+/// Without a key, `list-activity` showed the calls of everybody.
+#[tokio::test]
+async fn an_agent_without_a_credential_saw_the_records_of_others() {
+    let (product, _shelf) = shelf().await;
+    let (victim, attacker) = (product.connect().await, product.connect().await);
+    let result = victim
+        .call_allowed("read", "shelf:look", &json!({ "word": "lymphoma4417" }))
+        .await;
+    let id = result["_meta"]["dev.mcpproxy/activity_id"]
+        .as_str()
+        .unwrap();
+    product.record(id).await;
+    let own = attacker
+        .call_allowed("read", "shelf:look", &json!({ "word": "mine" }))
+        .await;
+    product
+        .record(own["_meta"]["dev.mcpproxy/activity_id"].as_str().unwrap())
+        .await;
+    for args in [
+        json!({ "limit": 100 }),
+        json!({ "text": "lymphoma4417" }),
+        json!({ "tool": "look" }),
+    ] {
+        let list = attacker
+            .call_allowed("read", "mcpproxy:list-activity", &args)
+            .await;
+        let list = &list["structuredContent"]["data"];
+        assert!(!list.to_string().contains(id), "{list}");
+        let items = list["items"].as_array().unwrap();
+        let is_own = |item: &Value| item["id"] == own["_meta"]["dev.mcpproxy/activity_id"];
+        assert!(
+            items
+                .iter()
+                .all(|item| is_own(item) || item["tool_name"] != "look"),
+            "{list}"
+        );
+    }
+    let stateless = StatelessClient::new(&product.endpoint());
+    let list = stateless
+        .call_allowed("read", "mcpproxy:list-activity", &json!({ "limit": 100 }))
+        .await;
+    assert_eq!(
+        list["structuredContent"]["data"]["items"],
+        json!([]),
+        "{list}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_token_had_opened_went_on_after_it_was_revoked() {
+    let (product, _shelf) = shelf().await;
+    let [revoked, rotated] = [
+        token(&product, "revoked", &[]).await,
+        token(&product, "rotated", &[]).await,
+    ];
+    let mut streams = Vec::new();
+    for credential in [&revoked, &rotated] {
+        let events = HttpClient::without_session(&product.rest("/events")).showing(credential);
+        streams.push(events.open(Method::GET, &[], String::new()).await);
+        let session = HttpClient::connect_as(&product.url("/all"), credential).await;
+        let accept = [("accept", "text/event-stream")];
+        streams.push(session.open(Method::GET, &accept, String::new()).await);
+        let listen = json!({ "notifications": { "toolsListChanged": true } });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": introduced(&listen) });
+        let client = HttpClient::without_session(&product.url("/all")).showing(credential);
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "subscriptions/listen"),
+            ("accept", "text/event-stream"),
+        ];
+        streams.push(client.open(Method::POST, &headers, body.to_string()).await);
+    }
+    for stream in &streams {
+        assert_eq!(stream.status(), StatusCode::OK);
+    }
+    assert_eq!(product.run(&["token", "revoke", "revoked"]).await.code, 0);
+    assert_eq!(product.run(&["token", "rotate", "rotated"]).await.code, 0);
+    for stream in streams {
+        let rest = within("the stream ends", stream.into_body().collect()).await;
+        assert!(rest.is_ok(), "in order, not broken off");
+    }
+}
+
+#[tokio::test]
+async fn an_event_stream_outlived_the_key_it_was_opened_with() {
+    let (old, new) = ("the-first-key-of-this-test", "the-second-key-of-this-test");
+    let product = Product::start(PROGRAMS, &json!({ "api_key": old })).await;
+    let events = HttpClient::without_session(&product.rest("/events")).showing(old);
+    let stream = events.open(Method::GET, &[], String::new()).await;
+    assert_eq!(stream.status(), StatusCode::OK);
+    product.home.write_config(&json!({ "api_key": new }));
+    let rest = within("the stream ends", stream.into_body().collect()).await;
+    assert!(rest.is_ok());
+}
+
+/// 3,900 guesses a second went unslowed.
+#[tokio::test]
+async fn guesses_of_a_credential_were_answered_as_fast_as_they_came() {
+    let product = Product::start(PROGRAMS, &json!({})).await;
+    let client = HttpClient::without_session(&product.endpoint());
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let guess = async |number: usize| {
+        let wrong = format!("mcpp_{:0>43}", number);
+        let answer = client.post(&[("x-api-key", &wrong)], ping.to_owned()).await;
+        answer.status
+    };
+    let guesses = futures_util::future::join_all((0..60).map(guess)).await;
+    let refused = guesses
+        .iter()
+        .filter(|status| **status == StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.count() > 0, "{guesses:?}");
+    // A good one is not slowed, and so not refused either.
+    let good = HttpClient::connect_as(&product.endpoint(), &product.key()).await;
+    assert_eq!(good.tool_names().await.len(), 5);
+}
+
+#[tokio::test]
+async fn a_permission_that_a_token_lacks_is_named() {
+    let product = Product::start_in(Home::new(PROGRAMS, &json!({})), &["--demo"]).await;
+    let all = ["--operations", "read,write,destructive"];
+    let reads = [&all[..], &["--permissions", "cards:read"]].concat();
+    let reader = token(&product, "reader", &reads).await;
+    let client = HttpClient::connect_as(&product.endpoint(), &reader).await;
+    client
+        .call_allowed("read", "cards:review-next-card", &json!({}))
+        .await;
+    let refused = client
+        .call_as(
+            "destructive",
+            "cards:delete-card",
+            &json!({ "cardId": "card_1" }),
+        )
+        .await;
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!(error["code"], "FORBIDDEN", "{refused}");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("cards:delete") && message.contains("--permissions"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn tokens_are_made_shown_rotated_and_revoked_with_and_without_a_gateway() {
+    let (mut product, _shelf) = shelf().await;
+    check_commands(&product.home, "running").await;
+    eventually("every change is on record", async || {
+        let changes = product.get("/activity?type=token_change").await;
+        let changes = changes["activities"].as_array()?.iter();
+        let words: Vec<Value> = changes
+            .map(|one| one["metadata"]["event"].clone())
+            .collect();
+        (json!(words) == json!(["revoked", "rotated", "created"])).then_some(())
+    })
+    .await;
+    assert_eq!(product.stop().await, 0);
+    check_commands(&product.into_home(), "stopped").await;
+}
+
+async fn check_commands(home: &Home, name: &str) {
+    let run = async |arguments: &[&str]| {
+        let arguments = [&["token"], arguments, &["-o", "json"]].concat();
+        home.run(&arguments).await
+    };
+    let made = run(&["create", name, "--servers", "shelf", "--expires", "30d"]).await;
+    assert_eq!(made.code, 0, "{made:?}");
+    let made = made.json();
+    let secret = made["token"].as_str().unwrap();
+    assert!(secret.starts_with("mcpp_"), "{made}");
+    assert_eq!(made["servers"], json!(["shelf"]));
+    assert_eq!(
+        (&made["operations"], &made["expires"]),
+        (&json!(["read"]), &json!("30d"))
+    );
+    let taken = run(&["create", name]).await;
+    assert_eq!(
+        (taken.code, &taken.error()["code"]),
+        (1, &json!("NAME_TAKEN"))
+    );
+    for (flags, expected) in [
+        (&["--servers", "shelv"][..], "did you mean 'shelf'?"),
+        (&["--operations", "raed"], "did you mean 'read'?"),
+        (&["--expires", "soon"], "30d"),
+        (&["--tools", "look"], "server:tool"),
+        (&["--activity", "none"], "own or all"),
+    ] {
+        let refused = run(&[&["create", "other"], flags].concat()).await;
+        assert_eq!(refused.code, 1, "{refused:?}");
+        let message = refused.error()["message"].to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    let shown = run(&["show", name]).await.json();
+    assert_eq!(
+        (&shown["name"], &shown["activity"]),
+        (&json!(name), &json!("own"))
+    );
+    assert!(
+        shown["token"].is_null() && shown["created"].is_string(),
+        "{shown}"
+    );
+    let listed = run(&["list"]).await.json();
+    assert_eq!(listed["tokens"].as_array().unwrap().len(), 1, "{listed}");
+    let again = run(&["rotate", name]).await.json();
+    assert_ne!(again["token"], made["token"]);
+    assert_eq!(again["expires"], "30d");
+    let unknown = run(&["revoke", &format!("{name}x")]).await;
+    assert_eq!(unknown.code, 1);
+    assert!(
+        unknown.error()["message"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("did you mean '{name}'?"))
+    );
+    assert_eq!(run(&["revoke", name]).await.code, 0);
+    let table = home.run(&["token", "list", "-o", "table"]).await;
+    assert!(table.stdout.contains("No tokens yet"), "{table:?}");
+    for text in [secret, again["token"].as_str().unwrap()] {
+        let database = std::fs::read(home.data_dir().join("state.db")).unwrap();
+        let found = database
+            .windows(text.len())
+            .any(|part| part == text.as_bytes());
+        assert!(!found, "the secret is stored");
+    }
+}
+
+/// A secret that is shown once stays a secret: no log, record or list has it.
+#[tokio::test]
+async fn a_token_is_in_no_record_and_no_log() {
+    let (product, _shelf) = shelf().await;
+    let secret = token(&product, "ci", &[]).await;
+    let client = HttpClient::connect_as(&product.endpoint(), &secret).await;
+    let args = json!({ "word": secret });
+    let result = client.call_allowed("read", "shelf:look", &args).await;
+    let id = result["_meta"]["dev.mcpproxy/activity_id"]
+        .as_str()
+        .unwrap();
+    let record = product.record(id).await;
+    assert!(!record.to_string().contains(&secret), "{record}");
+    let tokens = product.get("/tokens").await;
+    assert!(!tokens.to_string().contains(&secret[5..]));
+    assert!(tokens["tokens"][0]["last_used"].is_string(), "{tokens}");
+    assert!(!product.log().contains(&secret));
+}
