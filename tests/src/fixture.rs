@@ -63,7 +63,15 @@ impl Fixture {
         self
     }
 
-    /// Answers calls of a tool with this text of a JSON-RPC error.
+    /// Answers a method other than those of tools, such as `resources/read`, with this text of a result. Resources and
+    /// templates need both of their lists.
+    #[must_use]
+    pub fn answer(mut self, method: &str, result: &str) -> Self {
+        self.script.answers.insert(method.to_owned(), raw(result));
+        self
+    }
+
+    /// Answers calls of a tool, or a method, with this text of a JSON-RPC error.
     #[must_use]
     pub fn error(mut self, tool: &str, error: &str) -> Self {
         self.script.errors.insert(tool.to_owned(), raw(error));

@@ -16,7 +16,9 @@ pub struct Script {
     pub tools: Vec<Box<RawValue>>,
     /// The `CallToolResult` of a tool, sent as it is. Without one the tool echoes.
     pub results: BTreeMap<String, Box<RawValue>>,
-    /// The JSON-RPC error a tool answers with.
+    /// The result of a method other than those of tools, sent as it is. What it is a method of is declared.
+    pub answers: BTreeMap<String, Box<RawValue>>,
+    /// The JSON-RPC error a tool or a method answers with.
     pub errors: BTreeMap<String, Box<RawValue>>,
     /// The environment variable whose value is the text a tool answers with.
     pub variables: BTreeMap<String, String>,
@@ -26,7 +28,8 @@ pub struct Script {
     pub delay_ms: BTreeMap<String, u64>,
     /// A tool answers only once this file exists.
     pub gates: BTreeMap<String, PathBuf>,
-    /// Gets one line for every call that was executed: the tool and its arguments as received.
+    /// Gets one line for every call that was executed, the tool and its arguments as received; and one for every method
+    /// of `answers` but lists, with its parameters.
     pub ledger: Option<PathBuf>,
     /// Whether changes of the tools are promised to be announced.
     pub list_changed: bool,

@@ -67,6 +67,15 @@ impl ScriptedServer {
         }
         let params = message.get("params").copied();
         let (member, value) = match method.as_str() {
+            _ if self.script.errors.contains_key(&method) => {
+                ("error", self.script.errors[&method].get().to_owned())
+            }
+            _ if self.script.answers.contains_key(&method) => {
+                if !method.ends_with("/list") {
+                    self.record(&method, params.map_or("{}", RawValue::get));
+                }
+                ("result", self.script.answers[&method].get().to_owned())
+            }
             "initialize" if !self.is_stateless() => self.initialize(params),
             "server/discover" if self.is_stateless() => self.discover(),
             "ping" => ("result", "{}".to_owned()),
@@ -110,6 +119,13 @@ impl ScriptedServer {
         if self.hangs_on("prompts/list") {
             // Nobody asks for what was not declared.
             capabilities["prompts"] = json!({});
+        }
+        for method in self.script.answers.keys() {
+            match method.split('/').next() {
+                Some("completion") => capabilities["completions"] = json!({}),
+                Some(kind) => capabilities[kind] = json!({}),
+                None => {}
+            }
         }
         capabilities
     }

@@ -1,5 +1,7 @@
 //! Foreign text on one line.
 
+pub(crate) use mcpproxy_support::printable::is_hidden;
+
 /// The text with every run of spaces, line breaks and control characters as one space, without
 /// characters that cannot be seen, cut with `…` so that it has at most `limit` characters.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
@@ -30,14 +32,6 @@ fn shortened(mut line: String, limit: usize) -> String {
     line.truncate(line.trim_end().len());
     line.push('…');
     line
-}
-
-/// Characters that change how text looks without being seen: joiners, marks of direction, tags.
-/// A description can hide orders to the model in them.
-pub(crate) fn is_hidden(character: char) -> bool {
-    matches!(u32::from(character),
-        0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f
-        | 0xfeff | 0xfff9..=0xfffb | 0xe_0000..=0xe_0fff)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
-use crate::output::{note, printable};
+use crate::output::note;
 
 /// Longest wait of a gateway of our own for its servers, before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_mins(1);
@@ -96,7 +96,7 @@ impl Backend {
                 // Servers have no tools if they failed.
                 for ServerStatus { name, reason, .. } in gateway.servers().status() {
                     if let Some(reason) = reason {
-                        note(&printable(&format!("server '{name}' failed: {reason}")));
+                        note(&format!("server '{name}' failed: {reason}"));
                     }
                 }
                 let rights = &Rights::Administrator;

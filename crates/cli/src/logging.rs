@@ -1,9 +1,14 @@
-//! Logging: to stderr, so that results on stdout stay clean, and without secrets.
+//! Logging: to stderr, so that results on stdout stay clean, one line for each event, and without secrets.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use mcpproxy_gateway::redaction;
 use mcpproxy_redact::OwnSecrets;
+use mcpproxy_support::printable::printable_line;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
 use crate::arguments::Command;
 use crate::output::stderr_has_colour;
@@ -24,9 +29,29 @@ pub(crate) fn start(command: &Command) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| RedactedLines::new(io::stderr()))
+        .fmt_fields(PrintableFields)
         .with_ansi(stderr_has_colour())
         .with_target(false)
         .init();
+}
+
+/// Message and fields of an event, on one line and without anything that steers a terminal: they quote servers and
+/// agents. All else of a line is ours.
+struct PrintableFields;
+
+impl<'writer> FormatFields<'writer> for PrintableFields {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        // First of all, because a secret with a line break is not recognised once the break is escaped.
+        let hidden = redaction::current();
+        let hidden = hidden.text(&text, &OwnSecrets::none());
+        writer.write_str(&printable_line(&hidden))
+    }
 }
 
 /// Writer that passes on line by line, each without its secrets: a secret that came in
@@ -94,6 +119,33 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_reason_with_a_line_break_was_a_line_of_its_own() {
+        redaction::set(["secret of\ntwo lines".to_owned()]);
+        let written = SharedBuffer::default();
+        let to = written.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || RedactedLines::new(to.clone()))
+            .fmt_fields(PrintableFields)
+            .without_time()
+            .with_target(false)
+            .with_ansi(false)
+            .finish();
+        let reason =
+            "gone\n2026-01-01T00:00:00Z  INFO ready server=github\r\n\u{9b}31m\u{202e}\u{e0041}";
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(%reason, code = 7, "not\navailable");
+            let _span = tracing::error_span!("call", tool = %"a\nb").entered();
+            tracing::error!("secret of\ntwo lines");
+        });
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(
+            text,
+            " WARN not\\navailable reason=gone\\n2026-01-01T00:00:00Z  INFO ready server=github\\r\\n\\u009b31m\\u202e\\udb40\\udc41 code=7\n\
+             ERROR call{tool=a\\nb}: ***\n"
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Output: results on stdout, all else on stderr.
+//!
+//! Text of servers and agents is in both. Whatever is written here passes [`printable`], so that nothing of it steers
+//! a terminal; JSON says the same with escapes of its own, and loses nothing.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -39,8 +42,8 @@ impl Output {
     fn shown(self, text: &str, table: impl FnOnce(&Value) -> String) -> String {
         match self {
             // Decoding and writing again could change a number; programs get what was sent.
-            Self::Json => text.to_owned(),
-            Self::Yaml => as_yaml(&decode_for_display(text)),
+            Self::Json => safe_json(text),
+            Self::Yaml => as_yaml(decode_for_display(text)),
             Self::Table => table(&decode_for_display(text)),
         }
     }
@@ -48,11 +51,11 @@ impl Output {
     /// Tells of an error.
     pub(crate) fn error(self, error: &Value) {
         let shown = match self {
-            Self::Json => json!({ "error": error }).to_string(),
-            Self::Yaml => as_yaml(&json!({ "error": error })),
+            Self::Json => safe_json(&json!({ "error": error }).to_string()),
+            Self::Yaml => as_yaml(json!({ "error": error })),
             Self::Table => {
                 let message = error["message"].as_str().unwrap_or("unknown error");
-                format!("error: {}", printable(message))
+                format!("error: {message}")
             }
         };
         note(shown.trim_end());
@@ -61,7 +64,8 @@ impl Output {
 
 /// Writes a result; false if it could not be written: whoever closed the pipe has seen enough.
 fn write_out(text: &str) -> bool {
-    let mut stdout = std::io::stdout().lock();
+    let text = printable(text);
+    let mut stdout = io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let written = write!(stdout, "{text}{end}");
     written.and_then(|()| stdout.flush()).is_ok()
@@ -69,14 +73,46 @@ fn write_out(text: &str) -> bool {
 
 /// Tells the person something that is not the result.
 pub(crate) fn note(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = writeln!(stderr, "{text}");
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "{}", printable(text));
+}
+
+/// Writer of what comes in pieces, for a terminal. A character that is cut in two is written whole.
+pub(crate) struct TerminalText<W> {
+    to: W,
+    rest: Vec<u8>,
+}
+
+impl<W> TerminalText<W> {
+    pub(crate) fn new(to: W) -> Self {
+        let rest = Vec::new();
+        Self { to, rest }
+    }
+}
+
+impl<W: Write> Write for TerminalText<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.rest) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.rest.len(),
+        };
+        let text = String::from_utf8_lossy(&self.rest[..whole]);
+        // Lines of CSV end with it.
+        let text = text.replace('\r', "");
+        self.to.write_all(printable(&text).as_bytes())?;
+        self.rest.drain(..whole);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// Whether messages may have colour.
 pub(crate) fn stderr_has_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::io::stderr().is_terminal()
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && io::stderr().is_terminal()
 }
 
 /// A table with a header, without lines around it.
@@ -110,15 +146,7 @@ fn drawn(mut table: Table, header: &[&str], rows: impl IntoIterator<Item = Vec<S
 
 /// Text of a server without what would steer the terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' | '\t' => character,
-            // Controls, and the marks that turn the direction of text around.
-            _ if character.is_control() => '\u{fffd}',
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            _ => character,
-        })
-        .collect()
+    mcpproxy_support::printable::printable(text).into_owned()
 }
 
 /// Text of a server that cannot look like a line of ours.
@@ -140,8 +168,30 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-fn as_yaml(value: &Value) -> String {
-    serde_norway::to_string(value).unwrap_or_else(|_| value.to_string())
+/// JSON that means the same and cannot steer the terminal: all that could stands in strings, and is escaped there.
+fn safe_json(json: &str) -> String {
+    // Between values, where JSON has no escapes, this is a space like any other.
+    printable(&json.replace('\r', " "))
+}
+
+/// YAML of a value. Its plain strings have no escapes, so those of JSON stand in them as text.
+fn as_yaml(value: Value) -> String {
+    let value = printable_value(value);
+    serde_norway::to_string(&value).unwrap_or_else(|_| value.to_string())
+}
+
+fn printable_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(printable(&text)),
+        Value::Array(items) => items.into_iter().map(printable_value).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            members
+                .map(|(name, value)| (printable(&name), printable_value(value)))
+                .collect()
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +208,34 @@ mod tests {
     fn text_of_a_server_cannot_steer_the_terminal() {
         assert_eq!(
             printable("a\u{1b}[31mb\n\tc\u{202e}d"),
-            "a\u{fffd}[31mb\n\tc\u{fffd}d"
+            "a\\u001b[31mb\n\tc\\u202ed"
         );
+    }
+
+    #[test]
+    fn an_export_on_a_terminal_is_text_wherever_it_is_cut() {
+        let sent = "1,größe\u{1b}[2J\r\n2,\u{202e}😀\r\n";
+        for step in 1..sent.len() {
+            let mut terminal = TerminalText::new(Vec::new());
+            for piece in sent.as_bytes().chunks(step) {
+                terminal.write_all(piece).unwrap();
+            }
+            let shown = String::from_utf8(terminal.to).unwrap();
+            assert_eq!(shown, "1,größe\\u001b[2J\n2,\\u202e😀\n");
+        }
+    }
+
+    #[test]
+    fn bidirectional_marks_reached_the_terminal_in_yaml_and_json() {
+        let text = "{\"a\u{202e}\":[\"\u{9b}2J \u{e0041}\"],\r\n\t\"n\":1.10}";
+        let json = Output::Json.shown(text, |_| unreachable!());
+        assert_eq!(
+            json,
+            "{\"a\\u202e\":[\"\\u009b2J \\udb40\\udc41\"], \n\t\"n\":1.10}"
+        );
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(read(&json), read(text));
+        let yaml = Output::Yaml.shown(text, |_| unreachable!());
+        assert_eq!(yaml, "a\\u202e:\n- \\u009b2J \\udb40\\udc41\nn: 1.1\n");
     }
 }

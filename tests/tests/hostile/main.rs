@@ -1,6 +1,7 @@
 //! Clients and servers that do what they must not.
 
 mod clients;
+mod foreign_text;
 mod upstreams;
 
 use mcpproxy_tests::{Programs, programs};

@@ -12,7 +12,7 @@ use crate::CommandResult;
 use crate::arguments::{CallArguments, CallCommand, Common};
 use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::{elements, printable};
+use crate::output::elements;
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
@@ -89,7 +89,7 @@ fn text_content(result: &Value) -> String {
 
 fn block(block: &Value) -> String {
     if let Some(text) = block["text"].as_str() {
-        return printable(text);
+        return text.to_owned();
     }
     let kind = block["type"].as_str().unwrap_or("unknown");
     let about = ["mimeType", "uri", "name"]
@@ -97,7 +97,7 @@ fn block(block: &Value) -> String {
         .filter_map(|name| block[*name].as_str())
         .collect::<Vec<_>>()
         .join(" ");
-    printable(&format!("[{kind} {about}]")).replace(" ]", "]")
+    format!("[{kind} {about}]").replace(" ]", "]")
 }
 
 #[cfg(test)]

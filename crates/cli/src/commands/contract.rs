@@ -20,7 +20,7 @@ use crate::CommandResult;
 use crate::arguments::{Common, ContractCommand};
 use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::{elements, note, printable, text};
+use crate::output::{elements, note, text};
 use crate::progress_bar::TerminalProgress;
 
 /// The most examples of a tool that are called.
@@ -125,9 +125,9 @@ async fn gather(
                 let told = violations_in(&failed.error, tool);
                 if told.is_empty() {
                     let message = text(&failed.error["message"]);
-                    note(&printable(&format!(
+                    note(&format!(
                         "example {number} of '{tool}' gave no result: {message}"
-                    )));
+                    ));
                 }
                 violations.extend(told);
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::CommandResult;
 use crate::arguments::Common;
 use crate::daemon::Daemon;
-use crate::output::{elements, printable, table, text};
+use crate::output::{elements, table, text};
 
 pub(crate) async fn run(common: &Common) -> CommandResult {
     let daemon = Daemon::require(&common.sources()).await?;
@@ -30,8 +30,7 @@ fn page(status: &Value) -> String {
     page.push_str(&log(&status["activity"]));
     if let Some(problem) = status["configuration_problem"].as_str() {
         page.push_str(&format!(
-            "The changed configuration is not in force: {}\n",
-            printable(problem)
+            "The changed configuration is not in force: {problem}\n"
         ));
     }
     let servers = elements(&status["servers"]);
@@ -55,7 +54,7 @@ fn page(status: &Value) -> String {
     for server in servers {
         for line in elements(&server["stderr"]) {
             let (name, line) = (text(&server["name"]), text(line));
-            page.push_str(&printable(&format!("{name}: {line}\n")));
+            page.push_str(&format!("{name}: {line}\n"));
         }
     }
     page
@@ -84,7 +83,7 @@ fn log(activity: &Value) -> String {
     if let Some(problem) = activity["problem"].as_str() {
         shown.push_str(&format!(
             "The log cannot be written: {}. Calls that write are refused until it can.\n",
-            printable(problem).trim_end_matches('.')
+            problem.trim_end_matches('.')
         ));
     }
     shown

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::CommandResult;
 use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
-use crate::output::{elements, printable, table, text};
+use crate::output::{elements, table, text};
 
 pub(crate) async fn run(common: &Common, tools: ToolsCommand) -> CommandResult {
     match tools {
@@ -67,7 +67,7 @@ fn rows(value: &Value, is_search: bool) -> String {
 }
 
 fn page(tool: &Value) -> String {
-    let shown = |name: &str| printable(&text(&tool[name]));
+    let shown = |name: &str| text(&tool[name]);
     let mut page = String::new();
     for (label, name) in [
         ("Name", "name"),
@@ -82,9 +82,6 @@ fn page(tool: &Value) -> String {
         page.push_str(&format!("Annotations {}\n", shown("annotations")));
     }
     page.push_str(&format!("\n{}\n", shown("description")));
-    page.push_str(&format!(
-        "\nArguments\n{}\n",
-        printable(&format!("{:#}", tool["inputSchema"]))
-    ));
+    page.push_str(&format!("\nArguments\n{:#}\n", tool["inputSchema"]));
     page
 }

@@ -16,7 +16,7 @@ use crate::CommandResult;
 use crate::arguments::{Common, ExportArguments, pairs};
 use crate::commands::serve::interrupted;
 use crate::error::CliError;
-use crate::output::printable;
+use crate::output::TerminalText;
 use crate::progress_bar::TerminalProgress;
 
 pub(super) async fn run(common: &Common, export: &ExportArguments) -> CommandResult {
@@ -59,11 +59,17 @@ pub(super) async fn run(common: &Common, export: &ExportArguments) -> CommandRes
 
 fn sentence(report: &Value) -> String {
     let file = report["file"].as_str().unwrap_or_default();
-    format!("{} records in {}\n", report["records"], printable(file))
+    format!("{} records in {file}\n", report["records"])
 }
 
 async fn to_stdout(pieces: &mut Pieces, seen: &mut impl FnMut(&[u8])) -> Result<(), CliError> {
-    match copy(pieces, &mut io::stdout(), seen).await? {
+    let mut stdout = io::stdout();
+    let copied = if stdout.is_terminal() {
+        copy(pieces, &mut TerminalText::new(stdout), seen).await?
+    } else {
+        copy(pieces, &mut stdout, seen).await?
+    };
+    match copied {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::refused(format!(
             "the export cannot be written: {error}"

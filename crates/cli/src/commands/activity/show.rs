@@ -196,7 +196,7 @@ mod tests {
           Variant       call_tool_destructive
           Sensitivity   private
           Reason        User requested
-                        cleanup�[2J
+                        cleanup\u001b[2J
 
         Error
           Code          UPSTREAM_ERROR

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::source::Source;
 use crate::CommandResult;
 use crate::arguments::Common;
-use crate::output::{elements, printable};
+use crate::output::elements;
 use crate::progress_bar::TerminalProgress;
 
 pub(super) async fn run(common: &Common) -> CommandResult {
@@ -43,7 +43,7 @@ fn sentence(verdict: &Value) -> String {
     let mut sentence = format!("{checked}: ALTERED\n");
     for problem in problems {
         let message = problem["message"].as_str().unwrap_or_default();
-        sentence.push_str(&format!("  {}\n", printable(message)));
+        sentence.push_str(&format!("  {message}\n"));
     }
     sentence
 }

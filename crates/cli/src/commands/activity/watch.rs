@@ -143,7 +143,7 @@ mod tests {
         });
         assert_eq!(
             line(&call, Icons(false)),
-            "2026-01-31T12:00:00Z  success  write  s:a b\u{fffd}  12ms  01"
+            "2026-01-31T12:00:00Z  success  write  s:a b\\u001b  12ms  01"
         );
         let change = json!({
             "id": "02", "type": "server_change", "timestamp": "2026-01-31T12:00:00.123Z",
