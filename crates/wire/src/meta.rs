@@ -20,6 +20,25 @@ pub const PROGRESS_TOKEN: &str = "progressToken";
 
 /// Beginning of the gateway's own keys; an upstream cannot set them.
 pub const OWN_PREFIX: &str = "dev.mcpproxy/";
+/// Part of [`OWN_PREFIX`] and of [`SERVER_INFO`] that is spelt in one way only, escapes of JSON aside: a slash has two.
+pub(crate) const DROPPED_PARTS: [&str; 2] = ["dev.mcpproxy", "serverInfo"];
+
+/// Whether clients see which server behind us a result is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerIdentity {
+    /// The endpoint offers this server alone, in its own words.
+    Shown,
+    /// Clients speak with the gateway, which is another server.
+    Hidden,
+}
+
+impl ServerIdentity {
+    /// Whether a key that an upstream sets in the `_meta` of a result is not passed on.
+    pub(crate) fn drops(self, key: &str) -> bool {
+        key.starts_with(OWN_PREFIX) || self == Self::Hidden && key == SERVER_INFO
+    }
+}
+
 /// Record of a call in the activity log.
 pub const ACTIVITY_ID: &str = "dev.mcpproxy/activity_id";
 /// Request that a record belongs to.

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 pub use self::text::ResultText;
 use crate::downgrade;
 use crate::json::splice::{append_item, append_members, members_behind};
-use crate::json::{Fields, Json, JsonText, Members, to_text};
-use crate::meta;
+use crate::json::{Fields, Json, JsonText, Members, may_name, to_text};
+use crate::meta::{self, ServerIdentity};
 use crate::revision::Protocol;
 use crate::stateless::{self, says_its_type};
 
@@ -39,6 +39,7 @@ struct Layout {
     structured: Option<Range<usize>>,
     result_type: Option<Range<usize>>,
     is_error: bool,
+    has_two_metas: bool,
 }
 
 // === impl RpcResult ===
@@ -76,10 +77,17 @@ impl RpcResult {
 // === impl CallResult ===
 
 impl CallResult {
-    /// Result of a call; nothing if it is not an object.
+    /// Result of a call; nothing if it is not an object. Of a `_meta` that is given twice the last one stays: a key
+    /// of ours in the first would be read by some.
     pub fn of(result: RpcResult) -> Option<Self> {
         let RpcResult { json, layout } = result;
-        layout.map(|layout| Self { json, layout })
+        let layout = layout?;
+        if !layout.has_two_metas {
+            return Some(Self { json, layout });
+        }
+        let json = Json::parse(with_one_meta(&json.fields()?)).ok()?;
+        let layout = Layout::of(&json, &json.fields()?);
+        Some(Self { json, layout })
     }
 
     /// Reads a result; nothing if it is not an object.
@@ -141,38 +149,46 @@ impl CallResult {
     /// Text for a client of a protocol, with keys of ours added to `_meta`: its type is said where
     /// the protocol has types of results, and what the protocol cannot read is left out. All else
     /// keeps its bytes.
-    pub fn to_text(&self, protocol: Protocol, additions: &[(&str, &str)]) -> ResultText {
+    pub fn to_text(
+        &self,
+        protocol: Protocol,
+        identity: ServerIdentity,
+        additions: &[(&str, &str)],
+    ) -> ResultText {
         let text = self.json.text();
         let said = self.layout.result_type.clone().map(|span| &text[span]);
         let (front, start) = match protocol {
             Protocol::Session if said.is_some() || self.has_foreign_structured() => {
-                return downgrade::result(self.with_meta(additions)).into();
+                return downgrade::result(self.with_meta(identity, additions)).into();
             }
             Protocol::Session => (String::new(), 0),
             Protocol::Stateless if said.is_some_and(|said| says_its_type(text, said)) => {
                 (String::new(), 0)
             }
             Protocol::Stateless if said.is_some() => {
-                return stateless::complete(self.with_meta(additions)).into();
+                return stateless::complete(self.with_meta(identity, additions)).into();
             }
             // Something of ours follows, so that there is a member behind the comma.
             Protocol::Stateless => (r#"{"resultType":"complete","#.to_owned(), 1),
         };
-        let (span, meta) = self.extended_meta(additions);
+        let (span, meta) = self.extended_meta(identity, additions);
         ResultText::spliced(front, &self.json, start, &span, meta)
     }
 
     /// Text with keys of ours added to `_meta`; all else keeps its bytes.
-    pub fn with_meta(&self, additions: &[(&str, &str)]) -> String {
-        let (span, meta) = self.extended_meta(additions);
+    pub fn with_meta(&self, identity: ServerIdentity, additions: &[(&str, &str)]) -> String {
+        let (span, meta) = self.extended_meta(identity, additions);
         self.replacing(&span, &meta)
     }
 
-    /// Span to replace and its new text, so that `_meta` has keys of ours.
-    fn extended_meta(&self, additions: &[(&str, &str)]) -> (Range<usize>, String) {
-        let is_ours = |name: &str| name.starts_with(meta::OWN_PREFIX);
+    /// Span to replace and its new text, so that `_meta` has keys of ours, and none that are not the upstream's to set.
+    fn extended_meta(
+        &self,
+        identity: ServerIdentity,
+        additions: &[(&str, &str)],
+    ) -> (Range<usize>, String) {
         debug_assert!(
-            additions.iter().all(|(name, _)| is_ours(name)),
+            additions.iter().all(|(name, _)| identity.drops(name)),
             "not all of {additions:?} are ours to set"
         );
         let text = self.json.text();
@@ -186,16 +202,12 @@ impl CallResult {
         };
         let theirs = &text[span.clone()];
         let extended = match Fields::read(theirs) {
-            Some(fields) if !fields.iter().any(|(name, _)| is_ours(name)) => {
+            Some(fields) if !fields.iter().any(|(name, _)| identity.drops(name)) => {
                 append_members(theirs, &Members(ours))
             }
             fields => {
                 let fields = fields.unwrap_or_default();
-                let mut all: Vec<_> = fields
-                    .iter()
-                    .filter(|(name, _)| !is_ours(name))
-                    .map(|(name, raw)| (name, JsonText(raw.get())))
-                    .collect();
+                let mut all = kept_members(&fields, identity);
                 all.append(&mut ours);
                 to_text(&Members(all))
             }
@@ -227,8 +239,57 @@ impl Layout {
             structured: span("structuredContent"),
             result_type: span("resultType"),
             is_error: fields.get("isError").map(RawValue::get) == Some("true"),
+            has_two_metas: fields.all(meta::META).nth(1).is_some(),
         }
     }
+}
+
+/// Result of a prompt, a resource or a completion, without keys of `_meta` that are not the upstream's to set. One that
+/// has none of them is not read, and keeps its bytes.
+#[must_use]
+pub fn without_dropped_keys(result: Json, identity: ServerIdentity) -> Json {
+    let has_dropped = |raw: &RawValue| {
+        let fields = Fields::read(raw.get()).unwrap_or_default();
+        fields.iter().any(|(name, _)| identity.drops(name))
+    };
+    let text = result.text();
+    if !meta::DROPPED_PARTS.iter().any(|part| may_name(text, part)) {
+        return result;
+    }
+    let fields = result.fields().unwrap_or_default();
+    if !fields.all(meta::META).any(has_dropped) {
+        return result;
+    }
+    let once = with_one_meta(&fields);
+    let fields = Fields::read(&once).unwrap_or_default();
+    let kept = fields
+        .get(meta::META)
+        .and_then(|raw| Fields::read(raw.get()));
+    let kept = to_text(&Members(kept_members(&kept.unwrap_or_default(), identity)));
+    let members = fields.iter().map(|(name, raw)| match name {
+        meta::META => (name, JsonText(&kept)),
+        _ => (name, JsonText(raw.get())),
+    });
+    // Only whole values were put in the place of whole values.
+    Json::parse(to_text(&Members(members.collect()))).unwrap_or_else(|_| Json::empty_object())
+}
+
+/// Members of an upstream's `_meta` that are passed on.
+fn kept_members<'a>(
+    fields: &'a Fields<'a>,
+    identity: ServerIdentity,
+) -> Vec<(&'a str, JsonText<'a>)> {
+    let kept = fields.iter().filter(|(name, _)| !identity.drops(name));
+    kept.map(|(name, raw)| (name, JsonText(raw.get())))
+        .collect()
+}
+
+/// Text of a result whose `_meta` stands once: the last one, as most readers of JSON take it.
+fn with_one_meta(fields: &Fields<'_>) -> String {
+    let others = fields.iter().filter(|(name, _)| *name != meta::META);
+    let mut members: Vec<_> = others.collect();
+    members.extend(fields.get(meta::META).map(|raw| (meta::META, raw)));
+    to_text(&Members(members))
 }
 
 /// Object with another value in every place where it has a member of this name. All else keeps
@@ -252,134 +313,4 @@ pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(sent: &'static str, expected: &str) {
-        let result = CallResult::parse(Json::parse(sent).unwrap()).unwrap();
-        let text = result.with_meta(&[("dev.mcpproxy/request_id", r#""r1""#)]);
-        assert_eq!(text, expected);
-        Json::parse(text).unwrap();
-    }
-
-    #[test]
-    fn meta_is_added_and_the_rest_keeps_its_bytes() {
-        check("{}", r#"{"_meta":{"dev.mcpproxy/request_id":"r1"}}"#);
-        check(
-            r#"{ "content":[{"type":"hologram","n":9007199254740993, "x":1e400}] ,"zeta":[ ] }"#,
-            r#"{ "content":[{"type":"hologram","n":9007199254740993, "x":1e400}] ,"zeta":[ ] ,"_meta":{"dev.mcpproxy/request_id":"r1"}}"#,
-        );
-        check(
-            r#"{"_meta":{},"content":[]}"#,
-            r#"{"_meta":{"dev.mcpproxy/request_id":"r1"},"content":[]}"#,
-        );
-        check(
-            r#"{"_meta":{"vendor/x" : 1.0 },"content":[]}"#,
-            r#"{"_meta":{"vendor/x" : 1.0 ,"dev.mcpproxy/request_id":"r1"},"content":[]}"#,
-        );
-    }
-
-    fn result(text: &'static str) -> CallResult {
-        CallResult::parse(Json::parse(text).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn structured_content_is_replaced_and_the_rest_keeps_its_bytes() {
-        let ours = Json::parse(r#"{"n":1.10}"#).unwrap();
-        let table = [
-            (
-                r#"{ "structuredContent" : {"a":1} , "content":[{"x":1e400}],"isError":true }"#,
-                r#"{ "structuredContent" : {"n":1.10} , "content":[{"x":1e400}],"isError":true }"#,
-            ),
-            (
-                r#"{"structuredContent":1,"b":1.0,"structuredContent":{"c":2}}"#,
-                r#"{"structuredContent":{"n":1.10},"b":1.0,"structuredContent":{"n":1.10}}"#,
-            ),
-            (r#"{"content":[]}"#, r#"{"content":[]}"#),
-        ];
-        for (sent, expected) in table {
-            let changed = result(sent).with_structured(&ours);
-            assert_eq!(changed.json().text(), expected);
-            assert_eq!(changed.is_error(), result(sent).is_error());
-        }
-        let twice = result(r#"{"structuredContent":1,"structuredContent":{"c":2}}"#);
-        assert_eq!(twice.structured().unwrap().text(), r#"{"c":2}"#);
-        assert!(
-            result(r#"{"structuredContent":null}"#)
-                .structured()
-                .is_none()
-        );
-    }
-
-    #[test]
-    fn a_text_block_is_appended_and_the_rest_keeps_its_bytes() {
-        let table = [
-            ("{}", r#"{"content":[{"type":"text","text":"a\"b"}]}"#),
-            (
-                r#"{ "z":1 }"#,
-                r#"{ "z":1 ,"content":[{"type":"text","text":"a\"b"}]}"#,
-            ),
-            (
-                r#"{"content":[ ],"z":1.0}"#,
-                r#"{"content":[ {"type":"text","text":"a\"b"}],"z":1.0}"#,
-            ),
-            (
-                r#"{"content":[{"n":1e400} ],"z":[]}"#,
-                r#"{"content":[{"n":1e400} ,{"type":"text","text":"a\"b"}],"z":[]}"#,
-            ),
-            (r#"{"content":"x"}"#, r#"{"content":"x"}"#),
-        ];
-        for (sent, expected) in table {
-            assert_eq!(result(sent).with_text("a\"b").json().text(), expected);
-        }
-    }
-
-    #[test]
-    fn a_client_gets_a_result_as_its_protocol_has_it() {
-        let additions = [("dev.mcpproxy/request_id", r#""r1""#)];
-        for sent in [
-            "{}",
-            r#" { "content" : [ ] }"#,
-            r#"{"structuredContent":{"a":1},"_meta":{"x": 1 }}"#,
-            r#"{"structuredContent":[1], "content":[]}"#,
-            r#"{"structuredContent":{}, "structuredContent":7}"#,
-            r#"{"resultType":"complete", "content":[]}"#,
-            r#"{"content":[],"resultType":"input_required"}"#,
-            r#"{"resultType":"\u0063omplete","a":"\u00e9"}"#,
-            r#"{"a":"resultType structuredContent \u00e9"}"#,
-        ] {
-            let result = result(sent);
-            let text = result.with_meta(&additions);
-            let to_text = |protocol| result.to_text(protocol, &additions);
-            assert_eq!(
-                to_text(Protocol::Session).into_string(),
-                downgrade::result(text.clone())
-            );
-            assert_eq!(
-                to_text(Protocol::Stateless).into_string(),
-                stateless::complete(text)
-            );
-        }
-    }
-
-    #[test]
-    fn an_upstream_cannot_set_our_keys() {
-        check(
-            r#"{"_meta":{"a":1,"dev.mcpproxy/request_id":"forged","b":[2]}}"#,
-            r#"{"_meta":{"a":1,"b":[2],"dev.mcpproxy/request_id":"r1"}}"#,
-        );
-        check(
-            r#"{"_meta":7}"#,
-            r#"{"_meta":{"dev.mcpproxy/request_id":"r1"}}"#,
-        );
-    }
-
-    #[test]
-    fn failure_is_read_and_other_shapes_are_no_result() {
-        let parse = |text: &'static str| CallResult::parse(Json::parse(text).unwrap());
-        assert!(parse(r#"{"isError":true}"#).unwrap().is_error());
-        assert!(!parse(r#"{"isError":"true"}"#).unwrap().is_error());
-        assert!(parse("[]").is_none());
-        assert!(parse("null").is_none());
-    }
-}
+mod tests;

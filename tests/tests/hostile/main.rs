@@ -2,6 +2,7 @@
 
 mod clients;
 mod foreign_text;
+mod forged_keys;
 mod upstreams;
 
 use mcpproxy_tests::{Programs, programs};

@@ -1,7 +1,8 @@
 //! Outcome of a call, and how it answers an MCP client.
 
 use mcpproxy_policy::Warning;
-use mcpproxy_wire::{CallResult, Protocol, ResultText, meta, stateless};
+use mcpproxy_wire::meta::{self, ServerIdentity};
+use mcpproxy_wire::{CallResult, Protocol, ResultText, stateless};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -27,16 +28,18 @@ impl CallOutcome {
     /// Text of the `CallToolResult`, as the upstream wrote it.
     pub fn to_call_tool_result(&self) -> String {
         match &self.result {
-            Ok(result) => self.extended(result, CallResult::with_meta),
+            Ok(result) => self.extended(result, |result, additions| {
+                result.with_meta(ServerIdentity::Hidden, additions)
+            }),
             Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
         }
     }
 
     /// Text of the `CallToolResult` that answers an MCP client of a protocol.
-    pub fn to_client_result(&self, protocol: Protocol) -> ResultText {
+    pub fn to_client_result(&self, protocol: Protocol, identity: ServerIdentity) -> ResultText {
         match (&self.result, protocol) {
             (Ok(result), _) => self.extended(result, |result, additions| {
-                result.to_text(protocol, additions)
+                result.to_text(protocol, identity, additions)
             }),
             (Err(_), Protocol::Session) => self.to_call_tool_result().into(),
             (Err(_), Protocol::Stateless) => stateless::complete(self.to_call_tool_result()).into(),

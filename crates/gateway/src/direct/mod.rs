@@ -14,6 +14,7 @@ use mcpproxy_catalog::{Directory, ServerState};
 use mcpproxy_policy::{Caller, DeclaredIntent, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::ObjectError;
+use mcpproxy_wire::meta::ServerIdentity;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::rpc::INVALID_PARAMS;
 use mcpproxy_wire::{Json, JsonObject, ListedKind, Protocol, ResultText, RpcError};
@@ -260,6 +261,14 @@ impl Gateway {
     }
 }
 
+/// Identity of servers that clients of a scope see.
+pub(crate) fn identity(scope: &Scope) -> ServerIdentity {
+    match scope {
+        Scope::All => ServerIdentity::Hidden,
+        Scope::Server(_) => ServerIdentity::Shown,
+    }
+}
+
 /// Whether the name stands for nothing, rather than for something that cannot be called.
 fn is_unknown(code: Code) -> bool {
     matches!(
@@ -291,7 +300,7 @@ impl CallOutcome {
                 message: failure.message.clone(),
                 data: Some(serde_json::json!({ "error": failure.to_json(self.request_id) })),
             }),
-            _ => Ok(self.to_client_result(protocol)),
+            _ => Ok(self.to_client_result(protocol, identity(scope))),
         }
     }
 }

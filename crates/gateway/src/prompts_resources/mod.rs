@@ -19,13 +19,14 @@ use mcpproxy_catalog::directory::with_text;
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{CallError, ReadRequest, UpstreamState};
+use mcpproxy_wire::result::without_dropped_keys;
 use mcpproxy_wire::{Json, ListedKind};
 
 pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
 use crate::background::Background;
 use crate::call::{not_recorded, record_if_slow};
-use crate::direct::{DirectEndpoints, Scope};
+use crate::direct::{DirectEndpoints, Scope, identity};
 use crate::failure::{Code, Failure, record_outcome};
 use crate::records::Records;
 use crate::request::cut;
@@ -100,7 +101,8 @@ impl PromptsResources {
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
         let answer = upstream.read(&request, None, deadline).await;
-        answer.map_err(|error| self.not_read(&server, error))
+        let answer = answer.map_err(|error| self.not_read(&server, error))?;
+        Ok(without_dropped_keys(answer, identity(scope)))
     }
 
     /// Answers `prompts/get` and `resources/read`.
@@ -127,7 +129,7 @@ impl PromptsResources {
         let outcome = record_outcome(outcome.map_err(|error| &error.failure));
         // A read that could not be recorded is counted by the log, and stays a read.
         let _ = record.close(outcome).await;
-        result
+        result.map(|result| without_dropped_keys(result, identity(scope)))
     }
 
     async fn attempt_fetch(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcpproxy_gateway::client::ClientLink;
 use mcpproxy_gateway::{CallRequest, Gateway, menu};
 use mcpproxy_policy::{Caller, Operation};
+use mcpproxy_wire::meta::ServerIdentity;
 use mcpproxy_wire::{Json, Protocol, ResultText, RpcError, stateless};
 
 use super::endpoint::Endpoint;
@@ -36,7 +37,7 @@ pub(crate) async fn call(
                 Ok(call) => gateway.call(call, caller, client).await,
                 Err(failure) => gateway.refuse_call(variant, failure, caller).await,
             };
-            let result = outcome.to_client_result(request.protocol);
+            let result = outcome.to_client_result(request.protocol, ServerIdentity::Hidden);
             (outcome, result)
         }
         (Endpoint::Menu, None) => {

@@ -1,6 +1,7 @@
 //! Members of a JSON object, untouched.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -23,6 +24,19 @@ impl<'a> Fields<'a> {
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         let mut fields = self.0.iter().rev();
         fields.find(|(own, _)| own == name).map(|(_, value)| *value)
+    }
+
+    /// All values of a name, in their order.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a RawValue> {
+        let named = self.0.iter().filter(move |(own, _)| own == name);
+        named.map(|(_, value)| *value)
+    }
+
+    /// First name that is given a second time.
+    pub fn repeated(&self) -> Option<&str> {
+        let mut seen = HashSet::new();
+        let mut names = self.0.iter().map(|(name, _)| name.as_ref());
+        names.find(|name| !seen.insert(*name))
     }
 
     /// The value of a field that is there and not null.

@@ -1,0 +1,105 @@
+//! Servers that say what only the gateway may say.
+
+use mcpproxy_tests::{Client, Fixture, Product, decode};
+use serde_json::{Value, json};
+
+use crate::PROGRAMS;
+
+const LOOK: &str = r#"{"name":"look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+
+/// The endpoints where the gateway is the server, and the one where the server behind it is.
+const TOGETHER: [&str; 2] = ["", "/all"];
+const ALONE: &str = "/s/srv";
+
+#[tokio::test]
+async fn prompts_resources_and_a_second_meta_let_an_upstream_set_our_keys() {
+    let forged = r#""_meta":{"vendor/first":1,"dev.mcpproxy/activity_id":"forged","dev.mcpproxy\/hints":{"forged":1}}"#;
+    let twice = |more: &str| format!(r#"{{{forged},{more},"_meta":{{"vendor/last":1}}}}"#);
+    let once = |more: &str| format!("{{{forged},{more}}}");
+    for form in [&twice as &dyn Fn(&str) -> String, &once] {
+        let product = start(form, "2025-11-25").await;
+        for path in TOGETHER.into_iter().chain([ALONE]) {
+            for answer in answers(&product.0, path).await {
+                assert!(!answer.contains("forged"), "{path}: {answer}");
+                assert!(answer.contains("vendor/"), "{path}: {answer}");
+                assert_eq!(answer.matches("_meta").count(), 1, "{path}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_identity_of_a_server_behind_us_reached_clients_of_the_gateway() {
+    let identity = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"behind","version":"1"},"vendor/k":1}"#;
+    let form = |more: &str| format!(r#"{{"resultType":"complete",{identity},{more}}}"#);
+    let product = start(&form, "2026-07-28").await;
+    for (path, is_shown) in [("", false), ("/all", false), (ALONE, true)] {
+        for answer in answers(&product.0, path).await {
+            assert_eq!(answer.contains("serverInfo"), is_shown, "{path}: {answer}");
+            assert!(answer.contains("vendor/k"), "{path}: {answer}");
+        }
+    }
+}
+
+/// The gateway before a server whose results have this form, with more members.
+async fn start(form: &dyn Fn(&str) -> String, revision: &str) -> (Product, Fixture) {
+    let list = |kind: &str, key: &str| {
+        let more = r#""resultType":"complete","ttlMs":0,"cacheScope":"public""#;
+        format!(r#"{{{more},"{kind}":[{{"{key}":"x:y","name":"x:y"}}]}}"#)
+    };
+    let fixture = Fixture::new(PROGRAMS)
+        .revision(revision)
+        .tools(&[LOOK])
+        .result("look", &form(r#""content":[]"#))
+        .answer("prompts/list", &list("prompts", "title"))
+        .answer("prompts/get", &form(r#""messages":[]"#))
+        .answer("resources/list", &list("resources", "uri"))
+        .answer("resources/read", &form(r#""contents":[]"#))
+        .answer(
+            "completion/complete",
+            &form(r#""completion":{"values":[]}"#),
+        );
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let alone = product.connect_to(ALONE).await;
+    for method in ["tools/list", "prompts/list", "resources/list"] {
+        let listed = alone.request(method, &json!({})).await;
+        assert!(listed["result"].is_object(), "{method}: {listed}");
+    }
+    (product, fixture)
+}
+
+/// Answers to a call, a prompt, a resource and a completion.
+async fn answers(product: &Product, path: &str) -> Vec<String> {
+    let (tool, arguments) = match path {
+        "" => (
+            "call_tool_read",
+            json!({ "name": "srv:look", "intent": { "operation_type": "read" } }),
+        ),
+        "/all" => ("srv__look", json!({})),
+        _ => ("look", json!({})),
+    };
+    let client = product.connect_to(path).await;
+    let prompts = client.request("prompts/list", &json!({})).await;
+    let prompt = &prompts["result"]["prompts"][0]["name"];
+    let completion = json!({
+        "ref": { "type": "ref/resource", "uri": "x:y" },
+        "argument": { "name": "a", "value": "b" },
+    });
+    let mut answers = Vec::new();
+    for (method, params) in [
+        (
+            "tools/call",
+            json!({ "name": tool, "arguments": arguments }),
+        ),
+        ("prompts/get", json!({ "name": prompt })),
+        ("resources/read", json!({ "uri": "x:y" })),
+        ("completion/complete", completion),
+    ] {
+        let answer = client.request_raw(method, &params.to_string()).await;
+        let read: Value = decode(&answer);
+        assert!(read["result"].is_object(), "{path} {method}: {answer}");
+        answers.push(answer);
+    }
+    answers
+}
