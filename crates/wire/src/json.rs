@@ -16,6 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::fields::Fields;
+pub(crate) use self::object::check_keys;
 pub use self::object::{JsonObject, ObjectError, parse_strict};
 pub use self::splice::Members;
 

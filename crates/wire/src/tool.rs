@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::annotations::ToolAnnotations;
-use crate::json::{Fields, Json};
+use crate::json::{Fields, Json, check_keys};
 use crate::meta::META;
+use crate::result::with_member;
 
 /// The longest name a tool may have; the protocol recommends 128.
 const NAME_LIMIT: usize = 256;
@@ -14,7 +15,8 @@ const NAME_LIMIT: usize = 256;
 /// One tool: the bytes its server sent, and what we read of them.
 #[derive(Debug, Clone)]
 pub struct ToolDefinition {
-    /// The whole definition, unknown fields included.
+    /// The whole definition, unknown fields included, as it was sent. Annotations that say something twice are
+    /// replaced by what counts.
     pub raw: Json,
     /// Its name at the server.
     pub name: Arc<str>,
@@ -31,8 +33,10 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// Reads one definition; the error says what is wrong with it.
+    /// Reads one definition; the error says what is wrong with it. One that names a key twice says two things, of
+    /// which clients and servers may each read another.
     pub fn parse(raw: &Json) -> Result<Self, String> {
+        let raw = &with_annotations_once(raw)?;
         let fields = raw.fields().ok_or("it is not an object")?;
         let name: String = string(&fields, "name")?.ok_or("it has no name")?;
         check_name(&name)?;
@@ -40,6 +44,8 @@ impl ToolDefinition {
         if !input_schema.is_object() {
             return Err("its inputSchema is not an object".to_owned());
         }
+        let checked = check_keys(input_schema.text());
+        checked.map_err(|error| format!("its inputSchema says two things: {error}"))?;
         let raw_annotations = fields.given("annotations").map(|value| raw.part(value));
         let annotations = raw_annotations.as_ref().map(ToolAnnotations::parse);
         Ok(Self {
@@ -52,6 +58,21 @@ impl ToolDefinition {
             raw: raw.clone(),
         })
     }
+}
+
+/// Definition whose annotations say everything once; the error names another member that is given twice.
+fn with_annotations_once(raw: &Json) -> Result<Json, String> {
+    const ANNOTATIONS: &str = "annotations";
+    let fields = raw.fields().ok_or("it is not an object")?;
+    let annotations: Vec<&RawValue> = fields.all(ANNOTATIONS).collect();
+    let once = ToolAnnotations::said_once(&annotations)?;
+    if let Some(name) = fields.without(ANNOTATIONS).repeated() {
+        return Err(format!("its {name} is given twice"));
+    }
+    Ok(match once {
+        Some(once) => with_member(raw, ANNOTATIONS, &once),
+        None => raw.clone(),
+    })
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -95,5 +116,109 @@ mod tests {
         assert_eq!(tool.annotations.read_only, Some(true));
         assert_eq!(tool.annotations.destructive, None);
         assert_eq!(tool.meta.as_ref().unwrap().text(), r#"{"k":1.0}"#);
+    }
+
+    fn parse(text: &str) -> Result<ToolDefinition, String> {
+        ToolDefinition::parse(&Json::parse(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn an_annotation_given_twice_made_a_destructive_tool_a_read() {
+        let destructive = Some(true);
+        for (annotations, read_only, destroys) in [
+            (
+                r#""annotations":{"destructiveHint":true,"destructiveHint":false}"#,
+                None,
+                destructive,
+            ),
+            (
+                r#""annotations":{"destructiveHint":false,"destructive\u0048int":true}"#,
+                None,
+                destructive,
+            ),
+            (
+                r#""annotations":{"readOnlyHint":false,"readOnlyHint":true}"#,
+                Some(false),
+                None,
+            ),
+            (
+                r#""annotations":{"readOnlyHint":true,"readOnlyHint":null}"#,
+                None,
+                None,
+            ),
+            (
+                r#""annotations":{"readOnlyHint":true,"readOnlyHint":true}"#,
+                Some(true),
+                None,
+            ),
+            (
+                r#""annotations":{"destructiveHint":true},"annotations":{"readOnlyHint":true}"#,
+                None,
+                destructive,
+            ),
+            (
+                r#""annotations":{"readOnlyHint":true},"annotations":{}"#,
+                None,
+                None,
+            ),
+            (
+                r#""annotations":null,"annotations":{"destructiveHint":false}"#,
+                None,
+                None,
+            ),
+            (
+                r#""annotations":{"readOnlyHint":true},"annotations":{"readOnlyHint":true}"#,
+                Some(true),
+                None,
+            ),
+        ] {
+            let tool = parse(&format!(
+                r#"{{"name":"t",{annotations},"inputSchema":{{}}}}"#
+            ))
+            .unwrap();
+            let read = (tool.annotations.read_only, tool.annotations.destructive);
+            assert_eq!(read, (read_only, destroys), "{annotations}");
+            // Clients that take the first, and those that take the last, are shown what counts.
+            let shown = tool.raw.fields().unwrap();
+            for shown in shown.all("annotations") {
+                let shown = ToolAnnotations::parse(&tool.raw.part(shown)).unwrap();
+                assert_eq!(shown, tool.annotations, "{annotations}");
+            }
+            assert_eq!(parse(tool.raw.text()).unwrap().raw, tool.raw);
+        }
+        let titled = parse(
+            r#"{"name":"t","annotations":{"title":"a","destructiveHint":true,"n":1e400},"inputSchema":{},"annotations":{"title":"b"}}"#,
+        );
+        assert_eq!(
+            titled.unwrap().raw.text(),
+            r#"{"name":"t","annotations":{"destructiveHint":true,"n":1e400,"title":"b"},"inputSchema":{},"annotations":{"destructiveHint":true,"n":1e400,"title":"b"}}"#
+        );
+        let wrong =
+            r#"{"name":"t","annotations":{"readOnlyHint":true,"readOnlyHint":1},"inputSchema":{}}"#;
+        assert!(parse(wrong).unwrap_err().contains("not true or false"));
+    }
+
+    #[test]
+    fn a_definition_that_says_two_things_is_refused() {
+        for (definition, reason) in [
+            (
+                r#"{"name":"a","name":"b","inputSchema":{}}"#,
+                "its name is given twice",
+            ),
+            (
+                r#"{"name":"a","inputSchema":{},"inputSchema":{}}"#,
+                "its inputSchema is given twice",
+            ),
+            (
+                r#"{"name":"a","inputSchema":{"properties":{"n":{"maximum":1,"m\u0061ximum":2}}}}"#,
+                "its inputSchema says two things: key 'maximum' is given twice at line 1 column 49",
+            ),
+            (
+                r#"{"name":"a","_meta":{},"inputSchema":{},"_meta":{}}"#,
+                "its _meta is given twice",
+            ),
+        ] {
+            assert_eq!(parse(definition).unwrap_err(), reason);
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Servers that say what only the gateway may say.
+//! Servers that say what only the gateway may say, or say two things at once.
 
-use mcpproxy_tests::{Client, Fixture, Product, decode};
+use mcpproxy_tests::{Client, Fixture, Product, decode, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -39,6 +39,57 @@ async fn the_identity_of_a_server_behind_us_reached_clients_of_the_gateway() {
             assert!(answer.contains("vendor/k"), "{path}: {answer}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_annotation_given_twice_made_a_destructive_tool_a_read() {
+    let tools = [
+        r#"{"name":"inside","inputSchema":{},"annotations":{"readOnlyHint":true,"destructiveHint":true,"destructiveHint":false}}"#,
+        r#"{"name":"beside","annotations":{"destructiveHint":true},"inputSchema":{},"annotations":{"readOnlyHint":true}}"#,
+        r#"{"name":"writes","inputSchema":{},"annotations":{"readOnlyHint":false,"readOnlyHint":true}}"#,
+        r#"{"name":"two","name":"names","inputSchema":{}}"#,
+        r#"{"name":"schemas","inputSchema":{"maxProperties":0},"inputSchema":{}}"#,
+    ];
+    let fixture = Fixture::new(PROGRAMS).tools(&tools);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = product.connect().await;
+    for (operation, tool) in [
+        ("read", "inside"),
+        ("write", "inside"),
+        ("read", "beside"),
+        ("read", "writes"),
+    ] {
+        let result = client
+            .call_as(operation, &format!("srv:{tool}"), &json!({}))
+            .await;
+        let code = &result["structuredContent"]["error"]["code"];
+        assert_eq!(*code, "SERVER_MISMATCH", "{operation} {tool}: {result}");
+    }
+    assert_eq!(fixture.ledger(), [""; 0]);
+    for tool in ["two", "names", "schemas"] {
+        let result = client
+            .call_as("destructive", &format!("srv:{tool}"), &json!({}))
+            .await;
+        let code = &result["structuredContent"]["error"]["code"];
+        assert_eq!(*code, "UNKNOWN_TOOL", "{tool}: {result}");
+    }
+    // Whichever of two a client reads, it reads what counts.
+    let alone = product.connect_to(ALONE).await;
+    let listed = alone.request_raw("tools/list", "{}").await;
+    assert!(!listed.contains(r#""destructiveHint":false"#), "{listed}");
+    assert_eq!(
+        listed.matches(r#""destructiveHint":true"#).count(),
+        3,
+        "{listed}"
+    );
+    eventually("what was left out is told of", async || {
+        product
+            .log()
+            .contains("its name is given twice")
+            .then_some(())
+    })
+    .await;
 }
 
 /// The gateway before a server whose results have this form, with more members.

@@ -39,6 +39,15 @@ pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
     Ok(value)
 }
 
+/// Refuses JSON in which an object names a key twice. JSON that cannot be decoded, such as what is nested too deep, is
+/// left to who decodes it.
+pub(crate) fn check_keys(text: &str) -> Result<(), JsonError> {
+    match parse_strict(text) {
+        Err(error) if error.0.is_data() => Err(error),
+        _ => Ok(()),
+    }
+}
+
 impl JsonObject {
     /// Object without members.
     pub fn empty() -> Self {
