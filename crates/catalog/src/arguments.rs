@@ -12,6 +12,7 @@
 
 mod bounds;
 mod message;
+mod numbers;
 
 use jsonschema::{PatternOptions, Validator};
 use mcpproxy_wire::Json;
@@ -37,6 +38,7 @@ const OLDER_DRAFTS: &[&str] = &[
 pub struct ArgumentSchema {
     /// The schema and its compiled form; `None` where only the shape is checked.
     compiled: Option<Box<(Value, Validator)>>,
+    compares_numbers: bool,
 }
 
 /// Violation of a schema: one way in which arguments do not match.
@@ -67,9 +69,18 @@ impl ArgumentSchema {
                 "the tool's input schema cannot be used, so its arguments are not checked here"
             );
         });
+        let compiled = compiled.ok().map(Box::new);
         Self {
-            compiled: compiled.ok().map(Box::new),
+            compares_numbers: compiled
+                .as_deref()
+                .is_some_and(|(schema, _)| numbers::are_compared(schema)),
+            compiled,
         }
+    }
+
+    /// Whether it matters which number an argument is: one that is decoded as another must not be checked.
+    pub fn compares_numbers(&self) -> bool {
+        self.compares_numbers
     }
 
     /// Checks arguments; `None` is a call without any, which is the same as `{}`. An error has

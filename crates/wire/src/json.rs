@@ -1,6 +1,7 @@
 //! JSON kept as the text it arrived in.
 
 mod fields;
+mod number;
 mod object;
 pub(crate) mod splice;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::fields::Fields;
+pub use self::number::InexactNumber;
 pub(crate) use self::object::check_keys;
 pub use self::object::{JsonObject, ObjectError, parse_strict};
 pub use self::splice::Members;

@@ -145,6 +145,47 @@ async fn keys_that_are_given_twice_are_refused() {
 }
 
 #[tokio::test]
+async fn a_number_was_checked_as_another_one_than_was_sent() {
+    let stage = stage().await;
+    let direct = stage.product.connect_to("/all").await;
+    for size in [
+        "5.0000000000000000001",
+        "4.9999999999999999999",
+        "1e-400",
+        "-18446744073709551617",
+    ] {
+        let args = format!(r#"{{"title":"abc","size":{size}}}"#);
+        let intent = r#""intent":{"operation_type":"write"}"#;
+        for given in [
+            format!(r#""args":{args}"#),
+            format!(r#""args_json":{}"#, Value::from(&*args)),
+        ] {
+            let arguments = format!(r#"{{"name":"srv:create_issue",{given},{intent}}}"#);
+            let error = stage
+                .refused("call_tool_write", &arguments, "INVALID_ARGUMENTS")
+                .await;
+            let violations = &error["details"]["violations"];
+            assert_eq!(violations[0]["path"], "/size", "{error}");
+            let message = error["message"].as_str().unwrap_or_default();
+            assert!(message.contains(size), "{message}");
+        }
+        let result = decode(&direct.call_raw("srv__create_issue", &args).await);
+        let code = &result["structuredContent"]["error"]["code"];
+        assert_eq!(*code, "INVALID_ARGUMENTS", "{result}");
+    }
+    stage.check_nothing_was_sent();
+    // A number that is written in another way is the same, and one that nobody compares may be any.
+    let sent = r#"{"title":"abc","size":50.0e-1}"#;
+    direct.call_raw("srv__create_issue", sent).await;
+    let any = r#"{"n":10.0000000000000000001}"#;
+    direct.call_raw("srv__list_issues", any).await;
+    assert_eq!(
+        stage.fixture.ledger(),
+        [format!("create_issue {sent}"), format!("list_issues {any}")]
+    );
+}
+
+#[tokio::test]
 async fn arguments_nested_10_000_deep_are_refused_without_harm() {
     let mut stage = stage().await;
     let (open, close) = (r#"{"a":"#.repeat(10_000), "}".repeat(10_000));

@@ -13,10 +13,11 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use mcpproxy_catalog::CatalogTool;
+use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{AccessTo, Caller, Decision, LimitKey, Operation, Subject, Warning, decide};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::CallResult;
+use mcpproxy_wire::json::InexactNumber;
 use uuid::Uuid;
 
 pub use self::outcome::CallOutcome;
@@ -24,7 +25,7 @@ pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
 use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, vetting};
 use crate::contract_check;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, violation};
 use crate::request::{CallRequest, split_name};
 use crate::settings::ToolRateLimit;
 
@@ -190,11 +191,32 @@ fn check_operation(variant: Operation, caller: &Caller) -> Result<(), Failure> {
 
 /// Refuses arguments that do not fit the tool's own schema, before anything is sent.
 fn check_arguments(tool: &CatalogTool, request: &CallRequest) -> Result<(), Failure> {
-    let checked = tool.arguments().check(Some(request.arguments.value()));
+    let (schema, arguments) = (tool.arguments(), &request.arguments);
+    let number = schema
+        .compares_numbers()
+        .then(|| arguments.inexact_number());
+    let checked = match number.flatten() {
+        Some(number) => Err(vec![inexact(number)]),
+        None => schema.check(Some(arguments.value())),
+    };
     checked.map_err(|violations| {
         Failure::invalid_arguments(tool.qualified(), &violations)
             .with("input_schema", tool.tool().input_schema.to_value())
     })
+}
+
+/// Violation by a number that would be checked as another one than the server gets.
+fn inexact(
+    InexactNumber {
+        path,
+        written,
+        decoded,
+    }: InexactNumber,
+) -> Violation {
+    let message = format!(
+        "the number {written} would be checked as {decoded}; send a number that 64 bits can hold, or a string if the tool takes one"
+    );
+    violation(path, message)
 }
 
 fn subject(tool: &CatalogTool) -> Subject<'_> {

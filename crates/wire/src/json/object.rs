@@ -7,13 +7,15 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::number::{InexactNumber, first_inexact};
 use super::{Json, JsonError, JsonText};
 
 /// JSON object in which no object names a key twice: the text to send on, and its decoded value.
 ///
 /// Arguments are checked as a decoded value and sent on as text. A key given twice would let the
-/// two differ, because readers do not agree on which of the two counts. Text of this type is exactly
-/// one object, so put into a message it cannot change what stands around it.
+/// two differ, because readers do not agree on which of the two counts; so may a number, see
+/// [`JsonObject::inexact_number`]. Text of this type is exactly one object, so put into a message it
+/// cannot change what stands around it.
 #[derive(Debug, Clone)]
 pub struct JsonObject {
     text: ByteString,
@@ -85,6 +87,11 @@ impl JsonObject {
     /// Decoded value, an object.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// First number that the decoded value has otherwise than the text, if there is one.
+    pub fn inexact_number(&self) -> Option<InexactNumber> {
+        first_inexact(&self.text)
     }
 }
 
