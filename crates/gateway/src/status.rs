@@ -1,8 +1,11 @@
 //! Status of the running gateway, for people.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mcpproxy_activity::{Counts, Filter, Status};
+use mcpproxy_catalog::directory::collisions::{CollisionKind, Collisions};
+use mcpproxy_catalog::directory::qualify;
 use mcpproxy_policy::Rules;
 use serde::Serialize;
 
@@ -24,6 +27,8 @@ pub struct GatewayStatus {
     #[cfg_attr(feature = "openapi", schema(required))]
     configuration_problem: Option<String>,
     servers: Vec<ServerStatus>,
+    /// Resources and templates that have to be named with their server.
+    resource_collisions: CollisionStatus,
     /// How many tools are known.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     tools: usize,
@@ -31,6 +36,54 @@ pub struct GatewayStatus {
     activity: LogStatus,
     /// The address it listens on.
     pub listen: String,
+}
+
+/// Resources and templates that others could be meant by as well.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct CollisionStatus {
+    /// How many there are.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
+    total: usize,
+    /// The first of them.
+    shown: Vec<ShownCollision>,
+}
+
+/// A resource or template that has to be named with its server.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct ShownCollision {
+    /// `same_address`: another server lists it first; `same_claim`: a template of another server fits the same
+    /// addresses; `no_claim`: a template without a scheme of its own.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    kind: CollisionKind,
+    /// The address or template.
+    address: String,
+    /// Its server.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    server: Arc<str>,
+    /// The other server, if it is one.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
+    other: Option<Arc<str>>,
+    /// The address or template that is good for it alone.
+    named: String,
+}
+
+impl From<&Collisions> for CollisionStatus {
+    fn from(collisions: &Collisions) -> Self {
+        let shown = collisions.shown.iter().cloned();
+        let shown = shown.map(|collision| ShownCollision {
+            kind: collision.kind,
+            named: qualify(&collision.server, &collision.address),
+            address: collision.address,
+            server: collision.server,
+            other: collision.other,
+        });
+        Self {
+            total: collisions.total,
+            shown: shown.collect(),
+        }
+    }
 }
 
 /// How the activity log is.
@@ -83,6 +136,7 @@ impl Gateway {
                 .map(|count| count.saturating_sub(self.records.log().under_way())),
         };
         let settings = self.settings.load();
+        let directory = self.direct.named_directory().await;
         GatewayStatus {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
@@ -91,6 +145,7 @@ impl Gateway {
             intent_declaration: settings.rules(),
             configuration_problem: self.settings.problem(),
             servers: self.servers.status(),
+            resource_collisions: directory.collisions().into(),
             tools: self.servers.catalog().snapshot().tools().count(),
             calls: self.records.log().counts(),
             activity,

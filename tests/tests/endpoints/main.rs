@@ -2,6 +2,7 @@
 
 mod endpoint_all;
 mod prompts_resources;
+mod templates;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -46,7 +46,7 @@ async fn what_servers_have_is_listed_together_and_what_two_have_names_its_server
                 .keys(method, "resourceTemplates", "uriTemplate")
                 .await;
             let expected = [
-                "test://template/{id}/data",
+                "mcpproxy:new/test://template/{id}/data",
                 "mcpproxy:old/test://template/{id}/data",
             ];
             assert_eq!(templates, expected, "{path}");
@@ -87,7 +87,10 @@ async fn what_is_got_and_read_is_what_the_server_gives() {
                 (TEXT, TEXT),
                 ("mcpproxy:old/test://static-text", TEXT),
                 ("mcpproxy:new/test://static-text", TEXT),
-                ("test://template/7/data", "test://template/7/data"),
+                (
+                    "mcpproxy:new/test://template/7/data",
+                    "test://template/7/data",
+                ),
                 (
                     "mcpproxy:old/test://template/7/data",
                     "test://template/7/data",

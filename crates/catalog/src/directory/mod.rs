@@ -1,13 +1,16 @@
 //! Directory of what direct endpoints offer: whose each name and address is, and the lists in pages.
 //!
 //! A tool or a prompt of all servers together is named after its server; a resource keeps its address,
-//! unless an earlier server in the order of names lists the same. The parts are made of one snapshot when
-//! they are first wanted. Only what may be used is listed, with the bytes its server sent.
+//! unless an earlier server in the order of names lists the same. A template keeps its text where no other
+//! server could be meant by it. The parts are made of one snapshot when they are first wanted. Only what may
+//! be used is listed, with the bytes its server sent.
 
 pub(crate) mod address;
+pub(crate) mod claims;
+pub mod collisions;
 pub mod names;
 pub mod pages;
-pub(crate) mod template;
+pub mod template;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -18,9 +21,10 @@ use mcpproxy_wire::{Json, ListedItem, ListedKind};
 
 use self::address::{looks_qualified, split};
 pub use self::address::{qualify, with_text};
+use self::claims::{Claims, SchemeUsers};
+use self::collisions::{CollisionKind, Collisions};
 use self::names::{Names, Target, may_be_of};
 use self::pages::PagedListing;
-use self::template::Template;
 use crate::snapshot::{ServerState, Snapshot};
 use crate::tool::CatalogTool;
 
@@ -51,10 +55,8 @@ struct OtherNames {
     prompts: Names,
     /// Server that lists an address first.
     resources: Owners,
-    /// Server that lists a template first, by the template's text.
-    templates: Owners,
-    /// All templates, in the order of servers.
-    patterns: Vec<(Arc<str>, Template)>,
+    claims: Claims,
+    collisions: Collisions,
 }
 
 type Owners = HashMap<Arc<str>, Arc<str>>;
@@ -124,13 +126,13 @@ impl Directory {
 
     /// Name of an item where all servers are offered, if not its own.
     fn shared_name(&self, server: &Arc<str>, key: &Arc<str>, kind: ListedKind) -> Option<String> {
-        let owners = match kind {
+        let owner = match kind {
             ListedKind::Tool => return Some(self.tools().name(server, key)),
             ListedKind::Prompt => return Some(self.others().prompts.name(server, key)),
-            ListedKind::Resource => &self.others().resources,
-            ListedKind::Template => &self.others().templates,
+            ListedKind::Resource => self.others().resources.get(key),
+            ListedKind::Template => self.others().claims.owner(key),
         };
-        let is_plain = owners.get(key) == Some(server) && !looks_qualified(key);
+        let is_plain = owner == Some(server) && !looks_qualified(key);
         (!is_plain).then(|| qualify(server, key))
     }
 }
@@ -156,16 +158,16 @@ impl Directory {
             }
             (Scope::All, ListedKind::Tool) => self.tools().target(named),
             (Scope::All, ListedKind::Prompt) => self.prompt(named),
-            (Scope::All, ListedKind::Resource) => self
-                .qualified(named)
-                .or_else(|| owned(&self.others().resources, named))
-                .or_else(|| self.fitting(named))
-                .or_else(|| self.only(named, rights)),
+            // Who names a server is never sent to another one.
+            (Scope::All, ListedKind::Resource | ListedKind::Template) if looks_qualified(named) => {
+                self.qualified(named)
+            }
+            (Scope::All, ListedKind::Resource) => self.shared_resource(named, rights),
             // A completion refers to a template as it is listed, or to an address.
-            (Scope::All, ListedKind::Template) => self
-                .qualified(named)
-                .or_else(|| owned(&self.others().templates, named))
-                .or_else(|| self.target(scope, ListedKind::Resource, named, rights)),
+            (Scope::All, ListedKind::Template) => match self.others().claims.owner(named) {
+                Some(server) => Some((Arc::clone(server), named.into())),
+                None => self.shared_resource(named, rights),
+            },
         };
         target.filter(|(server, _)| {
             rights.allow(match kind {
@@ -173,6 +175,19 @@ impl Directory {
                 _ => AccessTo::PromptsResources(server),
             })
         })
+    }
+
+    /// Servers that could be meant by an address that stands for no resource: those with a template that it fits,
+    /// of those that a caller with these rights may use.
+    pub fn fitting(&self, address: &str, rights: &Rights) -> Vec<&Arc<str>> {
+        let mut fitting = self.others().claims.fitting(address);
+        fitting.retain(|server| rights.allow(AccessTo::PromptsResources(server)));
+        fitting
+    }
+
+    /// Collisions between addresses of servers.
+    pub fn collisions(&self) -> &Collisions {
+        &self.others().collisions
     }
 
     /// Servers that have not listed their tools yet, whose list could have a tool of this name.
@@ -272,17 +287,18 @@ impl Directory {
         Some((Arc::clone(server.name()), original.into()))
     }
 
-    fn fitting(&self, address: &str) -> Option<Target> {
-        let mut patterns = self.others().patterns.iter();
-        let (server, _) = patterns.find(|(_, pattern)| pattern.matches(address))?;
+    /// Resource of the server that lists it, else of the one whose template claims it, else of the only one that has
+    /// resources.
+    fn shared_resource(&self, address: &str, rights: &Rights) -> Option<Target> {
+        let others = self.others();
+        let server = others.resources.get(address);
+        let server = server.or_else(|| others.claims.claimant(address));
+        let server = match (server, self.with_resources(rights).as_slice()) {
+            (Some(server), _) => server,
+            (None, [server]) => server,
+            _ => return None,
+        };
         Some((Arc::clone(server), address.into()))
-    }
-
-    fn only(&self, address: &str, rights: &Rights) -> Option<Target> {
-        match self.with_resources(rights).as_slice() {
-            [server] => Some((Arc::clone(server), address.into())),
-            _ => None,
-        }
     }
 }
 
@@ -296,29 +312,26 @@ impl OtherNames {
                 items.map(move |item| (server.name(), &item.key))
             })
         };
-        let owners = |kind: ListedKind| {
-            let mut owners = Owners::new();
-            for (server, key) in every(kind) {
-                let owner = || Arc::clone(server);
-                owners.entry(Arc::clone(key)).or_insert_with(owner);
+        let mut collisions = Collisions::default();
+        let mut resources = Owners::new();
+        for (server, key) in every(ListedKind::Resource) {
+            let owner = resources.entry(Arc::clone(key));
+            let owner = owner.or_insert_with(|| Arc::clone(server));
+            if owner != server {
+                collisions.add(CollisionKind::SameAddress, key, server, Some(owner));
             }
-            owners
-        };
-        let patterns = every(ListedKind::Template)
-            .map(|(server, template)| (Arc::clone(server), Template::parse(template)));
+        }
+        let mut users = SchemeUsers::default();
+        users.add(every(ListedKind::Resource));
+        users.add(every(ListedKind::Template));
+        let claims = Claims::of(every(ListedKind::Template), &users, &mut collisions);
         Self {
             prompts: Names::of(every(ListedKind::Prompt)),
-            resources: owners(ListedKind::Resource),
-            templates: owners(ListedKind::Template),
-            patterns: patterns.collect(),
+            resources,
+            claims,
+            collisions,
         }
     }
-}
-
-/// Server that lists this very text first.
-fn owned(owners: &Owners, text: &str) -> Option<Target> {
-    let (key, server) = owners.get_key_value(text)?;
-    (!looks_qualified(text)).then(|| (Arc::clone(server), Arc::clone(key)))
 }
 
 fn usable_servers(snapshot: &Snapshot) -> impl Iterator<Item = &ServerState> {

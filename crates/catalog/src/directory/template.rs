@@ -1,8 +1,8 @@
 //! Whether an address is one that a template of resources stands for. This module is pure.
 
-/// A template, as far as it takes to tell whether an address fits it.
+/// Template, as far as it takes to tell whether an address fits it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Part>);
+pub struct Template(Vec<Part>);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
@@ -22,7 +22,7 @@ struct Expression {
 
 impl Template {
     /// Reads a template; braces that are never closed are taken as they stand.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, after)) = rest.split_once('{') {
@@ -43,7 +43,11 @@ impl Template {
 
     /// Whether the address can have come from the template. All ways to read the address are
     /// followed at once, so this takes no longer than the template times the address.
-    pub(crate) fn matches(&self, address: &str) -> bool {
+    pub fn matches(&self, address: &str) -> bool {
+        // Most addresses are none of its own, which is told without any work.
+        if !address.starts_with(self.beginning()) {
+            return false;
+        }
         let bytes = address.as_bytes();
         let mut reached = vec![false; bytes.len() + 1];
         reached[0] = true;
@@ -57,6 +61,30 @@ impl Template {
             }
         }
         reached.last() == Some(&true)
+    }
+}
+
+impl Template {
+    /// Text before the first expression, which every address of the template begins with.
+    pub fn beginning(&self) -> &str {
+        match self.0.first() {
+            Some(Part::Literal(literal)) => literal,
+            _ => "",
+        }
+    }
+
+    /// Whether the template settles the authority of its addresses: `db://host/{id}` does, `db://{host}` does not.
+    pub fn has_authority(&self) -> bool {
+        let behind_scheme = self.beginning().split_once(':');
+        let Some(authority) = behind_scheme.and_then(|(_, rest)| rest.strip_prefix("//")) else {
+            return false;
+        };
+        authority.contains(['/', '?', '#'])
+            || match self.0.get(1) {
+                None => true,
+                Some(Part::Literal(_)) => false,
+                Some(Part::Expression(next)) => matches!(next.first, Some(b'/' | b'?' | b'#')),
+            }
     }
 }
 
@@ -140,6 +168,31 @@ mod tests {
         ] {
             let fits = Template::parse(template).matches(address);
             assert_eq!(fits, expected, "{template} {address}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_and_the_authority_are_those_before_any_expression() {
+        for (template, beginning, has_authority) in [
+            ("{+any}", "", false),
+            ("{scheme}://x/{id}", "", false),
+            ("d{+any}", "d", false),
+            ("db:{+any}", "db:", false),
+            ("db:/{+any}", "db:/", false),
+            ("db://{+any}", "db://", false),
+            ("db://host{+any}", "db://host", false),
+            ("db://host{.tld}/x", "db://host", false),
+            ("db://host/{id}", "db://host/", true),
+            ("db://host{/id}", "db://host", true),
+            ("db://host{?q}", "db://host", true),
+            ("db://host{#q}", "db://host", true),
+            ("db://host", "db://host", true),
+            ("file:///{+path}", "file:///", true),
+            ("urn:x://host/{id}", "urn:x://host/", false),
+        ] {
+            let parsed = Template::parse(template);
+            let found = (parsed.beginning(), parsed.has_authority());
+            assert_eq!(found, (beginning, has_authority), "{template}");
         }
     }
 

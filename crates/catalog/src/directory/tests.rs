@@ -91,7 +91,11 @@ fn the_first_server_keeps_an_address_and_others_are_listed_with_their_names() {
     );
     assert_eq!(
         listed(&directory, &Scope::All, ListedKind::Template),
-        ["item:{id}", "b:{+x}", "mcpproxy:beta/item:{id}"]
+        [
+            "mcpproxy:alpha/item:{id}",
+            "b:{+x}",
+            "mcpproxy:beta/item:{id}"
+        ]
     );
     let beta = Scope::Server("beta".into());
     assert_eq!(
@@ -172,7 +176,7 @@ fn addresses_are_resolved_in_one_way() {
             "mcpproxy:alpha/mcpproxy:beta/x",
             Some("alpha mcpproxy:beta/x"),
         ),
-        (&Scope::All, "item:1", Some("alpha item:1")),
+        (&Scope::All, "item:1", None),
         (&Scope::All, "mcpproxy:beta/item:1", Some("beta item:1")),
         (&Scope::All, "b:1/2", Some("beta b:1/2")),
         (&Scope::All, "not:listed", None),
@@ -282,11 +286,172 @@ fn a_snapshot_that_is_written_and_read_again_is_the_same() {
     }
 }
 
+/// Server `a` with these templates, beside `b` with a resource and a template of its own.
+fn beside_b(templates: &[&str]) -> Arc<Directory> {
+    directory(&[
+        ("a", offerings(&[], &[], templates)),
+        (
+            "b",
+            offerings(&[], &["db://b/listed"], &["db://only-b/{id}"]),
+        ),
+    ])
+}
+
+#[test]
+fn a_template_that_matches_everything_took_other_servers_resources() {
+    for template in [
+        "{+any}",
+        "{scheme}://only-b/{id}",
+        "d{+any}",
+        "db:{+any}",
+        "DB:{+any}",
+        "db://{+any}",
+        "db://{host}/{id}",
+        "mcpproxy:{+any}",
+        "mcpproxy:b{+any}",
+    ] {
+        let directory = beside_b(&[template]);
+        for (address, expected) in [
+            ("db://b/listed", Some("b db://b/listed")),
+            ("db://only-b/42", Some("b db://only-b/42")),
+            ("db://b/not-listed", None),
+            ("db://unknown/42", None),
+            ("other:x", None),
+            ("mcpproxy:missing/x", None),
+            ("mcpproxy:b", None),
+            ("mcpproxy:a/db://only-b/42", Some("a db://only-b/42")),
+        ] {
+            let target = shown(directory.target(
+                &Scope::All,
+                ListedKind::Resource,
+                address,
+                &Rights::Administrator,
+            ));
+            assert_eq!(target.as_deref(), expected, "{template} {address}");
+        }
+        let own = Scope::Server("a".into());
+        let target = directory.target(
+            &own,
+            ListedKind::Resource,
+            "db://only-b/42",
+            &Rights::Administrator,
+        );
+        assert_eq!(shown(target).as_deref(), Some("a db://only-b/42"));
+        // It is listed in the form that can be used.
+        let listed = listed(&directory, &Scope::All, ListedKind::Template);
+        assert_eq!(listed[0], format!("mcpproxy:a/{template}"));
+        let completed = directory.target(
+            &Scope::All,
+            ListedKind::Template,
+            &listed[0],
+            &Rights::Administrator,
+        );
+        assert_eq!(shown(completed), Some(format!("a {template}")));
+        let collisions = directory.collisions();
+        assert_eq!(collisions.total, 1, "{collisions:?}");
+        assert_eq!(collisions.shown[0].kind, CollisionKind::NoClaim);
+        assert_eq!(collisions.shown[0].address, template);
+        assert_eq!(*collisions.shown[0].server, *"a");
+    }
+}
+
+#[test]
+fn the_template_with_the_longest_beginning_claims_an_address() {
+    let directory = directory(&[
+        (
+            "a",
+            offerings(&[], &[], &["db://x/{+any}", "notes://{id}", "db://z/{id}"]),
+        ),
+        (
+            "b",
+            offerings(&[], &["db://x/7"], &["db://x/b/{id}", "db://z/{+any}"]),
+        ),
+        ("c", offerings(&[], &[], &["db://z/{id}/c", "db://z/{id}"])),
+    ]);
+    for (address, expected) in [
+        ("db://x/1", Some("a db://x/1")),
+        ("db://x/7", Some("b db://x/7")),
+        ("db://x/b/1", Some("b db://x/b/1")),
+        ("db://x/b/1/2", Some("a db://x/b/1/2")),
+        ("notes://1", Some("a notes://1")),
+        ("db://z/1/2", Some("b db://z/1/2")),
+        ("db://z/1", None),
+        ("db://z/1/c", None),
+    ] {
+        let target = shown(directory.target(
+            &Scope::All,
+            ListedKind::Resource,
+            address,
+            &Rights::Administrator,
+        ));
+        assert_eq!(target.as_deref(), expected, "{address}");
+    }
+    let fitting = |address| {
+        directory
+            .fitting(address, &Rights::Administrator)
+            .into_iter()
+            .map(|server| &**server)
+    };
+    assert!(fitting("db://z/1").eq(["a", "b", "c"]));
+    assert!(fitting("db://z/1/c").eq(["b", "c"]));
+    assert!(fitting("other:x").eq([""; 0]));
+    // What two servers have is listed with their names, and what only overlaps as it is.
+    assert_eq!(
+        listed(&directory, &Scope::All, ListedKind::Template),
+        [
+            "db://x/{+any}",
+            "mcpproxy:a/db://z/{id}",
+            "notes://{id}",
+            "db://x/b/{id}",
+            "db://z/{+any}",
+            "mcpproxy:c/db://z/{id}",
+            "db://z/{id}/c",
+        ]
+    );
+}
+
+#[test]
+fn collisions_are_counted_and_a_few_of_them_shown() {
+    let two = two();
+    let found = |collisions: &Collisions| -> Vec<String> {
+        let shown = collisions.shown.iter();
+        shown
+            .map(|one| {
+                let (kind, other) = (one.kind.as_str(), one.other.as_deref().unwrap_or("-"));
+                format!("{kind} {} {} {other}", one.server, one.address)
+            })
+            .collect()
+    };
+    assert_eq!(
+        found(two.collisions()),
+        [
+            "same_address beta test:shared alpha",
+            "no_claim alpha item:{id} beta",
+            "no_claim beta item:{id} alpha",
+        ]
+    );
+    let claims = directory(&[
+        ("a", offerings(&[], &[], &["db://z/{id}"])),
+        ("b", offerings(&[], &[], &["db://z/{+any}"])),
+    ]);
+    assert_eq!(found(claims.collisions()), ["same_claim b db://z/{+any} a"]);
+    let many: Vec<String> = (0..1_000)
+        .map(|number| format!("test:{number}{}", "x".repeat(1_000)))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let (one, other) = (offerings(&[], &many, &[]), offerings(&[], &many, &[]));
+    let many = directory(&[("a", one), ("b", other)]);
+    let collisions = many.collisions();
+    assert_eq!((collisions.total, collisions.shown.len()), (1_000, 20));
+    assert!(collisions.shown.iter().all(|one| one.address.len() < 210));
+    assert_eq!(beside_b(&["notes://{id}"]).collisions().total, 0);
+}
+
 #[test]
 fn a_completion_refers_to_a_template_as_it_is_listed() {
     let directory = two();
     for (text, expected) in [
-        ("item:{id}", Some("alpha item:{id}")),
+        ("item:{id}", None),
         ("mcpproxy:beta/item:{id}", Some("beta item:{id}")),
         ("b:{+x}", Some("beta b:{+x}")),
         ("test:b", Some("beta test:b")),

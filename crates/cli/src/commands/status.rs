@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::CommandResult;
 use crate::arguments::Common;
 use crate::daemon::Daemon;
-use crate::output::{elements, table, text};
+use crate::output::{elements, on_one_line, table, text};
 
 pub(crate) async fn run(common: &Common) -> CommandResult {
     let daemon = Daemon::require(&common.sources()).await?;
@@ -57,7 +57,34 @@ fn page(status: &Value) -> String {
             page.push_str(&format!("{name}: {line}\n"));
         }
     }
+    page.push_str(&collisions(&status["resource_collisions"]));
     page
+}
+
+/// Resources and templates that have to be named with their server.
+fn collisions(collisions: &Value) -> String {
+    let shown = elements(&collisions["shown"]);
+    let mut lines = String::new();
+    for collision in shown {
+        let [address, server, other, named] = ["address", "server", "other", "named"]
+            .map(|name| on_one_line(&text(&collision[name])));
+        let why = match collision["kind"].as_str() {
+            Some("same_address") => format!("'{other}' lists it, too, and is read"),
+            Some("same_claim") => format!("a template of '{other}' claims the same"),
+            _ if other.is_empty() => "it has no scheme of its own".to_owned(),
+            _ => format!("'{other}' uses its scheme, too"),
+        };
+        lines.push_str(&format!("  {address} of '{server}': {why}; use {named}\n"));
+    }
+    let total = collisions["total"].as_u64().unwrap_or_default();
+    let more = total.saturating_sub(shown.len() as u64);
+    if more > 0 {
+        lines.push_str(&format!("  and {more} more\n"));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nResources that have to be named with their server at /mcp and /mcp/all:\n{lines}")
 }
 
 /// State of the activity log.
@@ -94,6 +121,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn collisions_are_told_with_what_to_use() {
+        assert_eq!(collisions(&json!({ "total": 0, "shown": [] })), "");
+        let collision = |kind: &str, other: Option<&str>| json!({ "kind": kind, "address": "x:{+a}", "server": "b", "other": other, "named": "mcpproxy:b/x:{+a}" });
+        let shown = [
+            collision("same_address", Some("a")),
+            collision("same_claim", Some("a")),
+            collision("no_claim", Some("a")),
+            collision("no_claim", None),
+        ];
+        insta::assert_snapshot!(collisions(&json!({ "total": 9, "shown": shown })), @r"
+
+        Resources that have to be named with their server at /mcp and /mcp/all:
+          x:{+a} of 'b': 'a' lists it, too, and is read; use mcpproxy:b/x:{+a}
+          x:{+a} of 'b': a template of 'a' claims the same; use mcpproxy:b/x:{+a}
+          x:{+a} of 'b': 'a' uses its scheme, too; use mcpproxy:b/x:{+a}
+          x:{+a} of 'b': it has no scheme of its own; use mcpproxy:b/x:{+a}
+          and 5 more
+        ");
+    }
 
     #[test]
     fn the_log_is_told_in_words() {

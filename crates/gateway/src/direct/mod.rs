@@ -106,6 +106,11 @@ impl DirectEndpoints {
     /// are renewed meanwhile.
     pub(crate) async fn directory(&self) -> Arc<Directory> {
         self.servers.renew();
+        self.named_directory().await
+    }
+
+    /// Directory of what is known now, with the names of prompts and resources.
+    pub(crate) async fn named_directory(&self) -> Arc<Directory> {
         let directory = self.servers.catalog().directory();
         if !directory.has_names() {
             // Thousands of items take a while, which others on this thread need not wait for.

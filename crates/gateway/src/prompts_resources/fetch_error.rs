@@ -14,6 +14,9 @@ use crate::request::cut;
 /// Code for a resource that is not there, where there are sessions.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
+/// Most servers that are named as those whose resource could be meant.
+const MOST_NAMED: usize = 5;
+
 /// Error of a prompt, resource or completion that there is no result of.
 #[derive(Debug, Clone)]
 pub struct FetchError {
@@ -34,14 +37,21 @@ impl From<Failure> for FetchError {
 }
 
 impl FetchError {
-    /// No server has such a resource, or several could have it.
-    pub(super) fn no_resource(uri: &str, servers: &[&Arc<str>]) -> Self {
+    /// No server has such a resource, or several could have it: those with a template that it fits, or else all that
+    /// have resources.
+    pub(super) fn no_resource(uri: &str, fitting: &[&Arc<str>], servers: &[&Arc<str>]) -> Self {
         let shown = cut(uri, 300);
-        let hint = match servers {
-            [] => "; no server that is there offers resources".to_owned(),
-            [server, ..] => format!(
+        let named = fitting.iter().take(MOST_NAMED);
+        let named: Vec<String> = named.map(|server| qualify(server, &shown)).collect();
+        let hint = match (servers, &*named) {
+            ([], _) => "; no server that is there offers resources".to_owned(),
+            ([server, ..], []) => format!(
                 "; resources/list names those there are. One that is not listed is read as '{}', with the name of its server",
                 qualify(server, &shown)
+            ),
+            (_, named) => format!(
+                ": it is not listed, and a template that fits it does not say whose it is. Name the server: '{}'",
+                named.join("' or '")
             ),
         };
         let message = format!("Resource '{shown}' not found{hint}");
@@ -147,7 +157,7 @@ mod tests {
         };
         let named = Some(json!({ "uri": "test:own" }));
         for (fetch_error, in_session, by_itself) in [
-            (FetchError::no_resource("test:x", &[]), -32002, -32602),
+            (FetchError::no_resource("test:x", &[], &[]), -32002, -32602),
             (of_server(-32002, None), -32002, -32602),
             (of_server(-32602, named), -32002, -32602),
             (of_server(-32602, None), -32602, -32602),
@@ -164,6 +174,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn servers_that_could_be_meant_are_named_with_their_addresses() {
+        let servers: Vec<Arc<str>> = ["a", "b"].map(Arc::from).to_vec();
+        let servers: Vec<&Arc<str>> = servers.iter().collect();
+        let message = |fitting| {
+            let error = FetchError::no_resource("test:x", fitting, &servers);
+            error.to_rpc(Protocol::Session).message
+        };
+        assert_eq!(
+            message(&servers),
+            "Resource 'test:x' not found: it is not listed, and a template that fits it does not say whose it is. Name the server: 'mcpproxy:a/test:x' or 'mcpproxy:b/test:x'"
+        );
+        assert!(
+            message(&[]).ends_with("is read as 'mcpproxy:a/test:x', with the name of its server")
+        );
     }
 
     #[test]

@@ -184,7 +184,8 @@ impl PromptsResources {
                 Failure::new(Code::NotFound, message).into()
             }
             ListedKind::Resource | ListedKind::Template => {
-                FetchError::no_resource(named, &directory.with_resources(rights))
+                let fitting = directory.fitting(named, rights);
+                FetchError::no_resource(named, &fitting, &directory.with_resources(rights))
             }
         })
     }
