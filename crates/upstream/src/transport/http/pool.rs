@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use mcpproxy_support::tls::TlsClient;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
@@ -69,7 +70,7 @@ pub(crate) fn connector() -> Connector {
     tcp.set_keepalive(Some(KEEPALIVE));
     tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
     HttpsConnectorBuilder::new()
-        .with_webpki_roots()
+        .with_tls_config(TlsClient::verifying().config())
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp)
