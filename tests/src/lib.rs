@@ -13,6 +13,7 @@
 )]
 
 pub mod agent_hints;
+mod certificate;
 mod client;
 pub mod conformance;
 pub mod conversation;
@@ -33,6 +34,7 @@ mod trial;
 mod wait;
 pub mod web;
 
+pub use certificate::TestCertificate;
 pub use client::{Client, decode, field, fields};
 pub use disk::{SlowDisk, SmallDisk};
 pub use fixture::{APPEND, Fixture};

@@ -38,6 +38,27 @@ const SETTINGS: &[&str] = &[
     "synchronous_commit=on",
     "max_connections=100",
     "shared_buffers=16MB",
+    "ssl=on",
+];
+
+/// Certificate that the server shows, for the name `localhost` and not for its address. It is no authority, so that it
+/// can be believed as it is.
+const CERTIFICATE: &[&str] = &[
+    "req",
+    "-x509",
+    "-nodes",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
 ];
 
 /// How long the server may take to start: a second is usual, the rest is for a busy machine.
@@ -162,7 +183,23 @@ impl Cluster {
         let log = File::create(self.folder.join("log"))?;
         initdb.stdout(log.try_clone()?).stderr(log);
         process::run(&mut initdb)
-            .with_context(|| format!("a PostgreSQL cluster cannot be made: {}", self.log()))
+            .with_context(|| format!("a PostgreSQL cluster cannot be made: {}", self.log()))?;
+        self.create_certificate()
+    }
+
+    /// Makes the certificate and its key, under the names that the server looks for.
+    fn create_certificate(&self) -> Result<()> {
+        let mut openssl = self.command(Path::new("openssl"));
+        openssl
+            .args(CERTIFICATE)
+            .arg("-keyout")
+            .arg(self.data().join("server.key"))
+            .arg("-out")
+            .arg(self.data().join("server.crt"));
+        let log = File::create(self.folder.join("log"))?;
+        openssl.stdout(log.try_clone()?).stderr(log);
+        process::run(&mut openssl)
+            .with_context(|| format!("a certificate cannot be made: {}", self.log()))
     }
 
     fn spawn(&self, port: u16) -> Result<Child> {

@@ -16,6 +16,7 @@ mod session;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use crate::store::{OpenStore, Store, StoreError};
 

@@ -41,6 +41,12 @@ const REQUIREMENTS: &[Requirement] = &[
         is_there: || postgres::Programs::find().is_some(),
         packages: &["postgresql"],
     },
+    // It makes the certificate of PostgreSQL.
+    Requirement {
+        name: "openssl",
+        is_there: || succeeds("openssl", &["version"]),
+        packages: &["openssl"],
+    },
 ];
 
 pub(crate) fn install_missing(place: &Place) -> Result<()> {

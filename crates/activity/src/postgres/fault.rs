@@ -13,6 +13,12 @@ impl From<Error> for StoreError {
         if let Some(answer) = error.as_db_error() {
             return refused(answer);
         }
+        if is_tls_refused(&error) {
+            return Self::Unusable(format!(
+                "The database of the activity log cannot be reached by TLS: {}. Check the certificate of its server, and `sslmode` and `sslrootcert` in `store.url`",
+                cause(&error)
+            ));
+        }
         if is_lost(&error) {
             return unreachable(&cause(&error));
         }
@@ -45,6 +51,17 @@ pub(super) fn cause(error: &Error) -> String {
         Some(source) => source.to_string(),
         None => error.to_string(),
     }
+}
+
+/// Whether the two sides could not agree on TLS. A line that broke off meanwhile says nothing about that.
+fn is_tls_refused(error: &Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, Other};
+    let source = error
+        .source()
+        .and_then(|source| source.downcast_ref::<std::io::Error>());
+    let is_of_tls = source.is_none_or(|source| matches!(source.kind(), InvalidData | Other));
+    // The library tells this apart by its text alone.
+    is_of_tls && error.to_string() == "error performing TLS handshake"
 }
 
 fn is_no_connection(error: &Error) -> bool {

@@ -6,9 +6,10 @@
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::{Client, Error};
 use uuid::Uuid;
 
+use super::address::PostgresAddress;
 use super::batch::WritingClient;
 use super::cells::{self, PostgresParameter};
 use super::fault::{is_lost, too_slow};
@@ -29,7 +30,7 @@ pub(super) struct PostgresJournal {
 
 /// The connection, and what is not known about it.
 struct JournalConnection {
-    config: Config,
+    address: PostgresAddress,
     session: Option<WritingClient>,
     /// Whether the tables are known to be up to date.
     is_ready: bool,
@@ -39,7 +40,7 @@ struct JournalConnection {
 
 impl PostgresJournal {
     /// Prepares for writing; connects at the first call.
-    pub(super) fn new(config: Config) -> Result<Self, StoreError> {
+    pub(super) fn new(address: PostgresAddress) -> Result<Self, StoreError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -51,7 +52,7 @@ impl PostgresJournal {
         Ok(Self {
             runtime: Some(runtime),
             line: JournalConnection {
-                config,
+                address,
                 session: None,
                 is_ready: false,
                 unsure: None,
@@ -227,7 +228,7 @@ impl JournalConnection {
         let session = self.session.take();
         let session = match session.filter(|session| !session.client.is_closed()) {
             Some(session) => session,
-            None => WritingClient::prepare(session::connect(&self.config).await?).await?,
+            None => WritingClient::prepare(session::connect(&self.address).await?).await?,
         };
         self.is_ready = true;
         Ok(self.session.insert(session))

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Client;
 
+use super::address::PostgresAddress;
 use super::fault::too_slow;
 use super::migrate;
 use crate::store::StoreError;
@@ -31,9 +32,10 @@ pub(super) const SETTINGS: &str = "
 ";
 
 /// Connects and brings the tables up to date. The connection lives on the current runtime.
-pub(super) async fn connect(config: &Config) -> Result<Client, StoreError> {
+pub(super) async fn connect(address: &PostgresAddress) -> Result<Client, StoreError> {
     let greeting = async {
-        let (client, connection) = config.connect(NoTls).await?;
+        let connecting = address.config.connect(address.tls.clone());
+        let (client, connection) = connecting.await?;
         // Ends with the client; what goes wrong before that is told to the client.
         tokio::spawn(connection);
         client.batch_execute(SETTINGS).await?;

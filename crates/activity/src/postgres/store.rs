@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
-use tokio_postgres::{Config, Error, NoTls};
+use tokio_postgres::Error;
 use uuid::Uuid;
 
+use super::address::PostgresAddress;
 use super::fault::{is_lost, too_slow};
 use super::{cells, query, session};
 use crate::filter::Conditions;
@@ -35,7 +36,7 @@ pub(super) struct PostgresReader {
 
 impl PostgresReader {
     /// Prepares for reading; connects at the first query.
-    pub(super) fn new(config: Config) -> Result<Self, StoreError> {
+    pub(super) fn new(address: PostgresAddress) -> Result<Self, StoreError> {
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -45,7 +46,8 @@ impl PostgresReader {
                 set_up.await.map_err(HookError::Backend)
             })
         });
-        let pool = Pool::builder(Manager::from_config(config, NoTls, manager))
+        let PostgresAddress { config, tls } = address;
+        let pool = Pool::builder(Manager::from_config(config, tls, manager))
             .max_size(MOST_QUERIES)
             .wait_timeout(Some(SLOT_WAIT))
             .create_timeout(Some(session::GREETING))

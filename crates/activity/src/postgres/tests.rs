@@ -73,8 +73,8 @@ async fn plan(client: &Client, sql: &str, values: &[Cell]) -> String {
 async fn every_question_is_answered_from_an_index() {
     let postgres = Postgres::find();
     let database = postgres.database().await;
-    let config = address::read(database.url()).unwrap();
-    let client = session::connect(&config).await.unwrap();
+    let address = address::read(database.url()).unwrap();
+    let client = session::connect(&address).await.unwrap();
     client.batch_execute(RECORDS).await.unwrap();
     assert_eq!(FILTERS.map(|(name, _)| name), Filter::NAMES);
     for (name, value) in FILTERS {

@@ -6,6 +6,7 @@
 mod story;
 mod postgres;
 mod postgres_faults;
+mod postgres_tls;
 mod sqlite;
 mod sqlite_file;
 
@@ -13,6 +14,7 @@ fn main() {
     mcpproxy_tests::run([
         postgres::trials(),
         postgres_faults::trials(),
+        postgres_tls::trials(),
         sqlite::trials(),
         sqlite_file::trials(),
     ]);
