@@ -6,19 +6,22 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::rustls::ClientConfig;
 
+use crate::certificate::believing_nobody;
 use crate::client::{decode, hello};
 use crate::{Client, within};
 
 /// A client of the Streamable HTTP endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
+    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     endpoint: String,
     session_id: Option<String>,
     /// Key or token that every request shows.
@@ -44,20 +47,25 @@ impl HttpClient {
 
     /// Opens a session with these headers, such as a key.
     pub async fn connect_with(endpoint: &str, headers: &[(&str, &str)]) -> Self {
-        let mut client = Self::without_session(endpoint);
+        Self::without_session(endpoint).opened(headers).await
+    }
+
+    /// The same client with a session that it opens now.
+    #[must_use]
+    pub async fn opened(mut self, headers: &[(&str, &str)]) -> Self {
         let message =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello() });
-        let answer = client.post(headers, message.to_string()).await;
+        let answer = self.post(headers, message.to_string()).await;
         assert_eq!(answer.status, StatusCode::OK, "initialize: {}", answer.body);
         let id = answer
             .headers
             .get("mcp-session-id")
             .expect("the session has an id");
-        client.session_id = Some(id.to_str().expect("the id is text").to_owned());
+        self.session_id = Some(id.to_str().expect("the id is text").to_owned());
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let answer = client.post(headers, ready.to_string()).await;
+        let answer = self.post(headers, ready.to_string()).await;
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
-        client
+        self
     }
 
     /// Opens a session with a key or a token, which every request shows.
@@ -75,7 +83,18 @@ impl HttpClient {
 
     /// A client that has not said hello.
     pub fn without_session(endpoint: &str) -> Self {
-        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self::with_tls(endpoint, believing_nobody())
+    }
+
+    /// A client that has not said hello, and believes the servers that this says.
+    pub fn with_tls(endpoint: &str, tls: ClientConfig) -> Self {
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let http =
+            hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
         Self {
             http,
             endpoint: endpoint.to_owned(),

@@ -38,11 +38,11 @@ impl Product {
     pub async fn start_with(home: Home, flags: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let log = File::create(home.folder().join("log")).expect("the log can be made");
         let mut command = home.command();
-        command
-            .args(["serve", "-o", "json", "--listen", "127.0.0.1:0"])
-            .args(flags)
-            .stdout(Stdio::piped())
-            .stderr(log);
+        command.args(["serve", "-o", "json"]);
+        if !flags.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        command.args(flags).stdout(Stdio::piped()).stderr(log);
         change(&mut command);
         let mut process = tokio::process::Command::from(command)
             .kill_on_drop(true)
@@ -91,6 +91,7 @@ impl Product {
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.endpoint()
+            .trim_start_matches("https://")
             .trim_start_matches("http://")
             .trim_end_matches("/mcp")
             .parse()

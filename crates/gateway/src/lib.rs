@@ -90,6 +90,7 @@ impl Gateway {
     /// Opens the log and starts the servers of the settings. Needs a Tokio runtime.
     pub fn start(settings: Settings, options: GatewayOptions) -> Result<Arc<Self>, StoreError> {
         redaction::set_from(&settings);
+        settings.log_warnings();
         let background = Background::new();
         let records = Records::open(&settings, options.role, background.clone())?;
         let records = Arc::new(records);

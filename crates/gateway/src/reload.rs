@@ -48,13 +48,22 @@ impl Gateway {
     /// what runs stays as it is.
     fn reload(&self, read: Result<Settings, SettingsError>) {
         match read {
-            Ok(settings) => {
-                if settings.listen != self.settings.load().listen {
+            Ok(mut settings) => {
+                let running = self.settings.load();
+                if settings.listen != running.listen {
                     tracing::warn!("the new listen address takes effect at the next start");
                 }
-                if settings.store != self.settings.load().store {
+                if settings.store != running.store {
                     tracing::warn!("the new store takes effect at the next start");
                 }
+                if must_keep_tls(&running, &settings) {
+                    tracing::warn!(
+                        "`tls` stays in force until the next start: without it, anybody on the way could listen"
+                    );
+                    settings.certificate.clone_from(&running.certificate);
+                }
+                drop(running);
+                settings.log_warnings();
                 redaction::set_from(&settings);
                 self.records.apply(&settings);
                 let settings = self.settings.replace(settings);
@@ -73,6 +82,12 @@ impl Gateway {
             }
         }
     }
+}
+
+/// Whether plain HTTP would take the place of TLS where it is not allowed: the address stays until the next start.
+fn must_keep_tls(running: &Settings, wanted: &Settings) -> bool {
+    let may_be_plain = running.listen.ip().is_loopback() || wanted.allow_plain_http;
+    running.certificate.is_some() && wanted.certificate.is_none() && !may_be_plain
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub struct GatewayStatus {
     activity: LogStatus,
     /// The address it listens on.
     pub listen: String,
+    /// Whether it is reached by HTTPS, and not by HTTP.
+    tls: bool,
 }
 
 /// Resources and templates that others could be meant by as well.
@@ -150,6 +152,7 @@ impl Gateway {
             calls: self.records.log().counts(),
             activity,
             listen,
+            tls: settings.certificate.is_some(),
         }
     }
 }

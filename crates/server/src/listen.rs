@@ -1,15 +1,18 @@
-//! Accepting connections.
+//! Accepting connections, with TLS where the settings have a certificate.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::service::service_fn;
+use mcpproxy_gateway::settings::Settings;
 use mcpproxy_support::connections::Connections;
+use mcpproxy_support::tls::{ServerCertificate, server};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::either::Either;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Reach;
@@ -19,6 +22,10 @@ use crate::routes::Entrance;
 
 /// Most connections at a time; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 8_192;
+
+/// Time that a client has to agree on TLS: three times back and forth over the slowest line. Until then it holds one of
+/// the places.
+const TLS_GREETING_TIME: Duration = Duration::from_secs(5);
 
 /// Time that requests in flight have when the gateway stops.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
@@ -105,14 +112,54 @@ where
     connections.serve_one(stream, service_fn(answer))
 }
 
-/// Refuses to listen where anybody could call without a credential over an open line.
-pub fn check_address(address: SocketAddr, allow_plain_http: bool) -> Result<(), String> {
-    if address.ip().is_loopback() || allow_plain_http {
+/// Serves a connection as it comes, or in TLS where the settings have a certificate now.
+async fn serve_client(stream: TcpStream, peer: IpAddr, entrance: Arc<Entrance>) {
+    let settings = entrance.app.gateway().settings();
+    let stream = match &settings.certificate {
+        None => Either::Left(stream),
+        Some(certificate) => {
+            // Boxed, so that connections without TLS stay small.
+            let greeted = Box::pin(greet(stream, certificate, &entrance.app)).await;
+            let Some(stream) = greeted else {
+                return;
+            };
+            Either::Right(stream)
+        }
+    };
+    drop(settings);
+    serve_connection(stream, Some(peer), entrance).await;
+}
+
+/// Agrees with a client on TLS, in time. Nothing for one that sends something else, or nothing at all: it is its own
+/// problem, and its place is free again.
+async fn greet(
+    stream: TcpStream,
+    certificate: &ServerCertificate,
+    app: &App,
+) -> Option<Box<server::TlsStream<TcpStream>>> {
+    let greeting = tokio::time::timeout(TLS_GREETING_TIME, certificate.accept(stream));
+    let greeted = tokio::select! {
+        () = app.shutdown().cancelled() => return None,
+        greeted = greeting => greeted,
+    };
+    let greeted = greeted.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
+    greeted
+        .inspect_err(|error| tracing::debug!(%error, "a client did not agree on TLS"))
+        .ok()
+        .map(Box::new)
+}
+
+/// Refuses to listen where anybody on the way could listen in and change what is said.
+pub fn check_address(settings: &Settings) -> Result<(), String> {
+    let address = settings.listen;
+    let is_safe = address.ip().is_loopback() || settings.certificate.is_some();
+    if is_safe || settings.allow_plain_http {
         return Ok(());
     }
     Err(format!(
         "listening on {address} reaches beyond this machine over plain HTTP: \
-         use a loopback address, or set \"allow_plain_http\": true if a proxy in front adds TLS"
+         use a loopback address, name a certificate with \"tls\": {{ \"cert\": …, \"key\": … }}, \
+         or set \"allow_plain_http\": true if a proxy in front adds TLS"
     ))
 }
 
@@ -161,7 +208,7 @@ async fn serve_lane(
     while let Some((stream, peer, place)) = waiting.recv().await {
         match TcpStream::from_std(stream) {
             Ok(stream) => {
-                let serving = serve_connection(stream, Some(peer), Arc::clone(&entrance));
+                let serving = serve_client(stream, peer, Arc::clone(&entrance));
                 connections.spawn(async move {
                     serving.await;
                     drop(place);

@@ -4,6 +4,7 @@ mod admin_tools;
 mod file;
 mod reload;
 mod start_timeout;
+mod tls;
 
 use mcpproxy_tests::{Programs, programs};
 

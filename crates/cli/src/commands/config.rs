@@ -1,6 +1,6 @@
 //! `mcpproxy config schema|show|check`
 
-use mcpproxy_gateway::settings;
+use mcpproxy_gateway::settings::{self, TlsSettings};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -26,10 +26,12 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
             let problems = settings.servers.iter().filter_map(|server| {
                 Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
             });
+            let of_tls = settings.tls.iter().filter_map(TlsSettings::warning);
             let report = json!({
                 "file": settings.config_file,
                 "servers": settings.servers.len(),
                 "server_problems": problems.collect::<Vec<_>>(),
+                "warnings": of_tls.collect::<Vec<_>>(),
             });
             common.output.result(&report.to_string(), checked)
         }
@@ -49,6 +51,9 @@ fn checked(report: &Value) -> String {
     for problem in elements(&report["server_problems"]) {
         let (server, problem) = (text(&problem["server"]), text(&problem["problem"]));
         shown.push_str(&format!("server {server}: {problem}\n"));
+    }
+    for warning in elements(&report["warnings"]) {
+        shown.push_str(&format!("warning: {}\n", text(warning)));
     }
     shown
 }

@@ -28,7 +28,7 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
         ..common.sources()
     };
     let settings = settings::load(&sources)?;
-    check_address(settings.listen, settings.allow_plain_http).map_err(CliError::configuration)?;
+    check_address(&settings).map_err(CliError::configuration)?;
     create_data_dir(&settings)?;
     let api_key =
         settings::api_key(&settings).map_err(|error| CliError::configuration(error.to_string()))?;
@@ -131,9 +131,14 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
 
 /// Facts that a person needs to use the gateway that just started.
 fn announcement(settings: &Settings, address: SocketAddr) -> Value {
+    let scheme = if settings.certificate.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     json!({
-        "endpoint": format!("http://{address}/mcp"),
-        "rest": format!("http://{address}/api/v1"),
+        "endpoint": format!("{scheme}://{address}/mcp"),
+        "rest": format!("{scheme}://{address}/api/v1"),
         "api_key": match settings.api_key {
             Some(_) => "the configuration".to_owned(),
             None => settings.data_dir.join("api_key").display().to_string(),

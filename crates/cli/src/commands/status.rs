@@ -17,8 +17,13 @@ pub(crate) async fn run(common: &Common) -> CommandResult {
 fn page(status: &Value) -> String {
     let calls = &status["calls"];
     let mut page = format!(
-        "mcpproxy {} on http://{}/mcp, process {}, up {} s\n",
+        "mcpproxy {} on {}://{}/mcp, process {}, up {} s\n",
         text(&status["version"]),
+        if status["tls"] == true {
+            "https"
+        } else {
+            "http"
+        },
         text(&status["listen"]),
         status["pid"],
         status["uptime_seconds"],

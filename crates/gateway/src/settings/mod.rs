@@ -1,7 +1,7 @@
 //! The settings of a gateway: what was written, merged, and resolved once.
 //!
 //! [`load`] reads the configuration file, lets environment and flags win over it and replaces
-//! references. It opens no port and reads no file it was not given, and whatever bytes the file
+//! references. It opens no port and reads no file that nobody named, and whatever bytes the file
 //! has, it answers with settings or with every problem at its line and column. No message and no
 //! `Debug` output of this module holds a secret.
 //!
@@ -31,14 +31,16 @@ mod watch;
 mod tests;
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::common::Ranged;
 
 pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
     ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
-    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings,
+    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings, TlsSettings,
     ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
@@ -103,6 +105,14 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     let read = read.expect("a reader that gave nothing has noted a problem");
     let mut settings: Settings =
         serde_json::from_value(read.value).expect("the rules admit what the settings take");
+    if let Some(tls) = &settings.tls {
+        settings.certificate = Some(tls.read().map_err(|problem| {
+            let key = tree.as_object().and_then(|object| object.get("tls"));
+            let at = key.map_or(0, Ranged::start);
+            let (_, problem) = document.problem(at, &format!("tls: {problem}"));
+            SettingsError::Certificate(problem, tls.files().map(Path::to_owned))
+        })?);
+    }
     settings.data_dir = locations.data_dir;
     settings.config_file = path;
     settings.demo = sources.demo;

@@ -16,6 +16,9 @@ pub enum SettingsError {
     /// The file, a flag or a variable says something that is not allowed: a line for each problem.
     #[error("{0}")]
     Invalid(String),
+    /// The certificate that `tls` names cannot be used; with the files that it is in.
+    #[error("{0}")]
+    Certificate(String, [PathBuf; 2]),
     /// A file that was asked for is not there.
     #[error(
         "the configuration file '{}' does not exist: create it or name another with --config",

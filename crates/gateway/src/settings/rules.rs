@@ -61,8 +61,8 @@ pub(super) enum TextKind {
     Visible,
     /// Never shown.
     Hidden,
-    /// A folder; a relative one starts at the folder of the file. Else `Visible`.
-    Folder,
+    /// A path; a relative one starts at the folder of the file. Else `Visible`.
+    Path,
     /// An address to listen on.
     Address,
     /// An address of a store; all but `sqlite` is hidden.

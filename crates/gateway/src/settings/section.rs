@@ -20,7 +20,7 @@ macro_rules! section {
             )+
         }
         $(beside {
-            $($(#[doc = $besides:literal])+ $beside_vis:vis $beside:ident: $beside_type:ty;)+
+            $($(#[$besides:meta])+ $beside_vis:vis $beside:ident: $beside_type:ty;)+
         })?
     ) => {
         $(#[doc = $about])+
@@ -28,7 +28,7 @@ macro_rules! section {
         #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
         pub struct $name {
             $($(#[doc = $doc])+ #[serde(rename = $key)] $vis $field: $type,)+
-            $($($(#[doc = $besides])+ #[serde(default)] $beside_vis $beside: $beside_type,)+)?
+            $($($(#[$besides])+ #[serde(default)] $beside_vis $beside: $beside_type,)+)?
         }
 
         impl $name {

@@ -68,13 +68,15 @@ impl SettingsReader<'_> {
 
     /// Takes a string in which references are replaced; notes it if it is secret.
     fn resolve(&mut self, kind: TextKind, path: &str, mut text: Secret) -> Resolved {
-        if kind == TextKind::Folder {
+        if kind == TextKind::Path {
             let full = self.references.folder.join(text.expose());
-            match full.into_os_string().into_string() {
-                Ok(full) => text.value = full,
-                Err(_) => self.server_problems.get_or_insert_default().push(format!(
-                    "{path}: the folder of the configuration is not valid UTF-8, write an absolute path"
-                )),
+            match (
+                full.into_os_string().into_string(),
+                &mut self.server_problems,
+            ) {
+                (Ok(full), _) => text.value = full,
+                (Err(_), Some(problems)) => problems.push(not_utf8(path)),
+                (Err(_), None) => self.problems.add_with(|| ((0, 0), not_utf8(path))),
             }
         }
         let visible = match kind {
@@ -85,7 +87,7 @@ impl SettingsReader<'_> {
             TextKind::Hidden => None,
             TextKind::Store => (text.expose() == "sqlite").then(|| "sqlite".to_owned()),
             // What looks like a credential in it is hidden all the same.
-            TextKind::Visible | TextKind::Folder => text.parts.is_empty().then(|| {
+            TextKind::Visible | TextKind::Path => text.parts.is_empty().then(|| {
                 let redactor = Redactor::default();
                 redactor
                     .text(text.expose(), &OwnSecrets::none())
@@ -99,6 +101,10 @@ impl SettingsReader<'_> {
         let shown = json!(visible.as_deref().unwrap_or(MASKED));
         Resolved { value, shown }
     }
+}
+
+fn not_utf8(path: &str) -> String {
+    format!("{path}: the folder of the configuration is not valid UTF-8, write an absolute path")
 }
 
 /// Words for what was found in place of an allowed string; only addresses to listen on hold no secret.

@@ -1,4 +1,4 @@
-//! Picking up changes of the configuration file.
+//! Picking up changes of the configuration file, and of the certificate that it names.
 //!
 //! Editors replace files instead of writing into them, so the folder is watched, not the file. The
 //! folder may be missing, vanish and come back: the nearest folder that exists is watched as well.
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::keys::Settings;
+use super::keys::{Settings, TlsSettings};
 use super::load_from;
 use super::problem::SettingsError;
 use super::sources::{Locations, Sources};
@@ -74,11 +75,13 @@ async fn run(
         let attempt = tokio::task::spawn_blocking(move || {
             // First, so that nothing that happens after the file was read is missed.
             reloader.watch_again();
+            let before = reloader.followed.load_full();
             let outcome = reloader.attempt();
-            (reloader, outcome)
+            let follows_others = *before != **reloader.followed.load();
+            (reloader, outcome, follows_others)
         });
-        let outcome;
-        (reloader, outcome) = match attempt.await {
+        let (outcome, follows_others);
+        (reloader, outcome, follows_others) = match attempt.await {
             Ok(attempted) => attempted,
             Err(error) => {
                 // Else the runtime is going down.
@@ -90,6 +93,10 @@ async fn run(
                 return;
             }
         };
+        if follows_others {
+            // Their folders are watched in another round, which reads what happened before that.
+            signal.notify_one();
+        }
         if let Some(outcome) = outcome
             && outcomes.send(outcome).await.is_err()
         {
@@ -120,6 +127,8 @@ struct Reloader {
     last: Result<Settings, String>,
     watcher: RecommendedWatcher,
     watched: Vec<PathBuf>,
+    /// Files whose changes count.
+    followed: Arc<ArcSwap<Vec<PathBuf>>>,
 }
 
 impl Reloader {
@@ -129,14 +138,16 @@ impl Reloader {
         load: Load,
         signal: Arc<Notify>,
     ) -> Result<Self, SettingsError> {
-        let file = running.config_file.clone();
+        let followed = Arc::new(ArcSwap::from_pointee(Vec::new()));
+        let counting = Arc::clone(&followed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error may hide a change, for example when the system's queue was full.
-            if event.map_or(true, |event| concerns(&event, &file)) {
+            if event.map_or(true, |event| concerns(&event, &counting.load())) {
                 signal.notify_one();
             }
         });
-        Ok(Self {
+        let certificate = certificate_files(running.tls.as_ref());
+        let this = Self {
             load,
             locations: Locations {
                 data_dir: running.data_dir.clone(),
@@ -147,7 +158,17 @@ impl Reloader {
             last: Ok(running),
             watcher: watcher.map_err(|error| SettingsError::Unwatchable(Box::new(error)))?,
             watched: Vec::new(),
-        })
+            followed,
+        };
+        this.follow(certificate);
+        Ok(this)
+    }
+
+    /// Follows the configuration file and these.
+    fn follow(&self, certificate: impl IntoIterator<Item = PathBuf>) {
+        let configuration = std::iter::once(self.locations.config_file.clone());
+        let files = configuration.chain(certificate).collect();
+        self.followed.store(Arc::new(files));
     }
 
     /// The outcome, unless it is the same as last time.
@@ -162,6 +183,12 @@ impl Reloader {
             Ok(settings) => Ok(settings.clone()),
             Err(error) => Err(error.to_string()),
         };
+        match &outcome {
+            Ok(settings) => self.follow(certificate_files(settings.tls.as_ref())),
+            // Mending one of them has to be noticed, too.
+            Err(SettingsError::Certificate(_, files)) => self.follow(files.clone()),
+            Err(_) => {}
+        }
         if comparable == self.last {
             return None;
         }
@@ -169,7 +196,7 @@ impl Reloader {
         Some(outcome)
     }
 
-    /// Watches the file's folder and the nearest folder above it that exist now.
+    /// Watches the folder of each file and the nearest folder above it that exist now.
     fn watch_again(&mut self) {
         for folder in self.watched.drain(..) {
             // It may be gone, and its watch with it.
@@ -179,7 +206,8 @@ impl Reloader {
         // watches nothing new ends the loop.
         loop {
             let before = self.watched.len();
-            for folder in existing_folders(&self.locations.config_file) {
+            let followed = self.followed.load();
+            for folder in followed.iter().flat_map(|file| existing_folders(file)) {
                 if self.watched.contains(&folder) {
                     continue;
                 }
@@ -203,13 +231,25 @@ fn existing_folders(file: &Path) -> Vec<PathBuf> {
     folders.take(2).map(Path::to_owned).collect()
 }
 
-/// Whether an event may have changed the file: it is about the file or a folder on the way to it.
-fn concerns(event: &Event, file: &Path) -> bool {
+/// Files of the certificate that the settings name.
+fn certificate_files(tls: Option<&TlsSettings>) -> Vec<PathBuf> {
+    let files = tls.into_iter().flat_map(TlsSettings::files);
+    files.map(Path::to_owned).collect()
+}
+
+/// Whether an event may have changed one of the files: it is about the file, a folder on the way to it, or the link that
+/// Kubernetes replaces to change all files of a volume at once.
+fn concerns(event: &Event, files: &[PathBuf]) -> bool {
+    const LINK_OF_VOLUME: &str = "..data";
     let is_change = match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
         _ => true,
     };
-    is_change && (event.need_rescan() || event.paths.iter().any(|path| file.starts_with(path)))
+    let is_about = |path: &PathBuf, file: &PathBuf| {
+        file.starts_with(path) || (path.ends_with(LINK_OF_VOLUME) && path.parent() == file.parent())
+    };
+    let is_about_any = |path| files.iter().any(|file| is_about(path, file));
+    is_change && (event.need_rescan() || event.paths.iter().any(is_about_any))
 }
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
 //! The keys of the configuration file and the settings they become: the one place that lists them.
 
 mod servers;
+mod tls;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use mcpproxy_policy::{AnonymousRole, Mode, Rules, Unannotated};
+use mcpproxy_support::tls::ServerCertificate;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
+pub use self::tls::TlsSettings;
 use super::rules::KeyRule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
 use super::rules::TextKind::{Address, Hidden, Store};
 use super::secret::Secret;
@@ -36,7 +39,10 @@ section! {
         /// What an agent without a token may do on this machine: everything but administration (`full`), read (`read`),
         /// or nothing (`none`). Beyond this machine every agent needs a token.
         "anonymous" pub anonymous: AnonymousAccess = "full", Choice(&["full", "read", "none"]);
-        /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS.
+        /// The certificate of the HTTP endpoint, which is served by HTTPS alone with it. Changed files are taken up
+        /// without a restart.
+        "tls" pub tls: Option<TlsSettings> = null, Nested(&TlsSettings::SECTION);
+        /// Whether plain HTTP may be served beyond loopback, for example behind a proxy that ends TLS. Not needed with `tls`.
         "allow_plain_http" pub allow_plain_http: bool = false, Flag;
         /// The MCP servers behind the gateway, by name.
         "mcpServers" pub servers: Vec<ServerSettings> = {}, Servers(&ServerSettings::SECTION);
@@ -58,6 +64,9 @@ section! {
         pub data_dir: PathBuf;
         /// The configuration file, whether or not it exists.
         pub config_file: PathBuf;
+        /// Certificate that `tls` names, read from its files.
+        #[serde(skip)]
+        pub certificate: Option<ServerCertificate>;
         /// Whether the built-in sample server is added.
         pub demo: bool;
         /// Every key as `config show` shows it.
@@ -187,6 +196,13 @@ impl Settings {
             mode: self.intent_declaration.mode,
             strict_server_validation: self.intent_declaration.strict_server_validation,
             unannotated: self.intent_declaration.unannotated,
+        }
+    }
+
+    /// Tells the log what is dangerous about settings that can be used.
+    pub(crate) fn log_warnings(&self) {
+        for warning in self.tls.iter().filter_map(TlsSettings::warning) {
+            tracing::warn!("{warning}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::settings::rules::KeyRule::{
     AnyString, Choice, Entries, Flag, List, Milliseconds, Nested, ServerName, Span, Text, Unkept,
     Whole,
 };
-use crate::settings::rules::TextKind::{Folder, Hidden, Visible};
+use crate::settings::rules::TextKind::{Hidden, Path, Visible};
 use crate::settings::secret::{Secret, SettingText};
 use crate::settings::section::section;
 use crate::settings::text::{ANYTHING, HEADER_NAME, HEADER_VALUE, NOT_EMPTY, URL, VARIABLE_NAME};
@@ -33,7 +33,7 @@ section! {
         /// Environment variables of the program. The values are treated as secrets and may hold references.
         "env" pub env: Vec<(String, Secret)> = {}, Entries(VARIABLE_NAME, &Text(ANYTHING, Hidden));
         /// The folder the program starts in. A relative one is taken from the folder of this file. May hold references.
-        "working_dir" pub working_dir: Option<SettingText> = null, Text(NOT_EMPTY, Folder);
+        "working_dir" pub working_dir: Option<SettingText> = null, Text(NOT_EMPTY, Path);
         /// The address of the server, `http://` or `https://`. May hold references.
         "url" pub url: Option<SettingText> = null, Text(URL, Visible);
         /// Headers of every request to `url`. The values are treated as secrets and may hold references.

@@ -13,7 +13,7 @@ use crate::settings::{
     Settings, StoreAddress, ToolRateLimit, Trust, effective,
 };
 
-/// A file with every key in it.
+/// A file with every key in it, but for `tls`, which needs files of its own.
 pub(super) const EVERYTHING: &str = r#"{
   "$schema": "./mcp_config.schema.json",
   "listen": "0.0.0.0:9000",
@@ -260,7 +260,9 @@ fn edges(rule: &KeyRule) -> Vec<Value> {
 fn edges_of(section: &Section, needed: &Value) -> Vec<Value> {
     let mut needed = needed.clone();
     for key in section.keys.iter().filter(|key| key.default.is_none()) {
-        needed[key.name] = edges(&key.rule).remove(0);
+        // A string has no edges; any will do.
+        let edge = edges(&key.rule).into_iter().next();
+        needed[key.name] = edge.unwrap_or_else(|| json!("any"));
     }
     let keys = section.keys.iter().flat_map(|key| {
         let with = |value| {
