@@ -2,6 +2,7 @@
 
 mod admin_tools;
 mod file;
+mod plain_http;
 mod reload;
 mod start_timeout;
 mod tls;

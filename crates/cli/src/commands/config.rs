@@ -1,5 +1,6 @@
 //! `mcpproxy config schema|show|check`
 
+use mcpproxy_gateway::servers;
 use mcpproxy_gateway::settings::{self, TlsSettings};
 use serde_json::{Value, json};
 
@@ -26,12 +27,16 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
             let problems = settings.servers.iter().filter_map(|server| {
                 Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
             });
+            let of_servers = settings.servers.iter().flat_map(|server| {
+                let warnings = servers::warnings(server).into_iter();
+                warnings.map(move |warning| format!("server {} {warning}", server.name))
+            });
             let of_tls = settings.tls.iter().filter_map(TlsSettings::warning);
             let report = json!({
                 "file": settings.config_file,
                 "servers": settings.servers.len(),
                 "server_problems": problems.collect::<Vec<_>>(),
-                "warnings": of_tls.collect::<Vec<_>>(),
+                "warnings": of_tls.chain(of_servers).collect::<Vec<_>>(),
             });
             common.output.result(&report.to_string(), checked)
         }

@@ -57,9 +57,12 @@ fn page(status: &Value) -> String {
         }),
     ));
     for server in servers {
+        let name = text(&server["name"]);
+        for warning in elements(&server["warnings"]) {
+            page.push_str(&format!("warning: {name} {}\n", text(warning)));
+        }
         for line in elements(&server["stderr"]) {
-            let (name, line) = (text(&server["name"]), text(line));
-            page.push_str(&format!("{name}: {line}\n"));
+            page.push_str(&format!("{name}: {}\n", text(line)));
         }
     }
     page.push_str(&collisions(&status["resource_collisions"]));

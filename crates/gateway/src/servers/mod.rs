@@ -5,6 +5,7 @@ mod observer;
 mod restart;
 mod spec;
 mod status;
+mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use self::lookup::{ReachableServer, did_you_mean};
 use self::observer::CatalogObserver;
 use self::spec::{operator, spec, transport};
 pub use self::status::{ServerStatus, without_host_files};
+pub use self::warnings::warnings;
 use crate::background::Background;
 use crate::failure::Failure;
 use crate::records::Records;
@@ -272,6 +274,9 @@ impl Servers {
             && **only != *server.name
         {
             return RunState::NotStarted;
+        }
+        for warning in warnings(server) {
+            tracing::warn!(server = %server.name, "the server {warning}");
         }
         match transport(server) {
             Some(transport) => self.run(server, transport),

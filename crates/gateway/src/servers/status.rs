@@ -6,6 +6,7 @@ use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_upstream::UpstreamState;
 use serde::{Deserialize, Serialize};
 
+use super::warnings::warnings;
 use super::{RunState, Servers};
 
 /// Number of the last lines of a server that are shown.
@@ -26,6 +27,10 @@ pub struct ServerStatus {
     /// Why it is not ready, for people: it may name files of the host.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub reason: Option<String>,
+    /// What is dangerous about its settings, although it can be used.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub warnings: Vec<String>,
     /// The last lines that it wrote for people, if it failed.
     pub stderr: Vec<String>,
     /// Number of its tools.
@@ -58,7 +63,10 @@ impl Servers {
         servers.sort_unstable_by_key(|(name, _)| *name);
         let servers = servers.into_iter();
         servers
-            .map(|(name, server)| self.status_of(name, &server.run))
+            .map(|(name, server)| ServerStatus {
+                warnings: warnings(&server.settings),
+                ..self.status_of(name, &server.run)
+            })
             .collect()
     }
 
@@ -88,6 +96,7 @@ impl Servers {
             state: Cow::default(),
             revision: None,
             reason: None,
+            warnings: Vec::new(),
             stderr: Vec::new(),
             tools: snapshot
                 .server(name)

@@ -38,6 +38,11 @@ impl Secret {
         &self.value
     }
 
+    /// Parts of the value that references gave.
+    pub(crate) fn referenced_parts(&self) -> &[String] {
+        &self.parts
+    }
+
     /// Every text that would give the secret away: the value, what references gave, the
     /// credentials after an authentication scheme (`Bearer …`), and the password of an address.
     pub fn exposing_texts(&self) -> impl Iterator<Item = String> {

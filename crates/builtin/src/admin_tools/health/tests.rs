@@ -11,6 +11,7 @@ fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
         state: state.into(),
         revision: None,
         reason: reason.map(str::to_owned),
+        warnings: Vec::new(),
         stderr: Vec::new(),
         tools: 3,
     }
