@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::credentials::Credentials;
 use crate::exchange::Exchange;
-use crate::exchange::session::Sessions;
+use crate::exchange::session::{Session, Sessions};
 
 /// State that every request of the HTTP faces shares.
 pub struct App {
@@ -38,6 +38,13 @@ impl App {
     /// Takes another key from now on; the old one is refused, and what was opened with it ends.
     pub fn set_api_key(&self, api_key: Secret) {
         self.credentials.set_key(api_key);
+    }
+
+    /// Ends the sessions of endpoints that the settings of now do not offer.
+    pub fn end_closed_endpoints(&self) {
+        let gateway = self.gateway();
+        let is_closed = |session: &Session| !session.endpoint.is_offered(gateway);
+        self.sessions.end_where(is_closed);
     }
 
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {

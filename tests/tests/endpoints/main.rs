@@ -2,6 +2,7 @@
 
 mod endpoint_all;
 mod prompts_resources;
+mod switched_off;
 mod templates;
 
 use mcpproxy_tests::{Programs, programs};

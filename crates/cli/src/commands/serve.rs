@@ -53,7 +53,10 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
     let announcement = announcement(&settings, address);
     common.output.result(&announcement.to_string(), welcome);
     let following = Arc::clone(&app);
-    let following = Arc::clone(&gateway).follow(sources, move |key| following.set_api_key(key));
+    let following = Arc::clone(&gateway).follow(sources, move |key| {
+        following.set_api_key(key);
+        following.end_closed_endpoints();
+    });
     let following = tokio::spawn(following);
     let faces = async {
         tokio::join!(

@@ -76,8 +76,25 @@ impl DirectEndpoints {
         self.servers.catalog().changes()
     }
 
-    /// Refuses a scope that names no server that a caller with these rights may use.
+    /// Refuses a scope whose endpoint the operator switched off.
+    pub fn check_offered(&self, scope: &Scope) -> Result<(), Failure> {
+        let settings = self.servers.settings().load();
+        let (is_offered, path, key) = match scope {
+            Scope::All => (settings.endpoints.all, "/mcp/all", "all"),
+            Scope::Server(_) => (settings.endpoints.server, "/mcp/s/{server}", "server"),
+        };
+        if is_offered {
+            return Ok(());
+        }
+        let message = format!(
+            "The endpoint {path} is switched off: use /mcp, or have a person set \"endpoints\": {{ \"{key}\": true }} in the configuration"
+        );
+        Err(Failure::new(Code::NotFound, message))
+    }
+
+    /// Refuses a scope that is not offered, or names no server that a caller with these rights may use.
     pub fn check_scope(&self, scope: &Scope, rights: &Rights) -> Result<(), Failure> {
+        self.check_offered(scope)?;
         match scope {
             Scope::All => Ok(()),
             Scope::Server(server) => self.servers.check_known(server, rights),

@@ -135,6 +135,11 @@ impl Servers {
         &self.catalog
     }
 
+    /// Settings in force.
+    pub(crate) fn settings(&self) -> &LiveSettings {
+        &self.settings
+    }
+
     /// Whether this process starts every configured server, and not one for a single call.
     pub(crate) fn starts_all(&self) -> bool {
         self.to_start == ServersToStart::All

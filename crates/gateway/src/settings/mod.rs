@@ -40,8 +40,8 @@ pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
     ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
-    HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings, StoreSettings, TlsSettings,
-    ToolRateLimit, ToolSettings, Trust,
+    EndpointSettings, HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings,
+    StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;

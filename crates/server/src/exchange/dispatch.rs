@@ -208,19 +208,22 @@ impl Exchange {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),
         };
-        let (id, closing, ended) = (request.id, self.closing.clone(), request.ended);
+        let (id, endpoint, closing) = (request.id, request.endpoint, self.closing.clone());
+        let (gateway, ended) = (Arc::clone(&self.gateway), request.ended);
         Reply::driven(async move |out| {
             let mut next = message;
             while out.send(Outbound::Message(next)).await.is_ok() {
-                tokio::select! {
+                let change = tokio::select! {
                     () = out.closed() => return,
                     () = ended.cancelled() => return,
-                    () = closing.cancelled() => {
-                        let _ = out.send(Outbound::Message(end_of_changes(&id))).await;
-                        return;
-                    }
-                    change = feed.next() => next = change.on_stream(&id),
-                }
+                    () = closing.cancelled() => None,
+                    change = feed.next() => Some(change),
+                };
+                let Some(change) = change.filter(|_| endpoint.is_offered(&gateway)) else {
+                    let _ = out.send(Outbound::Message(end_of_changes(&id))).await;
+                    return;
+                };
+                next = change.on_stream(&id);
             }
         })
     }

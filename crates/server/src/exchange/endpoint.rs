@@ -48,6 +48,12 @@ impl Endpoint {
         }
     }
 
+    /// Whether the operator offers such an endpoint now.
+    pub(crate) fn is_offered(&self, gateway: &Gateway) -> bool {
+        let scope = self.scope();
+        scope.is_none_or(|scope| gateway.direct().check_offered(scope).is_ok())
+    }
+
     /// Servers whose tools are called by their own names; none at the menu.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {

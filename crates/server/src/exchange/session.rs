@@ -203,6 +203,18 @@ impl Sessions {
         open.remove(&session.id);
         session.ended.cancel();
     }
+
+    /// Ends the sessions for which this holds.
+    pub(crate) fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, session| {
+            let stays = !ends(session);
+            if !stays {
+                session.ended.cancel();
+            }
+            stays
+        });
+    }
 }
 
 /// Milliseconds since this was first asked.

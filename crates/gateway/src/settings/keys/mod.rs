@@ -48,6 +48,8 @@ section! {
         "mcpServers" pub servers: Vec<ServerSettings> = {}, Servers(&ServerSettings::SECTION);
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
         "input_timeout" pub input_timeout: Duration = "5m", Span(MILLISECOND, DAY);
+        /// The direct endpoints, which list tools under their own names.
+        "endpoints" pub endpoints: EndpointSettings = {}, Nested(&EndpointSettings::SECTION);
         /// How declared intent is checked.
         "intent_declaration" pub intent_declaration: IntentSettings = {}, Nested(&IntentSettings::SECTION);
         /// What a search answers.
@@ -73,6 +75,16 @@ section! {
         pub(super) shown: Value;
         /// Every secret of the file.
         pub(super) secrets: Vec<Secret>;
+    }
+}
+
+section! {
+    /// The direct endpoints, which list tools under their own names.
+    pub struct EndpointSettings {
+        /// Whether `/mcp/all` offers the tools of all servers.
+        "all" pub all: bool = true, Flag;
+        /// Whether `/mcp/s/{server}` offers the tools of one server.
+        "server" pub server: bool = true, Flag;
     }
 }
 

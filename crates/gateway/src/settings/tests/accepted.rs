@@ -42,6 +42,7 @@ pub(super) const EVERYTHING: &str = r#"{
       },
     },
   },
+  "endpoints": { "all": false, "server": false },
   "intent_declaration": { "mode": "inferred", "strict_server_validation": false, "unannotated": "at_least_write" },
   "discovery": { "limit": 50, "detail": "compact", "semantic": false },
   "activity": { "retention_days": 1, "max_payload_bytes": 1024, "durability": "balanced" },
@@ -88,6 +89,7 @@ fn every_global_key_is_used() {
     assert_eq!(settings.listen.to_string(), "0.0.0.0:9000");
     assert_eq!(settings.api_key, Some(Secret::new("configured-key")));
     assert!(settings.allow_plain_http);
+    assert!(!settings.endpoints.all && !settings.endpoints.server);
     let rules = Rules {
         mode: Mode::Inferred,
         strict_server_validation: false,
