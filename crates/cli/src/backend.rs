@@ -188,7 +188,7 @@ pub(crate) fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
 }
 
 /// Waits until every server has answered or failed, within bounds.
-async fn settle(gateway: &Gateway) {
+pub(crate) async fn settle(gateway: &Gateway) {
     let settled = async {
         while !gateway.servers().is_settled() {
             tokio::time::sleep(SETTLE_STEP).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcpproxy_activity::{Counts, Filter, Status};
 use mcpproxy_catalog::directory::collisions::{CollisionKind, Collisions};
 use mcpproxy_catalog::directory::qualify;
-use mcpproxy_policy::Rules;
+use mcpproxy_policy::{Effect, Rules, Unannotated};
 use serde::Serialize;
 
 use crate::Gateway;
@@ -118,6 +118,19 @@ enum StoreName {
 }
 
 impl Gateway {
+    /// Line that says how many tools have no annotations, and what may call them; nothing while there are no tools.
+    pub fn unannotated_notice(&self) -> Option<String> {
+        let snapshot = self.servers.catalog().snapshot();
+        let callable = snapshot.tools().filter(|tool| tool.is_callable());
+        let (mut unannotated, mut all) = (0, 0);
+        for tool in callable {
+            all += 1;
+            unannotated += usize::from(matches!(tool.effect(), Effect::Unknown { .. }));
+        }
+        let rule = self.settings.load().intent_declaration.unannotated;
+        (all > 0).then(|| unannotated_notice(unannotated, all, rule))
+    }
+
     /// State of the gateway and of every server, for `status`.
     pub async fn status(&self, listen: String) -> GatewayStatus {
         let in_doubt = Filter {
@@ -153,6 +166,57 @@ impl Gateway {
             activity,
             listen,
             tls: settings.certificate.is_some(),
+        }
+    }
+}
+
+fn unannotated_notice(unannotated: usize, all: usize, rule: Unannotated) -> String {
+    if unannotated == 0 {
+        return format!("all {all} tools have annotations");
+    }
+    let (callers, rule) = match rule {
+        Unannotated::TrustAgent => ("any variant may call them", "trust_agent"),
+        Unannotated::AtLeastWrite => (
+            "call_tool_write and call_tool_destructive may call them",
+            "at_least_write",
+        ),
+        Unannotated::RequireDestructive => (
+            "call_tool_destructive may call them, and call_tool_write those said not to be destructive",
+            "require_destructive",
+        ),
+    };
+    let have = if unannotated == 1 { "has" } else { "have" };
+    format!(
+        "{unannotated} of {all} tools {have} no annotations: {callers} (intent_declaration.unannotated: {rule})"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_was_told_what_may_call_tools_without_annotations() {
+        use Unannotated::{AtLeastWrite, RequireDestructive, TrustAgent};
+        for (unannotated, rule, expected) in [
+            (0, TrustAgent, "all 40 tools have annotations"),
+            (
+                12,
+                TrustAgent,
+                "12 of 40 tools have no annotations: any variant may call them (intent_declaration.unannotated: trust_agent)",
+            ),
+            (
+                1,
+                AtLeastWrite,
+                "1 of 40 tools has no annotations: call_tool_write and call_tool_destructive may call them (intent_declaration.unannotated: at_least_write)",
+            ),
+            (
+                2,
+                RequireDestructive,
+                "2 of 40 tools have no annotations: call_tool_destructive may call them, and call_tool_write those said not to be destructive (intent_declaration.unannotated: require_destructive)",
+            ),
+        ] {
+            assert_eq!(unannotated_notice(unannotated, 40, rule), expected);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
-use mcpproxy_gateway::{LogRole, ServersToStart};
+use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
 use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
@@ -58,6 +58,7 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
         following.end_closed_endpoints();
     });
     let following = tokio::spawn(following);
+    let noticing = tokio::spawn(tell_of_unannotated_tools(Arc::clone(&gateway)));
     let faces = async {
         tokio::join!(
             serve_tcp(listener, Arc::clone(&app)),
@@ -71,10 +72,19 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
     };
     tokio::join!(faces, stop);
     following.abort();
+    noticing.abort();
     gateway.stop().await;
     // Left behind, it would only be recognised as dead and replaced.
     let _ = std::fs::remove_file(socket_path(&settings.data_dir));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what may call the tools without annotations, once the servers have listed theirs.
+async fn tell_of_unannotated_tools(gateway: Arc<Gateway>) {
+    backend::settle(&gateway).await;
+    if let Some(notice) = gateway.unannotated_notice() {
+        tracing::info!("{notice}");
+    }
 }
 
 /// Listens from now on for somebody who wants the program to end, and waits for it.
