@@ -6,6 +6,7 @@ mod arguments;
 mod bytes_unchanged;
 mod decisions_everywhere;
 mod operator_overrides;
+mod warnings;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
+use mcpproxy_wire::meta;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::arguments::{CallArguments, CallCommand, Common};
 use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::elements;
+use crate::output::{elements, note, on_one_line, text};
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
@@ -32,7 +33,12 @@ pub(crate) async fn run(common: &Common, call: CallCommand) -> CommandResult {
     backend.finish().await;
     let result = result?;
     common.output.result(&result, text_content);
-    let is_error = decode_for_display(&result)["isError"] == json!(true);
+    let result = decode_for_display(&result);
+    for warning in elements(&result["_meta"][meta::WARNINGS]) {
+        let (code, message) = (text(&warning["code"]), text(&warning["message"]));
+        note(&on_one_line(&format!("warning: {code}: {message}")));
+    }
+    let is_error = result["isError"] == json!(true);
     Ok(ExitCode::from(u8::from(is_error)))
 }
 

@@ -108,6 +108,7 @@ impl Gateway {
                     .with("variant", record.operation().variant());
                 self.with_menu_schema(failure, request.variant)
             });
+            log_warnings(&warnings, &request.name, record.request_id());
             let mut outcome = record.close(result, warnings).await;
             outcome.hints = answered.and_then(|answered| {
                 let place = self.settings.load().hints.proxied;
@@ -187,6 +188,13 @@ fn check_operation(variant: Operation, caller: &Caller) -> Result<(), Failure> {
         variant.variant()
     );
     Err(Failure::new(Code::Forbidden, message).with("operation", variant.as_str()))
+}
+
+/// Tells the log what the caller is warned of.
+fn log_warnings(warnings: &[Warning], tool: &str, request_id: Uuid) {
+    for Warning { code, message } in warnings {
+        tracing::warn!(tool, %request_id, "{code}: {message}");
+    }
 }
 
 /// Refuses arguments that do not fit the tool's own schema, before anything is sent.
