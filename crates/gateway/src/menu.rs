@@ -15,6 +15,9 @@ pub(crate) const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only op
 /// Instructions that a client gets when it connects.
 pub const INSTRUCTIONS: &str = "Find tools with retrieve_tools, then call them by the variant it names in call_with: call_tool_read, call_tool_write or call_tool_destructive.";
 
+/// Tool of earlier versions that the three variants took the place of.
+pub(crate) const REMOVED_TOOL: &str = "call_tool";
+
 /// Answer to a call of the removed `call_tool`.
 const CALL_TOOL_IS_GONE: &str = "Tool 'call_tool' not found. Use call_tool_read, call_tool_write, or call_tool_destructive with matching intent.operation_type. See retrieve_tools for annotations and recommendations.";
 
@@ -56,7 +59,7 @@ pub(crate) fn input_schema(name: &str, mode: Mode) -> Value {
 
 /// Message about a tool that is not on the menu.
 pub fn unknown_tool(name: &str) -> String {
-    if name == "call_tool" {
+    if name == REMOVED_TOOL {
         return CALL_TOOL_IS_GONE.to_owned();
     }
     let shown: String = name.chars().take(200).collect();

@@ -213,6 +213,20 @@ async fn what_is_withheld_is_neither_listed_nor_called() {
 }
 
 #[tokio::test]
+async fn who_called_the_removed_tool_by_name_was_not_told_what_took_its_place() {
+    const GONE: &str = "Tool 'call_tool' not found. Use call_tool_read, call_tool_write, or call_tool_destructive with matching intent.operation_type. See retrieve_tools for annotations and recommendations.";
+    let (product, _fixture) = start(&TOOLS, &json!({})).await;
+    product.settle().await;
+    for path in ["", "/all", "/s/srv"] {
+        let client = product.connect_to(path).await;
+        let params = json!({ "name": "call_tool", "arguments": { "name": "srv:look" } });
+        let error = client.request("tools/call", &params).await["error"].clone();
+        assert_eq!(error["code"], -32602, "{path}: {error}");
+        assert_eq!(error["message"], GONE, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_does_not_exist_is_an_error_of_the_protocol_with_the_nearest_names() {
     let (product, fixture) = start(&TOOLS, &json!({})).await;
     product.settle().await;

@@ -24,6 +24,7 @@ use crate::Gateway;
 use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure, violation};
+use crate::menu;
 use crate::request::{CallRequest, cut, is_bounded};
 use crate::servers::{Servers, did_you_mean};
 
@@ -206,8 +207,13 @@ impl DirectEndpoints {
         let shown = cut(name, 200);
         let directory = self.servers.catalog().directory();
         let near = directory.nearest_tools(scope, &shown, rights);
-        let hint = did_you_mean(&near, "; tools/list names those there are");
-        Failure::new(code, format!("Tool '{shown}' not found{hint}"))
+        let message = if name == menu::REMOVED_TOOL {
+            menu::unknown_tool(name)
+        } else {
+            let hint = did_you_mean(&near, "; tools/list names those there are");
+            format!("Tool '{shown}' not found{hint}")
+        };
+        Failure::new(code, message)
             .with("tool", shown)
             .with("nearest", near)
     }
