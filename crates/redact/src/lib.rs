@@ -12,6 +12,7 @@
 //! This crate never keeps what it masked.
 
 mod assignment;
+mod encoded;
 mod escapes;
 mod fields;
 mod headers;
@@ -20,11 +21,13 @@ mod names;
 mod own_secrets;
 mod redactor;
 mod shapes;
+mod spellings;
 mod tokens;
 mod trigger;
 
 pub use fields::SecretFields;
 pub use mask::Mask;
-pub use names::is_secret_name;
+pub use names::{is_credential_name, is_secret_name};
 pub use own_secrets::OwnSecrets;
 pub use redactor::Redactor;
+pub use shapes::credentials;

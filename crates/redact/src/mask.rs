@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::encoded::EncodedSecrets;
+use crate::spellings::{broken_off, spellings};
 
 /// Text that a secret is replaced with.
 pub const MASKED: &str = "***";
@@ -17,35 +19,30 @@ pub const MASKED: &str = "***";
 /// Shorter values are not masked: they would turn up inside ordinary words.
 const SHORTEST_SECRET: usize = 6;
 
-/// The shortest beginning of a secret that is hidden where a text breaks off in it.
-const SHORTEST_BEGINNING: usize = 4;
-
-/// Characters that a URL writes in another way.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+/// Values that say too little to be secrets, and would make every text unreadable.
+const COMMON_WORDS: &str = "
+    default development disabled enabled localhost password production secret staging undefined
+    verbose warning";
 
 /// The secret values the configuration resolved, to be hidden wherever they turn up. A clone
 /// shares them.
 #[derive(Clone, Default)]
 pub struct Mask {
     secrets: Arc<[String]>,
-    /// All spellings of all secrets, looked for in one pass; `None` if there are no secrets.
+    /// All plain spellings of all secrets, looked for in one pass; `None` if there are no secrets.
     finder: Option<AhoCorasick>,
+    encoded: Option<EncodedSecrets>,
 }
 
 impl Mask {
-    /// Collects the values to hide.
+    /// Collects the values to hide; those that [`is_maskable`] refuses are left out.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let distinct: BTreeSet<String> = secrets
-            .into_iter()
-            .filter(|secret| secret.len() >= SHORTEST_SECRET)
-            .collect();
+        let secrets = secrets.into_iter().filter(|secret| is_maskable(secret));
+        let distinct: BTreeSet<String> = secrets.collect();
         let spellings: BTreeSet<String> = distinct.iter().flat_map(|one| spellings(one)).collect();
         Self {
             finder: (!spellings.is_empty()).then(|| finder(&spellings)),
+            encoded: EncodedSecrets::new(distinct.iter()),
             secrets: distinct.into_iter().collect(),
         }
     }
@@ -59,8 +56,9 @@ impl Mask {
 
     /// Whether any of the secrets is in the text.
     pub(crate) fn is_in(&self, text: &str) -> bool {
-        let finder = self.finder.as_ref();
+        let (finder, encoded) = (self.finder.as_ref(), self.encoded.as_ref());
         finder.is_some_and(|finder| finder.is_match(text))
+            || encoded.is_some_and(|encoded| encoded.is_in(text))
     }
 
     /// Adds where the secrets are. Matches may overlap: two secrets may share some characters, and
@@ -69,12 +67,22 @@ impl Mask {
         if let Some(finder) = self.finder.as_ref().filter(|finder| finder.is_match(text)) {
             found.extend(finder.find_overlapping_iter(text).map(|one| one.range()));
         }
+        if let Some(encoded) = &self.encoded {
+            encoded.find(text, found);
+        }
     }
 
     /// Adds the beginning of a secret with which a text breaks off.
     pub(crate) fn find_broken_off(&self, text: &str, found: &mut Vec<Range<usize>>) {
         let secrets = self.secrets.iter();
         found.extend(secrets.filter_map(|secret| broken_off(text, secret)));
+    }
+
+    /// Adds the beginning of an encoded secret with which a text breaks off.
+    pub(crate) fn find_encoded_broken_off(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        if let Some(encoded) = &self.encoded {
+            encoded.find_broken_off(text, found);
+        }
     }
 }
 
@@ -84,8 +92,15 @@ impl std::fmt::Debug for Mask {
     }
 }
 
+/// Whether a value is long and odd enough to be hidden wherever it turns up: shorter ones and common words are part of
+/// ordinary text.
+pub fn is_maskable(value: &str) -> bool {
+    let mut words = COMMON_WORDS.split_ascii_whitespace();
+    value.len() >= SHORTEST_SECRET && !words.any(|word| word.eq_ignore_ascii_case(value))
+}
+
 /// The text with what was found replaced by `***`. Ranges that overlap become one.
-pub(crate) fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
+pub fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -103,22 +118,6 @@ pub(crate) fn hide(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
     }
     hidden.push_str(&text[kept_to..]);
     Cow::Owned(hidden)
-}
-
-/// The ways a value is written: as it is, inside a JSON string, and inside a URL.
-pub(crate) fn spellings(value: &str) -> BTreeSet<String> {
-    let quoted = serde_json::Value::from(value).to_string();
-    let escaped = quoted[1..quoted.len() - 1].to_owned();
-    let encoded = utf8_percent_encode(value, RESERVED).to_string();
-    BTreeSet::from([value.to_owned(), escaped, encoded])
-}
-
-/// The beginning of `secret`, but not all of it, that the text ends with.
-pub(crate) fn broken_off(text: &str, secret: &str) -> Option<Range<usize>> {
-    let (written, secret) = (text.as_bytes(), secret.as_bytes());
-    let mut lengths = (SHORTEST_BEGINNING..secret.len()).rev();
-    let start = text.len() - lengths.find(|length| written.ends_with(&secret[..*length]))?;
-    text.is_char_boundary(start).then_some(start..text.len())
 }
 
 fn finder(spellings: &BTreeSet<String>) -> AhoCorasick {
@@ -156,16 +155,29 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_beginning_a_text_breaks_off_with() {
-        for (text, secret, expected) in [
-            ("x topse", "topsecret", Some(2..7)),
-            ("x top", "topsecret", None),
-            ("topsecret", "topsecret", None),
-            ("abcabcabca", "abcabcabd", Some(3..10)),
-            ("", "topsecret", None),
-            ("éèéèé", "éèéèéè", Some(0..10)),
+    fn base64_hex_and_other_spellings_of_known_secrets_stayed_readable() {
+        let mask = Mask::new(["hunter2-Forever?".into()]);
+        for (text, expected) in [
+            ("a aHVudGVyMi1Gb3JldmVyPw== b", "a *** b"),
+            ("a aHVudGVyMi1Gb3JldmVyPw b", "a *** b"),
+            ("Basic dXNlcjpodW50ZXIyLUZvcmV2ZXI/", "Basic dXNlcjp***"),
+            ("Basic dXNlcjpodW50ZXIyLUZvcmV2ZXI_", "Basic dXNlcjp***"),
+            ("68756e746572322d466f72657665723f", "***"),
+            ("0x68756E746572322D466F72657665723F!", "0x***!"),
+            ("?q=hunter2-Forever%3f&r", "?q=***&r"),
+            (
+                "aHVudGVyMQ== and 68756e7465723130",
+                "aHVudGVyMQ== and 68756e7465723130",
+            ),
         ] {
-            assert_eq!(broken_off(text, secret), expected, "{text}");
+            assert_eq!(mask.apply(text), expected);
         }
+    }
+
+    #[test]
+    fn common_words_would_make_text_unreadable() {
+        let mask = Mask::new(["password".into(), "Enabled".into(), "production".into()]);
+        let text = "the password of production is enabled";
+        assert_eq!(mask.apply(text), text);
     }
 }

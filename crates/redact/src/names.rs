@@ -31,6 +31,37 @@ const HARMLESS_TOKENS: &str = "
     bos continuation cursor eos next nextpage nextsync page pagination pad previouspage prevpage
     progress resume skip startpage stop sync unk";
 
+/// Words of names that people give to credentials in configurations: `OPENAI_KEY`, `X-Auth`, `GITHUB_PAT`.
+const CREDENTIAL_WORDS: &str = "
+    auth authorization bearer cookie cookies credential credentials creds dsn jwt key keys pass passcode passphrase
+    passwd password passwords pat pwd secret secrets token webhook";
+
+/// Last words of names that only speak about a credential: `TOKEN_URL`, `SSH_KEY_FILE`, `AUTH_MODE`.
+const ABOUT_CREDENTIALS: &str = "
+    algorithm count dir directory enabled endpoint expiry file folder header host id length limit method mode name path
+    port prefix required scheme scope scopes size timeout ttl type uri url user username version";
+
+/// Whether a variable, header, option or URL parameter of this name holds a credential. More names do than say secret
+/// anywhere: here a person chose the name, for one value.
+pub fn is_credential_name(name: &str) -> bool {
+    let name = &name[name.floor_char_boundary(name.len().saturating_sub(LONGEST_NAME))..];
+    let lower = name.to_ascii_lowercase();
+    let words = || {
+        let words = lower.split(|one: char| !one.is_ascii_alphanumeric());
+        words.filter(|word| !word.is_empty())
+    };
+    let last = words().next_back().unwrap_or_default().as_bytes();
+    // `PWD` alone is the working directory of a shell; tokens that turn pages are no credentials.
+    let is_harmless = lower == "pwd" || last == b"token" || is_one_of(last, ABOUT_CREDENTIALS);
+    let says_so = |word: &str| is_one_of(word.as_bytes(), CREDENTIAL_WORDS);
+    is_secret_name(name)
+        || words().any(|word| word == "webhook")
+        || lower
+            .replace(['-', '_', ' '], "")
+            .ends_with("connectionstring")
+        || (!is_harmless && words().any(says_so))
+}
+
 /// Whether a name says secret. Case, `-`, `_` and spaces do not matter.
 pub fn is_secret_name(name: &str) -> bool {
     let mut buffer = [0; LONGEST_NAME];
@@ -107,6 +138,47 @@ mod tests {
             "a name of more than sixty-four characters, of which only the end counts: password",
         ] {
             assert!(is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_people_give_to_credentials_in_configurations() {
+        for name in [
+            "GITHUB_TOKEN",
+            "OPENAI_KEY",
+            "key",
+            "X-Auth",
+            "GITHUB_PAT",
+            "DB_PASS",
+            "DB_PWD",
+            "PGPASSWORD",
+            "apiKey",
+            "Authorization",
+            "SENTRY_DSN",
+            "AZURE_CONNECTION_STRING",
+            "DISCORD_WEBHOOK_URL",
+            "GOOGLE_CREDENTIALS",
+        ] {
+            assert!(is_credential_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "AWS_REGION",
+            "LOG_LEVEL",
+            "DATABASE_FILE",
+            "TOKEN_URL",
+            "SSH_KEY_FILE",
+            "API_KEY_NAME",
+            "AUTH_MODE",
+            "MAX_TOKENS",
+            "NEXT_PAGE_TOKEN",
+            "PWD",
+            "KEYBOARD",
+            "Accept",
+            "User-Agent",
+            "é",
+        ] {
+            assert!(!is_credential_name(name), "{name}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 use serde_json::Value;
 
-use crate::mask::{broken_off, spellings};
+use crate::spellings::{broken_off, spellings};
 
 /// Values with fewer characters turn up inside ordinary words, so they are hidden only where
 /// they stand alone.

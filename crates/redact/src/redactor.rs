@@ -39,7 +39,7 @@ pub(crate) struct Layer<'a> {
 
 impl Redactor {
     /// Hides these values wherever they turn up, besides everything that looks like a credential.
-    /// Values of fewer than six characters are left out, as by [`Mask::new`].
+    /// Values that are short or common are left out, as by [`Mask::new`].
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self {
             known: Mask::new(secrets),
@@ -130,6 +130,7 @@ impl Redactor {
         layer.own.find(text, &mut found);
         if layer.broken_off {
             self.known.find_broken_off(text, &mut found);
+            self.known.find_encoded_broken_off(text, &mut found);
             layer.own.find_broken_off(text, &mut found);
         }
         for (end, _) in text.match_indices(CUT).take(MOST_CUTS) {

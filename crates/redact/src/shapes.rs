@@ -56,6 +56,13 @@ const OTHER: &[(&str, Matcher)] = &[
     ("pwd=", assignment::parameter),
 ];
 
+/// Places of the credentials that a text shows, in their order.
+pub fn credentials(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    find(text, false, &mut found);
+    found
+}
+
 /// Whether anything in the text needs a closer look.
 pub(super) fn is_suspicious(text: &str) -> bool {
     TRIGGERS.finder.is_match(text)

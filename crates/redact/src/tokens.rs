@@ -56,6 +56,8 @@ const PREFIXED: &[Prefixed] = &[
     at_least("npm_", Alphabet::Plain, 36),
     at_least("pypi-", Alphabet::RandomUrl, 40),
     at_least("dckr_pat_", Alphabet::Url, 20),
+    // Ours.
+    at_least("mcpp_", Alphabet::Url, 43),
     // Others.
     at_least("hf_ shpat_ lin_api_", Alphabet::Plain, 30),
     at_least("dop_v1_", Alphabet::Plain, 40),

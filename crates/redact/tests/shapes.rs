@@ -60,6 +60,7 @@ fn tokens_of_well_known_issuers() {
         ("npm_", random(36)),
         ("pypi-", format!("AgEIcHlwaS5vcmc{}", random(60))),
         ("hf_", random(34)),
+        ("mcpp_", format!("{}-_{}", random(20), random(21))),
         ("SG.", format!("{}.{}", random(22), random(43))),
         ("123456789:", format!("AA{}", random(33))),
     ] {
