@@ -264,7 +264,7 @@ impl Family {
     }
 
     /// Waits until none of the processes is left, nor any that was started with our paths:
-    /// guards, shells, and what started meanwhile.
+    /// shells, and what started meanwhile.
     async fn is_gone(&self, seen: &[Seen]) {
         eventually("no process of the family is left", async || {
             let is_left = seen.iter().any(Seen::is_alive) || !self.mentioning().is_empty();
@@ -292,7 +292,9 @@ async fn look(client: &impl Client, server: &str) {
 fn serves(one: &Seen, fixture: &Fixture) -> bool {
     let script = &fixture.entry()["args"][0];
     let script = PathBuf::from(script.as_str().expect("the script has a path"));
-    mentioning(&script).contains(&one.id)
+    let servers = mentioning(&script);
+    let is_guard = |server: &u32| facts(*server).is_some_and(|facts| facts.parent == one.id);
+    servers.contains(&one.id) || servers.iter().any(is_guard)
 }
 
 fn signal(which: &str, process: u32) {

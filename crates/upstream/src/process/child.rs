@@ -14,6 +14,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
+#[cfg(unix)]
+use super::server_command::ServerCommand;
 use super::{environment, guard};
 use crate::spec::StdioSpec;
 
@@ -28,7 +30,16 @@ pub(crate) struct Process {
 }
 
 /// Input, output and errors of a process.
-pub(crate) type Streams = (ChildStdin, ChildStdout, ChildStderr);
+pub(crate) struct Streams {
+    pub(crate) input: ChildStdin,
+    /// Bytes that go to the input before anything else: the guard's share.
+    pub(crate) preamble: Vec<u8>,
+    pub(crate) output: ChildStdout,
+    pub(crate) errors: ChildStderr,
+}
+
+/// Variables of a process.
+type Variables = Vec<(OsString, OsString)>;
 
 impl Process {
     /// Starts a server; the error is for people and names no path of the host.
@@ -36,7 +47,8 @@ impl Process {
         let environment = environment::of_child(spec);
         environment::check(spec, &environment)?;
         let guard = guard.filter(|_| cfg!(target_os = "linux"));
-        let mut child = command(spec, guard, environment).spawn().map_err(|error| {
+        let (mut command, preamble) = command(spec, guard, environment);
+        let mut child = command.spawn().map_err(|error| {
             let (command, kind) = (&spec.command, error.kind());
             format!("command '{command}' could not be started: {kind}")
         })?;
@@ -45,7 +57,13 @@ impl Process {
             return Err("the streams of the process are missing".to_owned());
         };
         let is_guarded = guard.is_some();
-        Ok((Self { child, is_guarded }, (input, output, errors)))
+        let streams = Streams {
+            input,
+            preamble,
+            output,
+            errors,
+        };
+        Ok((Self { child, is_guarded }, streams))
     }
 
     /// Process that we started, while it runs.
@@ -89,26 +107,13 @@ impl Process {
     }
 }
 
-fn command(
-    spec: &StdioSpec,
-    guard: Option<&Path>,
-    environment: Vec<(OsString, OsString)>,
-) -> Command {
-    let mut command = if let Some(guard) = guard {
-        let mut command = Command::new(guard);
-        command
-            .arg(guard::ARGUMENT)
-            .arg(std::process::id().to_string())
-            .arg("--")
-            .arg(&spec.command);
-        command
-    } else {
-        Command::new(&spec.command)
+/// Command to start, and what its input has to begin with.
+fn command(spec: &StdioSpec, guard: Option<&Path>, environment: Variables) -> (Command, Vec<u8>) {
+    let (mut command, preamble) = match guard {
+        Some(guard) => guarded(guard, spec, environment),
+        None => unguarded(spec, environment),
     };
     command
-        .args(&spec.args)
-        .env_clear()
-        .envs(environment)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -121,7 +126,35 @@ fn command(
     command.process_group(0);
     #[cfg(not(unix))]
     command.kill_on_drop(true);
+    (command, preamble)
+}
+
+/// Start by a guard, which gets nothing that belongs to the server but through its input.
+#[cfg(unix)]
+fn guarded(guard: &Path, spec: &StdioSpec, environment: Variables) -> (Command, Vec<u8>) {
+    let mut command = Command::new(guard);
     command
+        .arg(guard::ARGUMENT)
+        .arg(std::process::id().to_string())
+        .env_clear();
+    let server = ServerCommand {
+        program: spec.command.clone().into(),
+        arguments: spec.args.iter().map(OsString::from).collect(),
+        environment,
+    };
+    (command, server.to_message())
+}
+
+/// Start without a guard, which only Linux has.
+#[cfg(not(unix))]
+fn guarded(_guard: &Path, spec: &StdioSpec, environment: Variables) -> (Command, Vec<u8>) {
+    unguarded(spec, environment)
+}
+
+fn unguarded(spec: &StdioSpec, environment: Variables) -> (Command, Vec<u8>) {
+    let mut command = Command::new(&spec.command);
+    command.args(&spec.args).env_clear().envs(environment);
+    (command, Vec::new())
 }
 
 // === signals, where there are any ===

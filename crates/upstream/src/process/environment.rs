@@ -28,9 +28,16 @@ const PASSED_ON_WINDOWS: &str = "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA
 /// Families of names passed on.
 const PASSED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
+/// Names that may hold the password of a proxy, in either case.
+const PROXIES: &str = "HTTP_PROXY HTTPS_PROXY";
+
 /// Whole environment of a child: the allow list of ours, then its own variables.
 pub(crate) fn of_child(spec: &StdioSpec) -> Vec<(OsString, OsString)> {
-    let ours = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));
+    let ours = std::env::vars_os().filter_map(|(name, value)| {
+        let passed = name.to_str().filter(|name| is_passed(name))?;
+        let value = passed_value(passed, value);
+        Some((name, value))
+    });
     let own = spec
         .env
         .iter()
@@ -85,6 +92,25 @@ fn is_passed(name: &str) -> bool {
         || PASSED_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix))
+}
+
+/// Value that a child gets of one of our variables: of the address of a proxy without user and password, which are the
+/// gateway's. A server that needs them has them in its own `env`.
+fn passed_value(name: &str, value: OsString) -> OsString {
+    let is_proxy = |one: &str| one.eq_ignore_ascii_case(name);
+    let shown = value.to_string_lossy();
+    // Without a scheme, as many programs take it.
+    let start = shown.find("://").map_or(0, |at| at + 3);
+    let authority = shown[start..]
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) if PROXIES.split(' ').any(is_proxy) => {
+            format!("{}{}", &shown[..start], &shown[start + at + 1..]).into()
+        }
+        _ => value,
+    }
 }
 
 /// Files that a command can mean.
@@ -149,6 +175,28 @@ mod tests {
         // Cargo sets this for tests, and it is on no list.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         assert!(child.iter().all(|(name, _)| name != "CARGO_MANIFEST_DIR"));
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_went_to_every_server() {
+        for (name, value, expected) in [
+            (
+                "HTTP_PROXY",
+                "http://me:hunter@proxy:3128/",
+                "http://proxy:3128/",
+            ),
+            ("https_proxy", "http://me:p@ss@proxy", "http://proxy"),
+            ("HTTPS_PROXY", "me:hunter@proxy:3128", "proxy:3128"),
+            (
+                "HTTP_PROXY",
+                "http://proxy:3128/a@b",
+                "http://proxy:3128/a@b",
+            ),
+            ("HTTP_PROXY", "", ""),
+            ("NO_PROXY", "a@b", "a@b"),
+        ] {
+            assert_eq!(passed_value(name, value.into()), expected, "{name}={value}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Guard: the process between the gateway and a server, which ends when either does, and takes every
 //! descendant of the server with it.
 //!
-//! The gateway starts its own program as `<program> __guard <gateway pid> -- <command> …`.
-//! The guard makes itself the reaper of all its descendants, so that even those that start
+//! The gateway starts its own program as `<program> __guard <gateway pid>`, and sends the command of the server through
+//! its standard input. The guard makes itself the reaper of all its descendants, so that even those that start
 //! a session of their own and lose their parents come back to it. It watches the gateway
 //! through a descriptor of the process, which tells of a `kill -9`, too.
 //!
@@ -39,7 +39,7 @@ pub fn run(_arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 mod linux {
     use std::collections::HashMap;
     use std::ffi::OsString;
-    use std::fs::{self, OpenOptions};
+    use std::fs::{self, File, OpenOptions};
     use std::io::{self, Read, Write};
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
@@ -56,6 +56,7 @@ mod linux {
     use signal_hook::low_level::pipe;
 
     use super::{NOT_STARTED, SIGNAL_BASE};
+    use crate::process::server_command::ServerCommand;
 
     /// Time that descendants have to end by themselves in an orderly stop.
     const GRACE: Duration = Duration::from_millis(500);
@@ -97,7 +98,7 @@ mod linux {
     }
 
     fn guard(arguments: impl Iterator<Item = OsString>) -> Result<i32, String> {
-        let (parent, command, arguments) = parse(arguments)?;
+        let parent = parse(arguments)?;
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot adopt processes: {error}"))?;
         // Signals are watched before the server starts, so that its end cannot be missed.
@@ -105,12 +106,15 @@ mod linux {
         if getppid() != Some(parent) {
             return Err("the gateway is gone".to_owned());
         }
-        let server = Command::new(&command)
-            .args(arguments)
+        let command = read_command().map_err(|error| format!("no command came: {error}"))?;
+        let server = Command::new(&command.program)
+            .args(command.arguments)
+            .env_clear()
+            .envs(command.environment)
             .process_group(0)
             .spawn()
             .map_err(|error| {
-                let command = command.to_string_lossy().into_owned();
+                let command = command.program.to_string_lossy().into_owned();
                 if error.kind() == io::ErrorKind::NotFound {
                     format!("command '{command}' was not found")
                 } else {
@@ -131,20 +135,19 @@ mod linux {
         })
     }
 
-    /// `<gateway pid> -- <command> <arguments…>`
-    fn parse(
-        mut arguments: impl Iterator<Item = OsString>,
-    ) -> Result<(Pid, OsString, Vec<OsString>), String> {
+    /// `<gateway pid>`
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Pid, String> {
         let parent = arguments
             .next()
             .and_then(|text| text.to_str()?.parse().ok())
-            .and_then(Pid::from_raw)
-            .ok_or("expected the process id of the gateway")?;
-        if arguments.next().as_deref() != Some("--".as_ref()) {
-            return Err("expected '--' before the command".to_owned());
-        }
-        let command = arguments.next().ok_or("expected a command")?;
-        Ok((parent, command, arguments.collect()))
+            .and_then(Pid::from_raw);
+        parent.ok_or_else(|| "expected the process id of the gateway".to_owned())
+    }
+
+    /// Reads the command from standard input, without a buffer that would take what is the server's.
+    fn read_command() -> io::Result<ServerCommand> {
+        let input = rustix::stdio::stdin().try_clone_to_owned()?;
+        ServerCommand::read(&mut File::from(input))
     }
 
     /// Lets go of input and output, so that their ends pass between gateway and server.
@@ -350,14 +353,10 @@ mod linux {
 
         #[test]
         fn wrong_arguments_are_refused() {
-            for (arguments, message) in [
-                (vec![], "expected the process id of the gateway"),
-                (vec!["x"], "expected the process id of the gateway"),
-                (vec!["1"], "expected '--' before the command"),
-                (vec!["1", "--"], "expected a command"),
-            ] {
+            for arguments in [vec![], vec!["x"], vec!["0"]] {
                 let parsed = parse(arguments.into_iter().map(OsString::from));
-                assert_eq!(parsed.map(|_| ()), Err(message.to_owned()));
+                let message = "expected the process id of the gateway";
+                assert_eq!(parsed, Err(message.to_owned()));
             }
         }
     }

@@ -4,4 +4,6 @@ pub(crate) mod child;
 mod environment;
 pub mod guard;
 pub(crate) mod lines;
+#[cfg(unix)]
+mod server_command;
 pub(crate) mod stderr;

@@ -1,8 +1,8 @@
 //! No process outlives its server, and none the gateway.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use mcpproxy_policy::Operation;
@@ -10,7 +10,7 @@ use mcpproxy_tests::eventually;
 use mcpproxy_upstream::{CallError, UpstreamState};
 use serde_json::Value;
 
-use crate::common::{Fake, LONG, PROGRAM};
+use crate::common::{Fake, LONG, PROGRAM, stdio};
 
 #[tokio::test]
 async fn a_stopped_server_leaves_nothing_behind() {
@@ -108,7 +108,7 @@ async fn nothing_outlives_a_gateway_that_is_killed() {
 fn a_guard_whose_gateway_is_gone_starts_nothing() {
     // Process 1 is alive and not our parent.
     let output = Command::new(PROGRAM)
-        .args(["__guard", "1", "--", "echo", "started"])
+        .args(["__guard", "1"])
         .output()
         .expect("the helper starts");
     assert_eq!(output.status.code(), Some(127));
@@ -117,24 +117,65 @@ fn a_guard_whose_gateway_is_gone_starts_nothing() {
 
 #[test]
 fn a_guard_gives_the_code_of_its_server() {
-    let own = std::process::id().to_string();
     for (script, code) in [("exit 0", 0), ("exit 5", 5), ("kill -9 $$", 137)] {
-        let status = Command::new(PROGRAM)
-            .args(["__guard", &own, "--", "sh", "-c", script])
-            .status()
-            .expect("the helper starts");
-        assert_eq!(status.code(), Some(code), "{script}");
+        let ended = guard(&["sh", "-c", script], "");
+        assert_eq!(ended.status.code(), Some(code), "{script}");
     }
-    let missing = Command::new(PROGRAM)
-        .args(["__guard", &own, "--", "no-such-program"])
-        .output()
-        .expect("the helper starts");
+    let missing = guard(&["no-such-program"], "");
     let said = String::from_utf8_lossy(&missing.stderr);
     assert_eq!(
         said,
         "mcpproxy guard: command 'no-such-program' was not found\n"
     );
     assert_eq!(missing.status.code(), Some(127));
+}
+
+#[tokio::test]
+async fn variables_and_arguments_of_a_server_were_those_of_its_guard_too() {
+    let fake = Fake::with("normal", |spec, _| {
+        stdio(spec).args.push("--key=topsecret-value".into());
+    });
+    fake.read("echo", "{}").await.expect("it echoes");
+    let guard = pid(&fake);
+    let read = |file: &str| std::fs::read(format!("/proc/{guard}/{file}")).expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&read("environ")), "");
+    let own = std::process::id();
+    let arguments = format!("{PROGRAM}\0__guard\0{own}\0");
+    assert_eq!(String::from_utf8_lossy(&read("cmdline")), arguments);
+}
+
+#[test]
+fn a_server_gets_its_variables_and_all_of_its_input() {
+    let said = guard(&["sh", "-c", "echo $OWN; cat"], "what the server reads");
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert_eq!(said, "a value\nwhat the server reads");
+}
+
+/// Runs a guard over a command of a server, whose input follows.
+fn guard(command: &[&str], input: &str) -> Output {
+    let path = std::env::var("PATH").expect("there is a path");
+    let variables = [format!("PATH={path}"), "OWN=a value".to_owned()];
+    let texts = command.iter().copied();
+    let texts = texts.chain(variables.iter().map(String::as_str));
+    let texts = texts.collect::<Vec<_>>().join("\0") + "\0";
+    let numbers = [texts.len(), command.len() - 1].map(|one| (one as u64).to_le_bytes());
+    let mut child = Command::new(PROGRAM)
+        .args(["__guard", &std::process::id().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the helper starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let message = [
+        numbers.concat().as_slice(),
+        texts.as_bytes(),
+        input.as_bytes(),
+    ]
+    .concat();
+    stdin.write_all(&message).expect("the guard reads");
+    drop(stdin);
+    child.wait_with_output().expect("the guard ends")
 }
 
 /// Has the server start a child in its own session and a daemon; gives all processes.

@@ -84,7 +84,7 @@ impl StdioConnection {
         announcements: Arc<dyn Announcements>,
         tail: &Arc<StderrTail>,
     ) -> Result<Self, String> {
-        let (process, (input, output, errors)) = Process::start(spec, guard)?;
+        let (process, streams) = Process::start(spec, guard)?;
         let pid = process.id();
         let pending = Arc::new(PendingRequests::default());
         let (queue, outgoing) = mpsc::channel(QUEUE);
@@ -98,9 +98,9 @@ impl StdioConnection {
             pending: Arc::clone(&pending),
         };
         let tail = Arc::clone(tail);
-        let drain = tokio::spawn(async move { tail.drain(errors).await });
-        let writer = tokio::spawn(write(input, outgoing));
-        let lines = OutputLines::new(output, MESSAGE_LIMIT);
+        let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
+        let writer = tokio::spawn(write(streams.input, streams.preamble, outgoing));
+        let lines = OutputLines::new(streams.output, MESSAGE_LIMIT);
         let reader = tokio::spawn(reader.read(lines, queue.downgrade()));
         let tasks = StdioTasks {
             reader,
@@ -177,7 +177,14 @@ impl StdioConnection {
 // === the connection's own tasks ===
 
 /// Writes messages; returns when the program has closed its input.
-async fn write(mut input: ChildStdin, mut outgoing: mpsc::Receiver<OutgoingLine>) {
+async fn write(
+    mut input: ChildStdin,
+    preamble: Vec<u8>,
+    mut outgoing: mpsc::Receiver<OutgoingLine>,
+) {
+    if input.write_all(&preamble).await.is_err() {
+        return;
+    }
     while let Some(message) = outgoing.recv().await {
         if message.send_state.begin() && input.write_all(&message.line).await.is_err() {
             return;
