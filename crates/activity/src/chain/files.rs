@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -97,7 +98,7 @@ impl ChainFiles {
             .mode(0o700)
             .create(&self.folder)?;
         for (path, chain) in self.files(Some(role))? {
-            let file = OpenOptions::new().read(true).write(true).open(&path)?;
+            let file = not_through_links().write(true).open(&path)?;
             if file.try_lock().is_ok() {
                 let content = read(&file, chain);
                 return Ok(ClaimedChain {
@@ -143,13 +144,17 @@ impl ChainFiles {
     pub(crate) fn read_all(&self) -> io::Result<Vec<ChainFileContent>> {
         let files = self.files(None)?.into_iter();
         files
-            .map(|(path, chain)| Ok(read(&File::open(path)?, chain)))
+            .map(|(path, chain)| Ok(read(&not_through_links().open(path)?, chain)))
             .collect()
     }
 
     /// Files of a role, or of all, with their chains in the order of their names: of one role, the
     /// oldest chain first.
     fn files(&self, role: Option<Role>) -> io::Result<Vec<(PathBuf, Uuid)>> {
+        if self.folder.is_symlink() {
+            let message = format!("{FOLDER} in the data directory is a symbolic link");
+            return Err(io::Error::other(message));
+        }
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -167,6 +172,15 @@ impl ChainFiles {
         files.sort_unstable();
         Ok(files)
     }
+}
+
+/// Options to read a file that is there itself, and no link to another one.
+fn not_through_links() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 /// The role and the chain that the name of a file says.
@@ -306,6 +320,24 @@ mod tests {
         }
         claim.save(head(2)).unwrap();
         assert_eq!(files.read_all().unwrap()[0].head, head(2));
+    }
+
+    #[test]
+    fn links_in_the_place_of_chain_files_were_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ChainFiles::new(folder.path());
+        let claim = files.claim(Role::Daemon).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::rename(&claim.path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &claim.path).unwrap();
+        drop(claim);
+        assert!(files.claim(Role::Daemon).is_err());
+        assert!(files.read_all().is_err());
+        std::fs::remove_dir_all(&files.folder).unwrap();
+        std::fs::create_dir(folder.path().join("others")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("others"), &files.folder).unwrap();
+        assert!(files.claim(Role::Daemon).is_err());
+        assert!(files.read_all().is_err());
     }
 
     #[test]

@@ -90,9 +90,15 @@ fn nothing() -> Result<Attached, StoreError> {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // The connection is used by one thread at a time, so SQLite need not lock it.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    // The connection is used by one thread at a time, so SQLite need not lock it. A link to another file is not
+    // followed; SQLite means every part of the path by that, and folders may well be links.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let named = folder.zip(path.file_name());
+    let real = named.map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name));
+    let connection = Connection::open_with_flags(real, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
@@ -124,6 +130,10 @@ fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
 /// that follows.
 pub(super) fn make_private(path: &Path) {
     const OWNER_ALONE: u32 = 0o600;
+    // What a link leads to is not ours to change.
+    if path.is_symlink() {
+        return;
+    }
     let creation = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

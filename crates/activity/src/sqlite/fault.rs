@@ -25,6 +25,11 @@ impl From<rusqlite::Error> for StoreError {
             | ErrorCode::FileLockingProtocolFailed => unavailable(
                 "Another process keeps the activity log locked. It is tried again; if this goes on, look for a process that uses `state.db`",
             ),
+            ErrorCode::CannotOpen if failure.extended_code == ffi::SQLITE_CANTOPEN_SYMLINK => {
+                unusable(
+                    "The file of the activity log is a symbolic link. Put `state.db` itself into the data directory, or remove the link",
+                )
+            }
             ErrorCode::CannotOpen => unavailable(
                 "The file of the activity log cannot be opened. Check that the data directory is there and may be written",
             ),

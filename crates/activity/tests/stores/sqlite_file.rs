@@ -1,6 +1,6 @@
 //! What can be wrong with a file.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::{Arc, Barrier};
 
@@ -17,6 +17,8 @@ use crate::story::sketch::{Quill, chain, id, many, outcome, request, set};
 
 trials![
     nobody_else_can_read_the_files,
+    a_link_in_the_place_of_the_file_was_followed,
+    a_folder_that_is_a_link_is_no_harm,
     what_is_committed_is_on_disk,
     a_newer_version_is_left_alone,
     a_file_that_is_no_database_is_left_alone,
@@ -57,6 +59,29 @@ async fn nobody_else_can_read_the_files() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     drop(sqlite::open(&path).unwrap());
     assert_eq!(mode(&path), 0o600);
+}
+
+async fn a_link_in_the_place_of_the_file_was_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, elsewhere) = (folder.path().join("state.db"), folder.path().join("other"));
+    std::fs::write(&elsewhere, "").unwrap();
+    std::fs::set_permissions(&elsewhere, std::fs::Permissions::from_mode(0o644)).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    let refused = sqlite::open(&path).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Unusable(_)), "{refused}");
+    assert!(refused.to_string().contains("symbolic link"), "{refused}");
+    assert!(sqlite::open_for_reading(&path).is_err());
+    assert_eq!(std::fs::read(&elsewhere).unwrap(), b"", "left as it was");
+    assert_eq!(mode(&elsewhere), 0o644);
+}
+
+async fn a_folder_that_is_a_link_is_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("real")).unwrap();
+    symlink(folder.path().join("real"), folder.path().join("home")).unwrap();
+    let mut opened = sqlite::open(&folder.path().join("home/state.db")).unwrap();
+    write(&mut *opened.journal, &mut Quill::new(chain(1)), 1).unwrap();
+    assert!(folder.path().join("real/state.db").is_file());
 }
 
 async fn what_is_committed_is_on_disk() {

@@ -157,7 +157,8 @@ fn word(protocol: Protocol) -> &'static str {
 
 /// Content of the file; nothing if it is not one of ours.
 fn read(file: &Path) -> Option<BTreeMap<ServerKey, Protocol>> {
-    let is_small = fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= FILE_LIMIT);
+    // A link is none of ours either: it is replaced, and not followed.
+    let is_small = fs::symlink_metadata(file).is_ok_and(|data| data.is_file() && data.len() <= FILE_LIMIT);
     if !is_small {
         return None;
     }
