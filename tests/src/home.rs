@@ -1,5 +1,6 @@
 //! A data directory, and commands on it.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -49,7 +50,9 @@ impl Home {
             folder,
             data_dir,
         };
-        std::fs::create_dir(&home.data_dir).expect("the data directory can be made");
+        let mut folder = std::fs::DirBuilder::new();
+        let made = folder.mode(0o700).create(&home.data_dir);
+        made.expect("the data directory can be made");
         home.write_config(config);
         home
     }

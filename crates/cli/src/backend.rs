@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcpproxy_gateway::settings::{self, Settings, Sources};
+use mcpproxy_gateway::settings::{self, DataDirError, Settings, Sources};
 use mcpproxy_gateway::{
     CallRequest, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
 };
@@ -179,11 +179,9 @@ pub(crate) fn own(
 
 /// Creates the folder of all state, for its owner only.
 pub(crate) fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
-    settings::create_data_dir(settings).map_err(|error| {
-        let shown = settings.data_dir.display();
-        CliError::refused(format!(
-            "the data directory {shown} cannot be made: {error}"
-        ))
+    settings::create_data_dir(settings).map_err(|error| match error {
+        DataDirError::NotMade(..) => CliError::refused(error.to_string()),
+        _ => CliError::configuration(error.to_string()),
     })
 }
 

@@ -49,15 +49,30 @@ pub(crate) fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join("mcpproxy.sock")
 }
 
+/// Refuses a link in the place of the socket: whoever made it would be told what is for the gateway.
+fn check_socket(data_dir: &Path) -> Result<(), CliError> {
+    let socket = socket_path(data_dir);
+    if !socket.is_symlink() {
+        return Ok(());
+    }
+    Err(CliError::configuration(format!(
+        "{} is a symbolic link, and nobody knows where it leads: remove it",
+        socket.display()
+    )))
+}
+
 impl Daemon {
     /// The running gateway of the data directory that the sources name, if one runs.
     pub(crate) async fn find(sources: &Sources) -> Result<Option<Self>, CliError> {
-        Ok(Self::listening(&settings::data_dir(sources)?).await)
+        let data_dir = settings::data_dir(sources)?;
+        check_socket(&data_dir)?;
+        Ok(Self::listening(&data_dir).await)
     }
 
     /// The running gateway of the data directory that the sources name.
     pub(crate) async fn require(sources: &Sources) -> Result<Self, CliError> {
         let data_dir = settings::data_dir(sources)?;
+        check_socket(&data_dir)?;
         Self::listening(&data_dir).await.ok_or_else(|| {
             CliError::not_reachable(format!(
                 "no gateway runs on the data directory {}; start one with `mcpproxy serve`",

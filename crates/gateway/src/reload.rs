@@ -23,6 +23,10 @@ impl Gateway {
             }
         };
         while let Some(read) = watch.changed().await {
+            let read = read.and_then(|settings| {
+                settings::check_start(&settings, Some(self.settings.load().listen))?;
+                Ok(settings)
+            });
             // First the key, which may be made by this: the gateway then knows what to hide.
             let take = || {
                 let key = read.as_ref().ok().map(settings::api_key);
@@ -65,6 +69,7 @@ impl Gateway {
                 drop(running);
                 settings.log_warnings();
                 redaction::set_from(&settings);
+                settings.log_warnings();
                 self.records.apply(&settings);
                 let settings = self.settings.replace(settings);
                 self.records.configuration_reloaded();
@@ -99,6 +104,38 @@ mod tests {
     use super::*;
     use crate::GatewayOptions;
     use crate::settings::Environment;
+
+    #[tokio::test]
+    async fn a_key_that_can_be_guessed_was_taken_while_others_could_reach_the_gateway() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp_config.json");
+        let long = r#"{ "api_key": "a-key-of-more-than-24-characters", "listen": "0.0.0.0:0", "allow_plain_http": true }"#;
+        std::fs::write(&file, long).unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let settings = settings::load(&sources).unwrap();
+        let gateway = Gateway::start(settings, GatewayOptions::default()).unwrap();
+        let taken = |key: Secret| panic!("{key:?} was taken");
+        let following = tokio::spawn(Arc::clone(&gateway).follow(sources, taken));
+        // A new address holds from the next start on, so the old one is still reached.
+        let draft = folder.path().join("draft");
+        std::fs::write(&draft, r#"{ "api_key": "short" }"#).unwrap();
+        std::fs::rename(&draft, &file).unwrap();
+        let refused = async {
+            while gateway.settings.problem().is_none() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let refused = tokio::time::timeout(Duration::from_secs(30), refused).await;
+        assert!(refused.is_ok(), "the change is seen");
+        let problem = gateway.settings.problem().unwrap();
+        assert!(problem.contains("24 characters"), "{problem}");
+        following.abort();
+        gateway.stop().await;
+    }
 
     #[tokio::test]
     async fn the_file_is_followed_also_after_a_change_that_broke_us() {

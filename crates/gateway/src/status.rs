@@ -26,6 +26,8 @@ pub struct GatewayStatus {
     /// Why the file on disk is not what runs.
     #[cfg_attr(feature = "openapi", schema(required))]
     configuration_problem: Option<String>,
+    /// What is allowed and dangerous in the configuration, and what to do about it.
+    configuration_warnings: Vec<String>,
     servers: Vec<ServerStatus>,
     /// Resources and templates that have to be named with their server.
     resource_collisions: CollisionStatus,
@@ -159,6 +161,7 @@ impl Gateway {
             data_dir: settings.data_dir.clone(),
             intent_declaration: settings.rules(),
             configuration_problem: self.settings.problem(),
+            configuration_warnings: settings.warnings.clone(),
             servers: self.servers.status(),
             resource_collisions: directory.collisions().into(),
             tools: self.servers.catalog().snapshot().tools().count(),

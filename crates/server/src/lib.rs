@@ -17,7 +17,7 @@ mod routes;
 
 pub use access::Reach;
 pub use app::App;
-pub use listen::{check_address, serve_connection, serve_socket, serve_tcp};
+pub use listen::{serve_connection, serve_socket, serve_tcp};
 #[cfg(feature = "openapi")]
 pub use rest::openapi::description_text;
 pub use routes::Entrance;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::service::service_fn;
-use mcpproxy_gateway::settings::Settings;
 use mcpproxy_support::connections::Connections;
 use mcpproxy_support::tls::{ServerCertificate, server};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -147,20 +146,6 @@ async fn greet(
         .inspect_err(|error| tracing::debug!(%error, "a client did not agree on TLS"))
         .ok()
         .map(Box::new)
-}
-
-/// Refuses to listen where anybody on the way could listen in and change what is said.
-pub fn check_address(settings: &Settings) -> Result<(), String> {
-    let address = settings.listen;
-    let is_safe = address.ip().is_loopback() || settings.certificate.is_some();
-    if is_safe || settings.allow_plain_http {
-        return Ok(());
-    }
-    Err(format!(
-        "listening on {address} reaches beyond this machine over plain HTTP: \
-         use a loopback address, name a certificate with \"tls\": {{ \"cert\": …, \"key\": … }}, \
-         or set \"allow_plain_http\": true if a proxy in front adds TLS"
-    ))
 }
 
 /// Connection that was accepted, with the address it came from and its place among all of them.

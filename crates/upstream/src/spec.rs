@@ -29,6 +29,8 @@ pub struct Spec {
     pub max_concurrent: usize,
     /// Time without calls after which a program is stopped and started again on use.
     pub idle_stop: Option<Duration>,
+    /// Mask of its secrets in text that it produces itself.
+    pub mask: Mask,
 }
 
 /// Protocol to speak with an upstream.
@@ -62,7 +64,7 @@ pub struct StdioSpec {
     pub command: String,
     /// Arguments of the program.
     pub args: Vec<String>,
-    /// Variables it gets besides the harmless ones of the gateway; the values are secrets.
+    /// Variables it gets besides the harmless ones of the gateway; the values may be secrets.
     pub env: Vec<(String, String)>,
     /// Folder in which it runs; that of the gateway if absent.
     pub working_dir: Option<PathBuf>,
@@ -73,7 +75,7 @@ pub struct StdioSpec {
 pub struct HttpSpec {
     /// Address of its MCP endpoint.
     pub url: String,
-    /// Headers every request carries; the values are secrets.
+    /// Headers every request carries; the values may be secrets.
     pub headers: Vec<(String, String)>,
 }
 
@@ -90,42 +92,4 @@ pub trait BuiltIn: Send + Sync {
         caller: &'a Arc<Caller>,
         request_id: Uuid,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;
-}
-
-impl Spec {
-    /// Mask for the values of headers and variables in text the upstream itself produced.
-    pub(crate) fn mask(&self) -> Mask {
-        let pairs = match &self.transport {
-            TransportSpec::Stdio(stdio) => stdio.env.as_slice(),
-            TransportSpec::Http(http) => http.headers.as_slice(),
-            TransportSpec::BuiltIn(_) => &[],
-        };
-        Mask::new(pairs.iter().flat_map(|(_, value)| {
-            // `Bearer x` is hidden whole, and `x` also where it stands alone.
-            let token = value.split_once(' ').map(|(_, token)| token.to_owned());
-            std::iter::once(value.clone()).chain(token)
-        }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mask_hides_a_token_without_its_scheme() {
-        let spec = Spec {
-            name: "x".into(),
-            transport: TransportSpec::Http(HttpSpec {
-                url: "http://host".into(),
-                headers: vec![("Authorization".into(), "Bearer topsecret".into())],
-            }),
-            protocol: ProtocolSetting::Auto,
-            start_timeout: Duration::from_mins(1),
-            timeout: Duration::from_secs(1),
-            max_concurrent: 1,
-            idle_stop: None,
-        };
-        assert_eq!(spec.mask().apply("bad token topsecret"), "bad token ***");
-    }
 }

@@ -37,8 +37,8 @@ impl Upstream {
         let slot_count = spec.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         let shared = Arc::new(SharedUpstream {
             readiness: Arc::new(Readiness::new()),
-            tail: Arc::new(StderrTail::new(spec.mask())),
-            mask: spec.mask(),
+            tail: Arc::new(StderrTail::new(spec.mask.clone())),
+            mask: spec.mask.clone(),
             slots: Semaphore::new(slot_count),
             slot_count,
             last_used: Mutex::new(Instant::now()),

@@ -9,6 +9,7 @@ mod records;
 mod rest;
 mod scene;
 mod secrets;
+mod secrets_encoded;
 mod secrets_unknown;
 mod session_ids;
 mod stage;

@@ -3,6 +3,7 @@
 mod admin_tools;
 mod file;
 mod plain_http;
+mod protection;
 mod reload;
 mod start_timeout;
 mod tls;

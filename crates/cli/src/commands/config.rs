@@ -24,6 +24,7 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
         }
         ConfigCommand::Check => {
             let settings = settings::load(&common.sources())?;
+            settings::check_start(&settings, None)?;
             let problems = settings.servers.iter().filter_map(|server| {
                 Some(json!({ "server": server.name, "problem": server.problem.as_ref()? }))
             });
@@ -36,7 +37,10 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
                 "file": settings.config_file,
                 "servers": settings.servers.len(),
                 "server_problems": problems.collect::<Vec<_>>(),
-                "warnings": of_tls.chain(of_servers).collect::<Vec<_>>(),
+                "warnings": (settings.warnings.iter().cloned())
+                    .chain(of_tls)
+                    .chain(of_servers)
+                    .collect::<Vec<_>>(),
             });
             common.output.result(&report.to_string(), checked)
         }

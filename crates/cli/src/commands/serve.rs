@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
-use mcpproxy_server::{App, check_address, serve_socket, serve_tcp};
+use mcpproxy_server::{App, serve_socket, serve_tcp};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,8 +28,8 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
         ..common.sources()
     };
     let settings = settings::load(&sources)?;
-    check_address(&settings).map_err(CliError::configuration)?;
-    create_data_dir(&settings)?;
+    settings::check_start(&settings, None)?;
+    backend::create_data_dir(&settings)?;
     let api_key =
         settings::api_key(&settings).map_err(|error| CliError::configuration(error.to_string()))?;
     let socket = bind_socket(&settings.data_dir).await?;
@@ -103,19 +103,6 @@ pub(crate) fn interrupted() -> impl Future<Output = ()> {
             _ = interrupt.recv() => {}
         }
     }
-}
-
-/// The folder of all state, for its owner only. One that exists keeps its mode, because it may have
-/// been chosen for more than this; what is secret in it has a mode of its own.
-fn create_data_dir(settings: &Settings) -> Result<(), CliError> {
-    backend::create_data_dir(settings)?;
-    let is_open = std::fs::metadata(&settings.data_dir)
-        .is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-    if is_open {
-        let shown = settings.data_dir.display();
-        tracing::warn!("other users can look into the data directory {shown}: `chmod 700` it");
-    }
-    Ok(())
 }
 
 /// The socket that only the owner can open, in the place of one that nobody listens on.

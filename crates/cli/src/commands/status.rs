@@ -38,6 +38,9 @@ fn page(status: &Value) -> String {
             "The changed configuration is not in force: {problem}\n"
         ));
     }
+    for warning in elements(&status["configuration_warnings"]) {
+        page.push_str(&format!("warning: {}\n", text(warning)));
+    }
     let servers = elements(&status["servers"]);
     let is_own = |server: &Value| server["name"] == admin_tools::NAME;
     if servers.iter().all(is_own) {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Operator, ToolOverride};
+use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{HttpSpec, Spec, StdioSpec, TransportSpec};
 
-use crate::settings::{Secret, ServerSettings};
+use crate::settings::{Secret, ServerSettings, SettingText};
 
 /// Operator's settings of a server and its tools.
 pub(super) fn operator(server: &ServerSettings) -> Operator {
@@ -34,12 +35,13 @@ pub(super) fn spec(server: &ServerSettings, transport: TransportSpec) -> Spec {
         timeout: server.timeout,
         max_concurrent: server.max_concurrent,
         idle_stop: server.idle_stop,
+        mask: Mask::new(server.secrets.iter().flat_map(Secret::exposing_texts)),
     }
 }
 
 /// Transport to a server; none to one inside this program.
 pub(super) fn transport(server: &ServerSettings) -> Option<TransportSpec> {
-    let exposed = |pairs: &[(String, Secret)]| {
+    let exposed = |pairs: &[(String, SettingText)]| {
         let pairs = pairs.iter();
         let pairs = pairs.map(|(name, value)| (name.clone(), value.expose().to_owned()));
         pairs.collect()

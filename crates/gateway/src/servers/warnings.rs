@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use http::uri::Authority;
 use mcpproxy_redact::{OwnSecrets, Redactor, is_secret_name};
 
-use crate::settings::{Secret, ServerSettings, SettingText};
+use crate::settings::{ServerSettings, SettingText};
 
 /// Warnings about the settings of a server, in words that follow its name.
 pub fn warnings(server: &ServerSettings) -> Vec<String> {
@@ -44,10 +44,10 @@ fn has_credential(url: &SettingText, behind_host: &str) -> bool {
 }
 
 /// Whether a header carries a credential: by its name, by where its value comes from, or by its looks.
-fn is_credential(name: &str, value: &Secret) -> bool {
+fn is_credential(name: &str, value: &SettingText) -> bool {
     let text = value.expose();
-    let is_secret =
-        is_secret_name(name) || !value.referenced_parts().is_empty() || looks_secret(text);
+    let is_hidden = matches!(value, SettingText::Secret(_));
+    let is_secret = is_hidden || is_secret_name(name) || looks_secret(text);
     !text.is_empty() && is_secret
 }
 

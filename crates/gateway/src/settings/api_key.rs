@@ -1,12 +1,13 @@
 //! The key of the REST interface: the configured one, or one that is made on the first start.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use super::document::read_bounded;
+use super::document::read_open;
 use super::keys::Settings;
+use super::protection::private_files::{self, DataDirError};
 use super::secret::Secret;
 use super::text;
 
@@ -39,6 +40,14 @@ pub enum ApiKeyError {
         "the file api_key in the data folder does not hold one line of visible ASCII characters: delete it to have a new key generated"
     )]
     NotAKey,
+    /// Others know the key, or can put another one in its place.
+    #[error(
+        "other users can read or change the file api_key of the data folder: `{0}`; if somebody may have read it, delete it to have a new key generated"
+    )]
+    OpenToOthers(String),
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
     /// The file or its folder cannot be read or written.
     #[error("the file api_key in the data folder cannot be {0}: {1}")]
     Io(&'static str, #[source] io::Error),
@@ -53,17 +62,28 @@ pub fn api_key(settings: &Settings) -> Result<Secret, ApiKeyError> {
         return Ok(key.clone());
     }
     let path = settings.data_dir.join(KEY_FILE);
-    match read(&path) {
+    match read_private(&path) {
         Err(ApiKeyError::Io(_, source)) if source.kind() == ErrorKind::NotFound => {}
         found => return found,
     }
     let written = |source| ApiKeyError::Io("written", source);
-    create_data_dir(settings).map_err(written)?;
+    create_data_dir(settings)?;
     // Each caller has its own draft, so that two that start at once do not write into one.
     let draft = path.with_file_name(format!("{KEY_FILE}.{}.new", random_hex::<8>()?));
     write_new(&draft, &path, &random_hex::<RANDOM_BYTES>()?).map_err(written)?;
     // Read back instead of returned: another process may have been first, and its key holds.
-    read(&path)
+    read_private(&path)
+}
+
+/// Key that is there, without making one: the configured one, else that of the key file.
+pub(super) fn present_key(settings: &Settings) -> Result<Option<Secret>, ApiKeyError> {
+    if let Some(key) = &settings.api_key {
+        return Ok(Some(key.clone()));
+    }
+    match read_private(&settings.data_dir.join(KEY_FILE)) {
+        Err(ApiKeyError::Io(_, source)) if source.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Texts of the key file that must not be shown; none without one.
@@ -72,17 +92,26 @@ pub(crate) fn secrets_of_key_file(settings: &Settings) -> Vec<String> {
     key.map_or_else(|_| Vec::new(), |key| key.exposing_texts().collect())
 }
 
-/// Creates the data folder, for its owner only, unless it exists.
-pub fn create_data_dir(settings: &Settings) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&settings.data_dir)
+/// Creates the data folder, for its owner only, unless it exists; then it has to be safe to use.
+pub fn create_data_dir(settings: &Settings) -> Result<(), DataDirError> {
+    private_files::create_data_dir(&settings.data_dir)
+}
+
+/// Reads the key file if it is for its owner alone.
+fn read_private(path: &Path) -> Result<Secret, ApiKeyError> {
+    // Not before the key itself: one that is no key is not mended by its mode.
+    let key = read(path)?;
+    let metadata = path
+        .metadata()
+        .map_err(|source| ApiKeyError::Io("read", source))?;
+    match private_files::mending_command(path, &metadata) {
+        Some(command) => Err(ApiKeyError::OpenToOthers(command)),
+        None => Ok(key),
+    }
 }
 
 fn read(path: &Path) -> Result<Secret, ApiKeyError> {
-    let content = read_bounded(path, LONGEST_FILE);
+    let content = private_files::open(path).and_then(|file| read_open(&file, LONGEST_FILE));
     let content = content.map_err(|source| ApiKeyError::Io("read", source))?;
     let text = String::from_utf8(content).map_err(|_| ApiKeyError::NotAKey)?;
     let key = text.trim();

@@ -30,9 +30,13 @@ pub(super) struct Document {
 
 /// Reads a file, one byte more than is allowed at most.
 pub(super) fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    read_open(&File::open(path)?, limit)
+}
+
+/// Reads a file that is open, one byte more than is allowed at most.
+pub(super) fn read_open(file: &File, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = limit as u64 + 1;
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

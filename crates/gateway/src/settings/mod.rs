@@ -15,12 +15,12 @@ mod generated;
 mod keys;
 mod live;
 mod problem;
+mod protection;
 mod reader;
 pub mod redaction;
 mod references;
 mod rules;
 mod secret;
-mod section;
 mod server_reader;
 mod sources;
 mod text;
@@ -30,7 +30,9 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::common::Ranged;
@@ -45,12 +47,14 @@ pub use keys::{
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
+pub use protection::private_files::DataDirError;
 pub use secret::{Secret, SettingText};
 pub use sources::Sources;
 pub use text::{ADMIN_SERVER, StoreAddress};
 pub use watch::{SettingsWatch, watch};
 
 use document::{Document, SIZE_LIMIT, read_bounded};
+use protection::{exposure, private_files};
 use reader::{SettingsReader, Written};
 use references::References;
 use rules::KeyRule;
@@ -71,6 +75,28 @@ pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
 /// Every key with the value that holds, defaults included; each secret is `***`.
 pub fn effective(settings: &Settings) -> serde_json::Value {
     settings.shown.clone()
+}
+
+/// Refuses settings with which a gateway must not listen, and a data folder that is not safe to use. `also` is an
+/// address that it listens on already.
+pub fn check_start(settings: &Settings, also: Option<SocketAddr>) -> Result<(), SettingsError> {
+    let mut problems = Vec::new();
+    if let Err(error) = private_files::check_data_dir(&settings.data_dir) {
+        problems.push(error.to_string());
+    }
+    let key = api_key::present_key(settings).unwrap_or_else(|error| {
+        problems.push(error.to_string());
+        None
+    });
+    let addresses = std::iter::once(settings.listen).chain(also);
+    for address in addresses.collect::<BTreeSet<_>>() {
+        let may_be_plain = settings.allow_plain_http || settings.certificate.is_some();
+        problems.extend(exposure::problems(address, may_be_plain, key.as_ref()));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(SettingsError::Refused(problems.join("\n")))
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
@@ -100,8 +126,21 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         &KeyRule::Nested(&Settings::SECTION),
         Written::new(&tree, ""),
     );
-    let secrets = reader.secrets;
-    reader.problems.into_result()?;
+    let SettingsReader {
+        secrets,
+        mut warnings,
+        has_literal_secrets,
+        problems,
+        ..
+    } = reader;
+    problems.into_result()?;
+    if has_literal_secrets
+        && let Ok(metadata) = path.metadata()
+        && let Some(command) = private_files::mending_command(&path, &metadata)
+    {
+        warnings.push(format!("the configuration file holds secrets, and other users can read or change it: `{command}`, or write references such as ${{env:NAME}} in their place"));
+    }
+    warnings.extend(private_files::data_dir_warning(&locations.data_dir));
     let read = read.expect("a reader that gave nothing has noted a problem");
     let mut settings: Settings =
         serde_json::from_value(read.value).expect("the rules admit what the settings take");
@@ -118,5 +157,6 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     settings.demo = sources.demo;
     settings.shown = read.shown;
     settings.secrets = secrets;
+    settings.warnings = warnings;
     Ok(settings)
 }

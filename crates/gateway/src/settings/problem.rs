@@ -19,6 +19,9 @@ pub enum SettingsError {
     /// The certificate that `tls` names cannot be used; with the files that it is in.
     #[error("{0}")]
     Certificate(String, [PathBuf; 2]),
+    /// The settings or the data folder would open the gateway to others: a line for each reason.
+    #[error("{0}")]
+    Refused(String),
     /// A file that was asked for is not there.
     #[error(
         "the configuration file '{}' does not exist: create it or name another with --config",

@@ -15,6 +15,7 @@ use super::problem::{Problems, shown};
 use super::references::References;
 use super::rules::{Key, KeyRule, Section};
 use super::secret::Secret;
+use super::secret::credentials::StringContext;
 use super::text::TextRule;
 
 /// Value of the tree, with the keys that lead to it, such as `mcpServers.github.url`.
@@ -33,6 +34,9 @@ pub(super) struct Resolved {
     pub(super) shown: Json,
 }
 
+/// Most warnings that are listed; a hostile file has a million.
+const LISTED_WARNINGS: usize = 50;
+
 /// Walks the tree of a document and gathers every problem.
 pub(super) struct SettingsReader<'d> {
     document: &'d Document,
@@ -42,8 +46,13 @@ pub(super) struct SettingsReader<'d> {
     pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
     pub(super) server_problems: Option<Vec<String>>,
+    /// Context of the string that is read next.
+    pub(super) context: StringContext,
     /// Secrets that were read.
     pub(super) secrets: Vec<Secret>,
+    /// Whether some of them are written out in the file.
+    pub(super) has_literal_secrets: bool,
+    pub(super) warnings: Vec<String>,
     pub(super) problems: Problems,
 }
 
@@ -54,7 +63,10 @@ impl<'d> SettingsReader<'d> {
             references,
             given: Vec::new(),
             server_problems: None,
+            context: StringContext::Any,
             secrets: Vec::new(),
+            has_literal_secrets: false,
+            warnings: Vec::new(),
             problems: Problems::default(),
         }
     }
@@ -102,11 +114,16 @@ impl<'d> SettingsReader<'d> {
             (KeyRule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
             (KeyRule::List(rule), Value::Array(array)) => {
                 let items = array.elements.iter().enumerate();
+                let mut previous = "";
                 let items = items.map(|(index, item)| {
                     let path = format!("{}[{index}]", at.path);
+                    let text = item.as_string_lit().map_or("", |text| &*text.value);
+                    self.context = StringContext::after(previous, text);
+                    previous = text;
                     self.read(rule, Written::new(item, &path))
                 });
                 let items: Vec<Option<Resolved>> = items.collect();
+                self.context = StringContext::Any;
                 let items: Vec<Resolved> = items.into_iter().collect::<Option<_>>()?;
                 let items = items.into_iter().map(|item| (item.value, item.shown));
                 let (value, shown): (Vec<Json>, Vec<Json>) = items.unzip();
@@ -151,9 +168,6 @@ impl<'d> SettingsReader<'d> {
         object: &Object<'_>,
         path: &str,
     ) -> Option<Resolved> {
-        // Headers that only describe the message: hiding `application/json` wherever it turns up
-        // would make messages unreadable.
-        const DESCRIBING: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
         self.refuse_duplicates(object, path);
         let mut entries = Vec::new();
         for property in &object.properties {
@@ -164,11 +178,9 @@ impl<'d> SettingsReader<'d> {
                     format!("{path}: found the name '{name}', allowed: {allowed}")
                 });
             }
-            let known = self.secrets.len();
+            self.context = StringContext::of_name(name);
             let entry = self.read(rule, Written::new(&property.value, &join(path, name)));
-            if DESCRIBING.contains(&name.to_lowercase().as_str()) {
-                self.secrets.truncate(known);
-            }
+            self.context = StringContext::Any;
             entries.push((name, entry));
         }
         let Resolved { value, shown } = joined(entries)?;
@@ -202,6 +214,13 @@ impl<'d> SettingsReader<'d> {
         match parse_literal(default) {
             Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
             Some(value) => self.read(rule, Written::new(&value, path)),
+        }
+    }
+
+    /// Notes something that is allowed and dangerous.
+    pub(super) fn warn(&mut self, message: impl FnOnce() -> String) {
+        if self.warnings.len() < LISTED_WARNINGS {
+            self.warnings.push(message());
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
+use super::protection::private_files::mending_command;
 use super::secret::Secret;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
@@ -24,17 +25,26 @@ pub(super) fn check(raw: &str) -> Result<(), String> {
     replace(raw, |_, _| Ok(String::new())).map(drop)
 }
 
+/// String in which every reference is replaced.
+pub(super) struct Expansion {
+    pub(super) text: Secret,
+    /// Remarks about the files that references lead to.
+    pub(super) warnings: Vec<String>,
+}
+
 impl References<'_> {
     /// Replaces every reference. The error names the one that leads nowhere, never a value.
-    pub(super) fn expand(&self, raw: &str) -> Result<Secret, String> {
-        replace(raw, |kind, name| match kind {
+    pub(super) fn expand(&self, raw: &str) -> Result<Expansion, String> {
+        let mut warnings = Vec::new();
+        let text = replace(raw, |kind, name| match kind {
             "env" => self.variable(name),
-            "file" => self.file(name),
+            "file" => self.file(name, &mut warnings),
             _ => Err(format!(
                 "this version has no keyring for ${{keyring:{}}}, use ${{env:…}} or ${{file:…}}",
                 shown(name)
             )),
-        })
+        })?;
+        Ok(Expansion { text, warnings })
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
@@ -47,7 +57,7 @@ impl References<'_> {
             .map_err(|_| format!("environment variable {} is not valid UTF-8", shown(name)))
     }
 
-    fn file(&self, path: &str) -> Result<String, String> {
+    fn file(&self, path: &str, warnings: &mut Vec<String>) -> Result<String, String> {
         let problem = |what: &str| format!("file '{}' {what}", shown(path));
         let unreadable = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => problem("does not exist"),
@@ -56,9 +66,15 @@ impl References<'_> {
         };
         let full = self.folder.join(path);
         // Opening a named pipe would wait for somebody to write to it.
-        if !fs::metadata(&full).map_err(unreadable)?.is_file() {
+        let metadata = fs::metadata(&full).map_err(unreadable)?;
+        if !metadata.is_file() {
             return Err(problem("is not a regular file"));
         }
+        warnings.extend(mending_command(&full, &metadata).map(|command| {
+            problem(&format!(
+                "can be read or changed by other users: `{command}`"
+            ))
+        }));
         let content = read_bounded(&full, FILE_LIMIT).map_err(unreadable)?;
         if content.len() > FILE_LIMIT {
             return Err(problem("is larger than the 64 KiB allowed"));
@@ -72,7 +88,7 @@ impl References<'_> {
 /// Replaces every reference by what is said to its kind and name; `$${` stands for a literal `${`.
 fn replace(
     raw: &str,
-    resolve: impl Fn(&str, &str) -> Result<String, String>,
+    mut resolve: impl FnMut(&str, &str) -> Result<String, String>,
 ) -> Result<Secret, String> {
     let (mut value, mut parts, mut rest) = (String::new(), Vec::new(), raw);
     while let Some((before, after)) = rest.split_once("${") {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::text::{SERVER_NAME, SERVER_NAME_PATTERN, TextRule};
 
-/// Section of the file; [`section!`](super::section::section) writes it.
+/// Section of the file; [`section!`](super::keys::section::section) writes it.
 pub(super) struct Section {
     /// Its purpose.
     pub(super) about: &'static str,
@@ -57,8 +57,10 @@ pub(super) enum KeyRule {
 /// Kind of a string that may hold references.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
-    /// Shown as written, unless a reference gave a part of it.
+    /// Shown as written, but for credentials; hidden if a reference gave a part of it.
     Visible,
+    /// A URL. Else `Visible`.
+    Url,
     /// Never shown.
     Hidden,
     /// A path; a relative one starts at the folder of the file. Else `Visible`.

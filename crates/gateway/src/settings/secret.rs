@@ -1,5 +1,7 @@
 //! Values that must not be seen.
 
+pub(super) mod credentials;
+
 use std::fmt;
 
 use mcpproxy_redact::mask::MASKED;
@@ -9,18 +11,18 @@ use serde::Deserialize;
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Secret {
     pub(super) value: String,
-    /// The values references were replaced with. They are secrets of their own: a server may
-    /// repeat a token without the `Bearer` that stood before it.
+    /// The values references were replaced with, or the credentials that were written out. They are secrets of their
+    /// own: a server may repeat a token without the `Bearer` that stood before it.
     pub(super) parts: Vec<String>,
 }
 
-/// A string of the file with its references replaced; one that had any prints as `***`.
+/// A string of the file with its references replaced; one that had any, or holds a credential, prints as `***`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Secret")]
 pub enum SettingText {
     /// As written.
     Plain(String),
-    /// It came, at least in part, from a reference.
+    /// It came, at least in part, from a reference, or holds a credential.
     Secret(Secret),
 }
 
@@ -38,9 +40,19 @@ impl Secret {
         &self.value
     }
 
-    /// Parts of the value that references gave.
+    /// Parts of the value that references gave, or that are credentials.
     pub(crate) fn referenced_parts(&self) -> &[String] {
         &self.parts
+    }
+
+    /// The secret without parts that are plain numbers, if those are harmless: a port or a timeout that came from a
+    /// variable would be hidden in every other number. Nothing if nothing is left.
+    pub(super) fn without_numbers(mut self, are_harmless: bool) -> Option<Self> {
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if are_harmless {
+            self.parts.retain(|part| !is_number(part));
+        }
+        (!are_harmless || !is_number(&self.value)).then_some(self)
     }
 
     /// Every text that would give the secret away: the value, what references gave, the
@@ -79,7 +91,7 @@ impl SettingText {
 }
 
 impl From<Secret> for SettingText {
-    /// A secret only if a reference gave a part of it.
+    /// A secret only if a part of it is.
     fn from(text: Secret) -> Self {
         if text.parts.is_empty() {
             Self::Plain(text.value)

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::problem::shown;
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
+use super::secret::credentials::{self, StringContext};
 use super::text::{ADMIN_SERVER, SERVER_NAME};
 
 /// Values of `type` for servers that have a `url`.
@@ -83,12 +84,17 @@ impl SettingsReader<'_> {
             self.check_transport(object, at.path);
         }
         self.server_problems = Some(Vec::new());
+        let known = self.secrets.len();
         let read = self.read(&KeyRule::Nested(keys), at);
         let problems = self.server_problems.take().unwrap_or_default();
         let Resolved {
             mut value,
             mut shown,
         } = read?;
+        self.warn_of_arguments(&value["args"], at.path);
+        let secrets = self.secrets[known..].iter();
+        let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
+        value["secrets"] = secrets.collect();
         value["name"] = json!(name);
         value["problem"] = json!((!problems.is_empty()).then(|| problems.join("; ")));
         let foreign: &[&str] = match shown.get("url") {
@@ -109,8 +115,23 @@ impl SettingsReader<'_> {
         Some(Resolved { value, shown })
     }
 
+    /// Arguments are in the list of processes, which every user of the machine can read.
+    fn warn_of_arguments(&mut self, arguments: &Json, path: &str) {
+        let mut previous = "";
+        for (index, argument) in arguments.as_array().into_iter().flatten().enumerate() {
+            let text = argument["value"].as_str().unwrap_or_default();
+            let context = StringContext::after(previous, text);
+            previous = text;
+            if !credentials::find(text, context).is_empty() {
+                self.warn(|| {
+                    format!("{path}.args[{index}]: this looks like a credential, and every user of this machine can see the arguments of a process: give it to the server in 'env' if it can read it there")
+                });
+            }
+        }
+    }
+
     fn check_name(&mut self, part: &impl Ranged, name: &str) {
-        if name == ADMIN_SERVER {
+        if name.eq_ignore_ascii_case(ADMIN_SERVER) {
             self.report(part, || {
                 format!("server name '{name}' is taken by the tools of the gateway itself, allowed: any other name")
             });

@@ -36,12 +36,13 @@ pub(super) const SERVER_NAME: TextRule = TextRule {
         (1..=64).contains(&name.len())
             && name.chars().all(is_allowed)
             && !name.contains("__")
-            && name != ADMIN_SERVER
+            && !name.eq_ignore_ascii_case(ADMIN_SERVER)
     },
 };
 
 /// Pattern of allowed server names, for the JSON Schema.
-pub(super) const SERVER_NAME_PATTERN: &str = "^(?!.*__)(?!mcpproxy$)[A-Za-z0-9_.-]{1,64}$";
+pub(super) const SERVER_NAME_PATTERN: &str =
+    "^(?!.*__)(?![Mm][Cc][Pp][Pp][Rr][Oo][Xx][Yy]$)[A-Za-z0-9_.-]{1,64}$";
 
 /// Rule of anything an operating system takes as an argument or a variable.
 pub(super) const ANYTHING: TextRule = TextRule {

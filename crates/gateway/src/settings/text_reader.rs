@@ -1,14 +1,15 @@
 //! Reading of strings that may hold references, and of what flags and variables say instead.
 
-use mcpproxy_redact::mask::MASKED;
+use mcpproxy_redact::mask::{MASKED, hide, is_maskable};
 use mcpproxy_redact::{OwnSecrets, Redactor};
 use serde_json::json;
 
 use super::problem::shown;
 use super::reader::{Resolved, SettingsReader, Written};
-use super::references;
+use super::references::{self, Expansion};
 use super::rules::{Key, KeyRule, TextKind};
 use super::secret::Secret;
+use super::secret::credentials::{self, StringContext};
 use super::text::{TextRule, parse_address};
 
 impl SettingsReader<'_> {
@@ -47,7 +48,11 @@ impl SettingsReader<'_> {
             return Some(Resolved::default());
         }
         let problem = match self.references.expand(raw) {
-            Ok(text) if is_valid(text.expose()) => {
+            Ok(Expansion { text, warnings }) if is_valid(text.expose()) => {
+                for warning in warnings {
+                    self.warn(|| format!("{path}: {warning}"));
+                }
+                self.has_literal_secrets |= self.is_literal_secret(kind, &text);
                 return Some(self.resolve(kind, path, text));
             }
             Ok(_) => {
@@ -66,6 +71,24 @@ impl SettingsReader<'_> {
         Some(self.resolve(kind, path, Secret::new(raw)))
     }
 
+    /// Whether a string without references holds a secret, so that who reads the file knows it.
+    fn is_literal_secret(&self, kind: TextKind, text: &Secret) -> bool {
+        let found = || credentials::find(&text.value, self.context_of(kind));
+        let mut parts = match kind {
+            TextKind::Hidden => Vec::from([text.value.as_str()]),
+            _ => found().into_iter().map(|part| &text.value[part]).collect(),
+        };
+        parts.retain(|part| is_maskable(part));
+        text.parts.is_empty() && !parts.is_empty()
+    }
+
+    fn context_of(&self, kind: TextKind) -> StringContext {
+        match kind {
+            TextKind::Url | TextKind::Store => StringContext::Url,
+            _ => self.context,
+        }
+    }
+
     /// Takes a string in which references are replaced; notes it if it is secret.
     fn resolve(&mut self, kind: TextKind, path: &str, mut text: Secret) -> Resolved {
         if kind == TextKind::Path {
@@ -79,26 +102,32 @@ impl SettingsReader<'_> {
                 (Err(_), None) => self.problems.add_with(|| ((0, 0), not_utf8(path))),
             }
         }
-        let visible = match kind {
+        let context = self.context_of(kind);
+        let shown = match kind {
             TextKind::Address => {
                 let address = parse_address(text.expose()).map(|address| address.to_string());
                 return json!(address).into();
             }
-            TextKind::Hidden => None,
             TextKind::Store => (text.expose() == "sqlite").then(|| "sqlite".to_owned()),
-            // What looks like a credential in it is hidden all the same.
-            TextKind::Visible | TextKind::Path => text.parts.is_empty().then(|| {
+            TextKind::Visible | TextKind::Path | TextKind::Url if text.parts.is_empty() => {
+                let found = credentials::find(&text.value, context);
+                let parts = found
+                    .iter()
+                    .map(|range| text.value[range.clone()].to_owned());
+                text.parts = parts.collect();
+                let hidden = hide(&text.value, found);
+                // What is left may look like a credential where the whole did not.
                 let redactor = Redactor::default();
-                redactor
-                    .text(text.expose(), &OwnSecrets::none())
-                    .into_owned()
-            }),
+                Some(redactor.text(&hidden, &OwnSecrets::none()).into_owned())
+            }
+            TextKind::Visible | TextKind::Path | TextKind::Url | TextKind::Hidden => None,
         };
         let value = json!({ "value": text.value, "parts": text.parts });
-        if visible.is_none() {
-            self.secrets.push(text);
+        if shown.is_none() || !text.parts.is_empty() {
+            let is_harmless = context != StringContext::Named && kind != TextKind::Hidden;
+            self.secrets.extend(text.without_numbers(is_harmless));
         }
-        let shown = json!(visible.as_deref().unwrap_or(MASKED));
+        let shown = json!(shown.as_deref().unwrap_or(MASKED));
         Resolved { value, shown }
     }
 }

@@ -158,7 +158,8 @@ fn word(protocol: Protocol) -> &'static str {
 /// Content of the file; nothing if it is not one of ours.
 fn read(file: &Path) -> Option<BTreeMap<ServerKey, Protocol>> {
     // A link is none of ours either: it is replaced, and not followed.
-    let is_small = fs::symlink_metadata(file).is_ok_and(|data| data.is_file() && data.len() <= FILE_LIMIT);
+    let is_small =
+        fs::symlink_metadata(file).is_ok_and(|data| data.is_file() && data.len() <= FILE_LIMIT);
     if !is_small {
         return None;
     }
@@ -177,6 +178,8 @@ fn read(file: &Path) -> Option<BTreeMap<ServerKey, Protocol>> {
 mod tests {
     use std::time::Duration;
 
+    use mcpproxy_redact::Mask;
+
     use super::*;
     use crate::{HttpSpec, ProtocolSetting};
 
@@ -192,6 +195,7 @@ mod tests {
             timeout: Duration::ZERO,
             max_concurrent: 1,
             idle_stop: None,
+            mask: Mask::default(),
         };
         ServerKey::of(&spec).expect("it is no built-in one")
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::{Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, decide};
+use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
     Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState,
 };
@@ -35,6 +36,7 @@ pub(crate) fn run() -> ExitCode {
             timeout: Duration::from_secs(30),
             max_concurrent: 1,
             idle_stop: None,
+            mask: Mask::default(),
         };
         let upstream = Upstream::start(spec, &shared);
         let deadline = Instant::now() + Duration::from_mins(1);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcpproxy_policy::{
     Decision, DeclaredIntent, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
+use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
     CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
     UpstreamState,
@@ -215,6 +216,7 @@ pub(crate) fn spec(mode: &str) -> Spec {
         timeout: LONG,
         max_concurrent: 16,
         idle_stop: None,
+        mask: Mask::new(["topsecret-value".to_owned()]),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The keys of the configuration file and the settings they become: the one place that lists them.
 
+pub(super) mod section;
 mod servers;
 mod tls;
 
@@ -13,12 +14,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::section::section;
 pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
 pub use self::tls::TlsSettings;
 use super::rules::KeyRule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
 use super::rules::TextKind::{Address, Hidden, Store};
 use super::secret::Secret;
-use super::section::section;
 use super::text::{ADDRESS, API_KEY, STORE, StoreAddress};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -34,7 +35,7 @@ section! {
         /// Port 0 picks a free one. May hold references.
         "listen" pub listen: SocketAddr = "127.0.0.1:8080", Text(ADDRESS, Address);
         /// The key of the REST interface. Without it, one is generated on the first start and kept
-        /// in the file `api_key` of the data folder. May hold references.
+        /// in the file `api_key` of the data folder. Beyond loopback it needs at least 24 characters. May hold references.
         "api_key" pub api_key: Option<Secret> = null, Text(API_KEY, Hidden);
         /// What an agent without a token may do on this machine: everything but administration (`full`), read (`read`),
         /// or nothing (`none`). Beyond this machine every agent needs a token.
@@ -75,6 +76,8 @@ section! {
         pub(super) shown: Value;
         /// Every secret of the file.
         pub(super) secrets: Vec<Secret>;
+        /// Remarks about what is allowed and dangerous, each with what to do. Holds no secret.
+        pub warnings: Vec<String>;
     }
 }
 
@@ -213,7 +216,8 @@ impl Settings {
 
     /// Tells the log what is dangerous about settings that can be used.
     pub(crate) fn log_warnings(&self) {
-        for warning in self.tls.iter().filter_map(TlsSettings::warning) {
+        let of_tls = self.tls.iter().filter_map(TlsSettings::warning);
+        for warning in self.warnings.iter().cloned().chain(of_tls) {
             tracing::warn!("{warning}");
         }
     }

@@ -8,15 +8,15 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::section::section;
 use super::{HOUR, MILLISECOND};
 use crate::settings::reader::defaults;
 use crate::settings::rules::KeyRule::{
     AnyString, Choice, Entries, Flag, List, Milliseconds, Nested, ServerName, Span, Text, Unkept,
     Whole,
 };
-use crate::settings::rules::TextKind::{Hidden, Path, Visible};
+use crate::settings::rules::TextKind::{Path, Url, Visible};
 use crate::settings::secret::{Secret, SettingText};
-use crate::settings::section::section;
 use crate::settings::text::{ANYTHING, HEADER_NAME, HEADER_VALUE, NOT_EMPTY, URL, VARIABLE_NAME};
 
 section! {
@@ -28,16 +28,18 @@ section! {
         "type" kind: IgnoredAny = null, Unkept(&Choice(&["stdio", "http", "streamable-http", "sse"]));
         /// The program to start. May hold references.
         "command" pub command: Option<SettingText> = null, Text(NOT_EMPTY, Visible);
-        /// The arguments of the program. May hold references.
+        /// The arguments of the program, which other users of the machine can see while it runs. May hold references.
         "args" pub args: Vec<SettingText> = [], List(&Text(ANYTHING, Visible));
-        /// Environment variables of the program. The values are treated as secrets and may hold references.
-        "env" pub env: Vec<(String, Secret)> = {}, Entries(VARIABLE_NAME, &Text(ANYTHING, Hidden));
+        /// Environment variables of the program. Values under names such as `API_KEY` are treated as secrets. May hold
+        /// references.
+        "env" pub env: Vec<(String, SettingText)> = {}, Entries(VARIABLE_NAME, &Text(ANYTHING, Visible));
         /// The folder the program starts in. A relative one is taken from the folder of this file. May hold references.
         "working_dir" pub working_dir: Option<SettingText> = null, Text(NOT_EMPTY, Path);
         /// The address of the server, `http://` or `https://`. May hold references.
-        "url" pub url: Option<SettingText> = null, Text(URL, Visible);
-        /// Headers of every request to `url`. The values are treated as secrets and may hold references.
-        "headers" pub headers: Vec<(String, Secret)> = {}, Entries(HEADER_NAME, &Text(HEADER_VALUE, Hidden));
+        "url" pub url: Option<SettingText> = null, Text(URL, Url);
+        /// Headers of every request to `url`. Values under names such as `Authorization` are treated as secrets. May hold
+        /// references.
+        "headers" pub headers: Vec<(String, SettingText)> = {}, Entries(HEADER_NAME, &Text(HEADER_VALUE, Visible));
         /// Which revisions of MCP are spoken with the server: those up to 2025-11-25 (`legacy`), 2026-07-28 (`modern`),
         /// or the newest one it answers to (`auto`). The server is asked once and the answer is kept in the data folder.
         "protocol" pub protocol: ProtocolSetting = "auto", Choice(&["auto", "legacy", "modern"]);
@@ -63,6 +65,8 @@ section! {
     beside {
         /// Reason why it cannot be used, for example a reference that is not set. Holds no secret.
         pub problem: Option<String>;
+        /// Secrets of its keys.
+        pub(crate) secrets: Vec<Secret>;
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::Path as FilePath;
 
 use mcpproxy_support::tls::ServerCertificate;
 
+use super::section::section;
 use crate::settings::rules::KeyRule::Text;
 use crate::settings::rules::TextKind::Path;
 use crate::settings::secret::SettingText;
-use crate::settings::section::section;
 use crate::settings::text::NOT_EMPTY;
 
 section! {

@@ -17,7 +17,7 @@ use crate::settings::{
 pub(super) const EVERYTHING: &str = r#"{
   "$schema": "./mcp_config.schema.json",
   "listen": "0.0.0.0:9000",
-  "api_key": "configured-key",
+  "api_key": "configured-key-of-length",
   "allow_plain_http": true, // a comment
   "mcpServers": {
     "github": {
@@ -28,7 +28,7 @@ pub(super) const EVERYTHING: &str = r#"{
     },
     "files": {
       "type": "stdio", "command": "npx", "args": ["-y", "server", "/data"],
-      "env": { "LEVEL": "verbose" }, "working_dir": "/srv",
+      "env": { "LEVEL": "quiet-please", "API_KEY": "literal-key" }, "working_dir": "/srv",
       "enabled": false, "quarantined": true,
       "start_timeout": "90s", "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
       "tools": {
@@ -87,7 +87,10 @@ fn an_empty_object_means_the_defaults() {
 fn every_global_key_is_used() {
     let settings = Scene::with(EVERYTHING).settings();
     assert_eq!(settings.listen.to_string(), "0.0.0.0:9000");
-    assert_eq!(settings.api_key, Some(Secret::new("configured-key")));
+    assert_eq!(
+        settings.api_key,
+        Some(Secret::new("configured-key-of-length"))
+    );
     assert!(settings.allow_plain_http);
     assert!(!settings.endpoints.all && !settings.endpoints.server);
     let rules = Rules {
@@ -117,7 +120,13 @@ fn every_key_of_a_server_is_used() {
     assert_eq!((&*github.name, &*files.name), ("github", "files"));
     let plain = |text: &str| SettingText::Plain(text.into());
     assert_eq!(github.url, Some(plain("https://example.com/mcp")));
-    let header = ("Authorization".into(), Secret::new("Bearer abcdefgh"));
+    let secret = |text: &str| {
+        SettingText::Secret(Secret {
+            value: text.to_owned(),
+            parts: vec![text.to_owned()],
+        })
+    };
+    let header = ("Authorization".into(), secret("Bearer abcdefgh"));
     assert_eq!(github.headers, [header]);
     assert_eq!((github.enabled, github.quarantined), (true, false));
     assert_eq!(github.timeout, Duration::from_secs(30));
@@ -130,7 +139,14 @@ fn every_key_of_a_server_is_used() {
 
     assert_eq!(files.command, Some(plain("npx")));
     assert_eq!(files.args, ["-y", "server", "/data"].map(plain));
-    assert_eq!(files.env, [("LEVEL".into(), Secret::new("verbose"))]);
+    let variables = [
+        ("LEVEL", plain("quiet-please")),
+        ("API_KEY", secret("literal-key")),
+    ];
+    assert_eq!(
+        files.env,
+        variables.map(|(name, value)| (name.to_owned(), value))
+    );
     assert_eq!(files.working_dir, Some(plain("/srv")));
     assert_eq!((files.enabled, files.quarantined), (false, true));
     assert_eq!(files.timeout, Duration::from_secs(90));
@@ -172,7 +188,7 @@ fn a_change_of_one_server_shows_in_that_server_only() {
     let before = scene.settings();
     scene.write(
         "mcp_config.json",
-        &EVERYTHING.replace("\"verbose\"", "\"quiet\""),
+        &EVERYTHING.replace("quiet-please", "loud"),
     );
     let after = scene.settings();
     assert_eq!(before.servers[0], after.servers[0]);
@@ -216,7 +232,13 @@ fn what_is_shown_has_every_value_and_no_secret() {
     assert_eq!(shown["mcpServers"]["files"]["timeout"], "1m 30s");
     assert_eq!(shown["store"]["url"], "***");
     let (shown, debug) = (shown.to_string(), format!("{settings:?}"));
-    for secret in ["configured-key", "abcdefgh", "verbose", "password"] {
+    assert_eq!(
+        settings.servers[1].env[0].1.expose(),
+        "quiet-please",
+        "no secret, so it is shown"
+    );
+    assert!(shown.contains("quiet-please"));
+    for secret in ["configured-key", "abcdefgh", "literal-key", "password"] {
         assert!(!shown.contains(secret), "{shown}");
         assert!(!debug.contains(secret), "{debug}");
     }

@@ -1,10 +1,12 @@
 //! The key of the REST interface.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::thread;
 
 use super::Scene;
 use crate::settings::api_key;
+use crate::settings::api_key::secrets_of_key_file;
 
 #[test]
 fn the_configured_key_is_used_and_no_file_is_made() {
@@ -61,6 +63,7 @@ fn key_files_that_are_refused() {
     let check = |content: &[u8], expected: &str| {
         let scene = Scene::empty();
         fs::write(scene.path("api_key"), content).unwrap();
+        scene.set_mode("api_key", 0o600);
         let error = api_key(&scene.settings()).unwrap_err().to_string();
         assert_eq!(error, expected);
         assert_eq!(
@@ -81,6 +84,30 @@ fn key_files_that_are_refused() {
     check(b"0123456789abcdef\n0123456789abcdef\n", not_a_key);
     check(b"\xff0123456789abcdef", not_a_key);
     check(&[b'x'; 5000], not_a_key);
+}
+
+#[test]
+fn a_key_file_that_others_can_read_was_taken_without_a_word() {
+    let scene = Scene::empty();
+    scene.write("api_key", "0123456789abcdef\n");
+    for mode in [0o644, 0o640, 0o620, 0o602] {
+        scene.set_mode("api_key", mode);
+        let error = api_key(&scene.settings()).unwrap_err().to_string();
+        let command = format!("`chmod 600 {}`", scene.path("api_key").display());
+        assert!(error.contains(&command), "{mode:o}: {error}");
+        let secrets = secrets_of_key_file(&scene.settings());
+        assert_eq!(secrets, ["0123456789abcdef"], "hidden all the same");
+    }
+    scene.set_mode("api_key", 0o600);
+    assert!(api_key(&scene.settings()).is_ok());
+}
+
+#[test]
+fn a_key_file_that_is_a_link_was_followed() {
+    let scene = Scene::empty();
+    scene.write("elsewhere", "0123456789abcdef\n");
+    symlink(scene.path("elsewhere"), scene.path("api_key")).unwrap();
+    assert!(api_key(&scene.settings()).is_err());
 }
 
 #[test]

@@ -4,12 +4,14 @@ mod accepted;
 mod generated;
 mod key_file;
 mod precedence;
+mod protection;
 mod references;
 mod refused;
 mod reload;
 mod robust;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -27,6 +29,7 @@ impl Scene {
     /// A folder without a configuration file.
     fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let sources = Sources {
             data_dir: Some(folder.path().to_owned()),
             environment: Environment::of_variables::<String, String>([]),
@@ -56,8 +59,14 @@ impl Scene {
         self.folder.path().join(name)
     }
 
+    /// Writes a file that is for its owner alone.
     fn write(&self, name: &str, content: &str) {
         fs::write(self.path(name), content).unwrap();
+        self.set_mode(name, 0o600);
+    }
+
+    fn set_mode(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
     }
 
     fn load(&self) -> Result<Settings, SettingsError> {

@@ -147,8 +147,8 @@ fn an_unset_reference_in_a_global_key_stops_the_start() {
 #[test]
 fn every_secret_is_known_for_masking_and_none_is_printed() {
     let config = r#"{ "api_key": "${env:KEY}", "mcpServers": {
-        "a": { "command": "x", "args": ["--token=${env:ARG}", "ordinary"], "env": { "E": "env-literal" } },
-        "b": { "url": "http://h/${env:PATH_PART}", "headers": { "Authorization": "Bearer ${env:HEADER}", "X": "header-literal", "Accept": "application/json" } },
+        "a": { "command": "x", "args": ["--token=${env:ARG}", "ordinary"], "env": { "E_KEY": "env-literal" } },
+        "b": { "url": "http://h/${env:PATH_PART}", "headers": { "Authorization": "Bearer ${env:HEADER}", "X-Auth": "header-literal", "Accept": "application/json" } },
     } }"#;
     let scene = Scene::with(config)
         .variable("KEY", "key-value")

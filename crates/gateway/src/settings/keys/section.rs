@@ -6,7 +6,7 @@
 //! cannot differ. A derive of serde and schemars alone would give neither all problems of a file at
 //! once nor their line and column.
 
-/// Declares the structure of a section, and the [`Section`](super::rules::Section) that describes it.
+/// Declares the structure of a section, and the [`Section`](crate::settings::rules::Section) that describes it.
 ///
 /// A key without a default has to be written. `beside` has the fields that the file does not give.
 macro_rules! section {
@@ -48,4 +48,4 @@ macro_rules! section {
     (@default $default:tt) => { Some(stringify!($default)) };
 }
 
-pub(super) use section;
+pub(in crate::settings) use section;

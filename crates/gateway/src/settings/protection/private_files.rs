@@ -1,0 +1,200 @@
+//! Files that are for their owner alone: the data folder, what the gateway keeps in it, and files with secrets.
+//!
+//! A process of the same user can read and change all of them. This is about other users.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Names in the data folder that the gateway writes. None may be a link: the gateway would write somewhere else than
+/// where its owner looks.
+const STATE: [&str; 8] = [
+    "api_key",
+    "chains",
+    "mcpproxy.sock",
+    "protocols.json",
+    "serve.lock",
+    "state.db",
+    "state.db-shm",
+    "state.db-wal",
+];
+
+/// Bits of a mode that let others read or write.
+const OTHERS_READ_OR_WRITE: u32 = 0o066;
+/// Bits of a mode that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+/// Bits of a mode that let others do anything.
+const OTHERS: u32 = 0o077;
+
+/// Reason why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataDirError {
+    /// It is not there and cannot be made.
+    #[error("the data directory {} cannot be made: {}", .0.display(), .1)]
+    NotMade(PathBuf, #[source] io::Error),
+    /// Others can put files into it and take them away.
+    #[error("other users can write into the data directory {}: `chmod 700 {}`", .0.display(), quoted(.0))]
+    Writable(PathBuf),
+    /// Its owner can put files into it and take them away.
+    #[error(
+        "the data directory {} belongs to another user (uid {}): run mcpproxy as that user, or name another directory with --data-dir",
+        .0.display(),
+        .1
+    )]
+    Foreign(PathBuf, u32),
+    /// Something that the gateway writes is a link.
+    #[error(
+        "{} is a symbolic link, and what mcpproxy keeps there would be elsewhere: put the file itself there, or remove the link",
+        .0.display()
+    )]
+    Link(PathBuf),
+}
+
+/// Creates the data folder, for its owner only, unless it exists; then it has to be safe to use.
+pub(in crate::settings) fn create_data_dir(data_dir: &Path) -> Result<(), DataDirError> {
+    let mut builder = DirBuilder::new();
+    let created = builder.recursive(true).mode(0o700).create(data_dir);
+    created.map_err(|source| DataDirError::NotMade(data_dir.to_owned(), source))?;
+    check_data_dir(data_dir)
+}
+
+/// Refuses a data folder that other users can change. One that is not there is none of them.
+pub(in crate::settings) fn check_data_dir(data_dir: &Path) -> Result<(), DataDirError> {
+    let Ok(found) = fs::metadata(data_dir) else {
+        return Ok(());
+    };
+    if !is_ours(&found) {
+        return Err(DataDirError::Foreign(data_dir.to_owned(), found.uid()));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return Err(DataDirError::Writable(data_dir.to_owned()));
+    }
+    let mut state = STATE.iter().map(|name| data_dir.join(name));
+    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|one| one.is_symlink());
+    state
+        .find(is_link)
+        .map_or(Ok(()), |link| Err(DataDirError::Link(link)))
+}
+
+/// Warning about a data folder that others can look into.
+pub(in crate::settings) fn data_dir_warning(data_dir: &Path) -> Option<String> {
+    let is_open = fs::metadata(data_dir).is_ok_and(|found| found.mode() & OTHERS != 0);
+    is_open.then(|| {
+        let (shown, quoted) = (data_dir.display(), quoted(data_dir));
+        format!("other users can look into the data directory {shown}: `chmod 700 {quoted}`")
+    })
+}
+
+/// Command that keeps others from a file which they can read or write now.
+pub(in crate::settings) fn mending_command(path: &Path, found: &Metadata) -> Option<String> {
+    let is_open = found.mode() & OTHERS_READ_OR_WRITE != 0;
+    is_open.then(|| format!("chmod 600 {}", quoted(path)))
+}
+
+/// Opens a file of the data folder, which is neither a link nor anything that could be waited for.
+pub(in crate::settings) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        "it is not a regular file",
+    ))
+}
+
+/// Whether a file belongs to this user, or to the one who could change it anyway.
+fn is_ours(found: &Metadata) -> bool {
+    let root = 0;
+    found.uid() == root || found.uid() == rustix::process::geteuid().as_raw()
+}
+
+/// Path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || "/._-+,@%:".contains(one);
+    if !path.is_empty() && path.chars().all(is_plain) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_data_directory_that_others_can_write_to_was_only_warned_about() {
+        let folder = tempfile::tempdir().unwrap();
+        for (mode, is_safe) in [
+            (0o700, true),
+            (0o755, true),
+            (0o770, false),
+            (0o702, false),
+            (0o1777, false),
+        ] {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let checked = check_data_dir(folder.path());
+            assert_eq!(checked.is_ok(), is_safe, "{mode:o}: {checked:?}");
+            assert_eq!(data_dir_warning(folder.path()).is_some(), mode != 0o700);
+        }
+        let said = check_data_dir(folder.path()).unwrap_err().to_string();
+        let mended = format!("`chmod 700 {}`", folder.path().display());
+        assert!(said.ends_with(&mended), "{said}");
+    }
+
+    #[test]
+    fn a_data_directory_of_another_user_was_taken() {
+        if !rustix::process::geteuid().is_root() {
+            // Only root can give a folder away.
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(65_534), None).unwrap();
+        let refused = check_data_dir(folder.path()).unwrap_err();
+        assert!(
+            matches!(refused, DataDirError::Foreign(_, 65_534)),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn links_in_the_place_of_state_files_were_followed() {
+        for name in STATE {
+            let folder = tempfile::tempdir().unwrap();
+            let elsewhere = folder.path().join("elsewhere");
+            fs::write(&elsewhere, "").unwrap();
+            symlink(&elsewhere, folder.path().join(name)).unwrap();
+            let refused = check_data_dir(folder.path()).unwrap_err();
+            assert!(
+                matches!(refused, DataDirError::Link(_)),
+                "{name}: {refused}"
+            );
+            assert!(open(&folder.path().join(name)).is_err());
+        }
+        assert!(open(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn commands_can_be_pasted_whatever_the_path() {
+        for (path, expected) in [
+            ("/a/b-c.d", "/a/b-c.d"),
+            ("/a b", "'/a b'"),
+            ("/it's; rm", r"'/it'\''s; rm'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), expected);
+        }
+    }
+}
