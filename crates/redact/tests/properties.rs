@@ -14,6 +14,14 @@ const KNOWN: [&str; 4] = [
 ];
 const OWN: [&str; 2] = ["hush", "z9"];
 
+/// The first of the known secrets in Base64, at three offsets, and in hexadecimal.
+const ENCODED: [&str; 4] = [
+    "dG9wc2VjcmV0LXZhbHVl",
+    "RvcHNlY3JldC12YWx1ZQ",
+    "0b3BzZWNyZXQtdmFsdWU",
+    "746F707365637265742d76616c7565",
+];
+
 fn redactor() -> Redactor {
     Redactor::new(KNOWN.map(str::to_owned))
 }
@@ -69,7 +77,8 @@ fn piece() -> impl Strategy<Value = String> {
         ";",
     ])
     .prop_map(str::to_owned);
-    let secrets = prop::sample::select(KNOWN.iter().chain(&OWN).copied().collect::<Vec<_>>());
+    let secrets = KNOWN.iter().chain(&OWN).chain(&ENCODED).copied();
+    let secrets = prop::sample::select(secrets.collect::<Vec<_>>());
     prop_oneof![
         4 => marks,
         2 => secrets.prop_map(str::to_owned),
@@ -147,7 +156,7 @@ fn strings(value: &Value, found: &mut Vec<String>) {
 }
 
 fn check_nothing_survives(text: &str) {
-    for secret in KNOWN.iter().chain(&OWN[..1]) {
+    for secret in KNOWN.iter().chain(&OWN[..1]).chain(&ENCODED) {
         assert!(!text.contains(secret), "{secret:?} survived in {text:?}");
     }
 }
@@ -196,7 +205,7 @@ proptest! {
         let text = value.to_string();
         for (end, _) in text.char_indices() {
             let hidden = redactor.json(&text[..end], &own);
-            for secret in [KNOWN[0], KNOWN[1], KNOWN[3], OWN[0]] {
+            for secret in [KNOWN[0], KNOWN[1], KNOWN[3], OWN[0], ENCODED[1], ENCODED[3]] {
                 prop_assert!(!hidden.contains(secret), "{secret} in {hidden}");
             }
         }
