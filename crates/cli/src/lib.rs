@@ -29,6 +29,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = guard() {
         return code;
     }
+    forbid_inspection();
     let CommandLine { common, command } = CommandLine::parse();
     let outcome = run(&common, command);
     outcome.unwrap_or_else(|failed| failed.report(common.output))
@@ -39,6 +40,17 @@ fn guard() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == mcpproxy_upstream::guard::ARGUMENT)
         .then(|| mcpproxy_upstream::guard::run(arguments))
+}
+
+/// Keeps other processes of the same user, the servers among them, from reading memory and environment of this one,
+/// where secrets are. Children that it starts are not concerned.
+fn forbid_inspection() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Every kernel has it. Without it everything works as well, only less protected.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
 }
 
 fn run(common: &Common, command: Command) -> CommandResult {

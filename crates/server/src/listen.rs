@@ -9,7 +9,7 @@ use hyper::service::service_fn;
 use mcpproxy_support::connections::Connections;
 use mcpproxy_support::tls::{ServerCertificate, server};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::either::Either;
 use tokio_util::task::TaskTracker;
@@ -79,7 +79,19 @@ pub fn serve_socket(listener: UnixListener, app: Arc<App>) -> BoxFuture<'static,
 async fn accept_socket(listener: UnixListener, app: Arc<App>) {
     let entrance = Entrance::new(&app, Reach::Socket);
     let accept = || async { listener.accept().await.map(|(stream, _)| stream) };
-    let serve = |stream| serve_connection(stream, None, Arc::clone(&entrance));
+    let owner = rustix::process::geteuid().as_raw();
+    let serve = |stream: UnixStream| {
+        let entrance = Arc::clone(&entrance);
+        async move {
+            // The mode of the socket says the same, as long as nobody changes it.
+            match stream.peer_cred() {
+                Ok(peer) if may_administer(peer.uid(), owner) => {
+                    serve_connection(stream, None, entrance).await;
+                }
+                _ => tracing::warn!("another user of this machine was turned away from the socket"),
+            }
+        }
+    };
     connections(&app).serve_all(accept, serve).await;
     end_suspended(&app).await;
 }
@@ -109,6 +121,11 @@ where
     let connections = connections(&entrance.app);
     let answer = move |request| mcp::http::answer(Arc::clone(&entrance), peer, request);
     connections.serve_one(stream, service_fn(answer))
+}
+
+/// Whether a user of this machine may come through the local socket: its owner, and root, who can do anything anyway.
+fn may_administer(user: u32, owner: u32) -> bool {
+    user == owner || user == 0
 }
 
 /// Serves a connection as it comes, or in TLS where the settings have a certificate now.

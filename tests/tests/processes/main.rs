@@ -1,6 +1,7 @@
 //! The processes of the gateway and its servers.
 
 mod no_process_survives;
+mod other_users;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -1,7 +1,6 @@
 //! `mcpproxy serve`
 
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +8,8 @@ use std::sync::Arc;
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
 use mcpproxy_server::{App, serve_socket, serve_tcp};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -124,9 +125,11 @@ async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let socket = UnixListener::bind(&path).map_err(failed)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    Ok(socket)
+    // From its first moment on for the owner alone. Files that other threads make meanwhile are so, too.
+    let usual = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let socket = UnixListener::bind(&path);
+    umask(usual);
+    socket.map_err(failed)
 }
 
 /// Facts that a person needs to use the gateway that just started.
