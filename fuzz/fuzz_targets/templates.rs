@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use mcpproxy_catalog::directory::template::Template;
 
 /// The longest address and the most parts that every way is tried for.
-const TRIED: (usize, usize) = (32, 6);
+const TRIED: (usize, usize) = (16, 5);
 
 /// One part of a template.
 #[derive(Clone, Copy)]
@@ -61,17 +61,23 @@ fuzz_target!(|input: (Vec<(u8, &str)>, &str, &str)| {
     let parts: Vec<Part<'_>> = given
         .iter()
         .zip(&literals)
-        .map(|((kind, _), literal)| match EXPRESSIONS.get(usize::from(*kind)) {
-            Some(expression) => Part::Expression(expression),
-            None => Part::Literal(literal),
-        })
+        .map(
+            |((kind, _), literal)| match EXPRESSIONS.get(usize::from(*kind)) {
+                Some(expression) => Part::Expression(expression),
+                None => Part::Literal(literal),
+            },
+        )
         .collect();
     let template: String = parts.iter().map(text_of).collect();
     let template = Template::parse(&template);
     check_claim(&template, address);
     if address.len() <= TRIED.0 && parts.len() <= TRIED.1 {
         let expected = fits(&parts, address.as_bytes());
-        assert_eq!(template.matches(address), expected, "{template:?} {address}");
+        assert_eq!(
+            template.matches(address),
+            expected,
+            "{template:?} {address}"
+        );
     }
     let made: String = parts
         .iter()

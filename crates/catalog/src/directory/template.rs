@@ -79,12 +79,21 @@ impl Template {
         let Some(authority) = behind_scheme.and_then(|(_, rest)| rest.strip_prefix("//")) else {
             return false;
         };
-        authority.contains(['/', '?', '#'])
-            || match self.0.get(1) {
-                None => true,
-                Some(Part::Literal(_)) => false,
-                Some(Part::Expression(next)) => matches!(next.first, Some(b'/' | b'?' | b'#')),
+        if authority.contains(['/', '?', '#']) {
+            return true;
+        }
+        for part in self.0.iter().skip(1) {
+            match part {
+                Part::Literal(literal) => return literal.starts_with(['/', '?', '#']),
+                Part::Expression(next) => match next.first {
+                    // Left out, it ends nothing.
+                    Some(b'/' | b'?' | b'#') if next.is_optional => {}
+                    Some(b'/' | b'?' | b'#') => return true,
+                    _ => return false,
+                },
             }
+        }
+        true
     }
 }
 
@@ -186,6 +195,11 @@ mod tests {
             ("db://host{/id}", "db://host", true),
             ("db://host{?q}", "db://host", true),
             ("db://host{#q}", "db://host", true),
+            ("db://host{?q}{#f}", "db://host", true),
+            ("db://host{?q}/x", "db://host", true),
+            ("db://host{?q}{+any}", "db://host", false),
+            ("db://host{?q}x", "db://host", false),
+            ("db://host{/id}{+any}", "db://host", true),
             ("db://host", "db://host", true),
             ("file:///{+path}", "file:///", true),
             ("urn:x://host/{id}", "urn:x://host/", false),
