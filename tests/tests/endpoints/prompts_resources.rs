@@ -218,6 +218,56 @@ async fn a_read_is_on_the_record_and_a_list_is_not() {
 }
 
 #[tokio::test]
+async fn completions_and_subscriptions_reached_servers_without_a_record() {
+    let product = start().await;
+    for (count, client) in (1..).zip(Either::both(&product, "").await) {
+        let reference = json!({ "type": "ref/prompt", "name": "old__test_prompt_with_arguments" });
+        let argument = json!({ "name": "arg1", "value": "par" });
+        let params = json!({ "ref": reference, "argument": argument });
+        client.result("completion/complete", &params).await;
+        let record = newest(&product, "completion/complete", count).await;
+        check_read(&record, "old", &params);
+        assert_eq!(record["response"]["completion"]["values"][0], "paris");
+    }
+    let uri = "mcpproxy:old/test://watched-resource";
+    let params = json!({ "uri": uri });
+    let client = product.connect().await;
+    client.request("resources/subscribe", &params).await;
+    let record = newest(&product, "resources/subscribe", 1).await;
+    check_read(&record, "old", &params);
+    let unknown = json!({ "uri": "mcpproxy:old/other://what-an-agent-knows" });
+    client.request("resources/subscribe", &unknown).await;
+    let refused = newest(&product, "resources/subscribe", 2).await;
+    assert_eq!(refused["arguments"], unknown, "{refused}");
+    let reference = json!({ "type": "ref/prompt", "name": "nobody__has_this" });
+    let unknown = json!({ "ref": reference, "argument": { "name": "a", "value": "b" } });
+    client.request("completion/complete", &unknown).await;
+    let refused = newest(&product, "completion/complete", 3).await;
+    assert_eq!(refused["arguments"], unknown, "{refused}");
+    assert_eq!(refused["status"], "blocked", "{refused}");
+}
+
+/// The newest record of a method, as soon as there are so many with an outcome.
+async fn newest(product: &Product, method: &str, count: usize) -> Value {
+    let path = format!("/activity?tool={method}");
+    eventually("the request is on record", async || {
+        let page = product.get(&path).await;
+        let records = page["activities"].as_array()?;
+        let is_closed = |record: &Value| record["duration_ms"].is_number();
+        (records.len() == count && records.iter().all(is_closed)).then(|| records[0].clone())
+    })
+    .await
+}
+
+fn check_read(record: &Value, server: &str, params: &Value) {
+    assert_eq!(record["type"], "tool_call", "{record}");
+    assert_eq!(record["status"], "success", "{record}");
+    assert_eq!(record["server_name"], server, "{record}");
+    assert_eq!(record["intent_type"], "read", "{record}");
+    assert_eq!(record["arguments"], *params, "{record}");
+}
+
+#[tokio::test]
 async fn servers_that_may_not_be_used_offer_nothing_and_dead_ones_delay_nobody() {
     let mut off = entry("session");
     off["enabled"] = json!(false);

@@ -1,8 +1,7 @@
 //! Prompts that are got, resources that are read and subscribed to, and completion. Their lists are those of
 //! [`DirectEndpoints`].
 //!
-//! Getting a prompt and reading a resource are reads by the protocol's own word:
-//! nothing is decided here, and all of it is on the record.
+//! All of them are reads by the protocol's own word: nothing is decided here, and all of it is on the record.
 
 mod fetch_error;
 mod subscriptions;
@@ -20,7 +19,7 @@ use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{CallError, ReadRequest, UpstreamState};
 use mcpproxy_wire::result::without_dropped_keys;
-use mcpproxy_wire::{Json, ListedKind};
+use mcpproxy_wire::{Json, ListedKind, Method};
 
 pub use self::fetch_error::FetchError;
 pub use self::subscriptions::Subscriptions;
@@ -72,17 +71,41 @@ impl PromptsResources {
         }
     }
 
-    /// Answers `completion/complete`; it is asked at every key that somebody presses, and not recorded.
+    /// Answers `completion/complete`. It is asked at every key that somebody presses, and what is pressed reaches a
+    /// server, so each is on record.
     pub async fn complete(
         &self,
         scope: &Scope,
         (reference, argument, context): (&Json, &Json, Option<&Json>),
-        rights: &Rights,
+        caller: &Arc<Caller>,
+    ) -> Result<Json, FetchError> {
+        let request = ReadRequest::Completion {
+            reference,
+            argument,
+            context,
+        };
+        let mut record = self.open_record(request.method(), &request.params(), caller);
+        let wanted = (reference, argument, context);
+        let result = self
+            .attempt_completion(scope, wanted, caller, &mut record)
+            .await;
+        // What is not found is only part of the request.
+        let result = result.map_err(|error| FetchError { uri: None, ..error });
+        let result = close_record(record, result, Json::text).await;
+        result.map(|result| without_dropped_keys(result, identity(scope)))
+    }
+
+    async fn attempt_completion(
+        &self,
+        scope: &Scope,
+        (reference, argument, context): (&Json, &Json, Option<&Json>),
+        caller: &Caller,
+        record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
         let (kind, member, named) = fetch_error::referred(reference)?;
-        let target = self.target(scope, kind, &named, rights).await;
-        // What is not found is only part of the request.
-        let (server, own) = target.map_err(|error| FetchError { uri: None, ..error })?;
+        let (server, own) = self.target(scope, kind, &named, &caller.rights).await?;
+        record.set_tool(&server, Method::CompletionComplete.as_str());
+        let rights = &caller.rights;
         let ReachableServer { upstream, settings } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
         let snapshot = self.servers.catalog().snapshot();
@@ -93,6 +116,8 @@ impl PromptsResources {
             let nothing = Json::parse(NOTHING_TO_COMPLETE);
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
         }
+        let recorded = record.begin_sending(deadline).await;
+        recorded.map_err(|problem| not_recorded(&problem))?;
         let reference = with_text(reference, member, &own);
         let request = ReadRequest::Completion {
             reference: &reference,
@@ -101,8 +126,7 @@ impl PromptsResources {
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
         let answer = upstream.read(&request, None, deadline).await;
-        let answer = answer.map_err(|error| self.not_read(&server, error))?;
-        Ok(without_dropped_keys(answer, identity(scope)))
+        answer.map_err(|error| self.not_read(&server, error))
     }
 
     /// Answers `prompts/get` and `resources/read`.
@@ -113,33 +137,33 @@ impl PromptsResources {
         caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
     ) -> Result<Json, FetchError> {
+        let named = fetch.read_request(fetch.named().1);
+        let mut record = self.open_record(named.method(), &named.params(), caller);
+        let result = self
+            .attempt_fetch(scope, fetch, caller, client, &mut record)
+            .await;
+        let result = close_record(record, result, Json::text).await;
+        result.map(|result| without_dropped_keys(result, identity(scope)))
+    }
+
+    /// Opens the record of a request, with its parameters as they were sent.
+    fn open_record(&self, method: Method, params: &str, caller: &Arc<Caller>) -> OpenRecord {
         let log = self.records.log();
         let mut record = log.open(RecordKind::ToolCall, caller, Some(Operation::Read));
-        let request_id = record.request_id();
-        let named = fetch.read_request(fetch.named().1);
-        record.set_tool_name(named.method().as_str());
-        record.set_arguments(&named.params());
-        let attempt = self.attempt_fetch(scope, fetch, &caller.rights, client, &mut record);
-        let result = attempt.await;
-        let result = result.map_err(|error| FetchError {
-            request_id,
-            ..error
-        });
-        let outcome = result.as_ref().map(Json::text);
-        let outcome = record_outcome(outcome.map_err(|error| &error.failure));
-        // A read that could not be recorded is counted by the log, and stays a read.
-        let _ = record.close(outcome).await;
-        result.map(|result| without_dropped_keys(result, identity(scope)))
+        record.set_tool_name(method.as_str());
+        record.set_arguments(params);
+        record
     }
 
     async fn attempt_fetch(
         &self,
         scope: &Scope,
         fetch: Fetch<'_>,
-        rights: &Rights,
+        caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
         record: &mut OpenRecord,
     ) -> Result<Json, FetchError> {
+        let rights = &caller.rights;
         let (kind, named) = fetch.named();
         let (server, own) = self.target(scope, kind, named, rights).await?;
         let request = fetch.read_request(&own);
@@ -210,6 +234,23 @@ impl PromptsResources {
         join_all(waiting).await;
         !starting.is_empty()
     }
+}
+
+/// Puts the outcome of a request on record. What could not be recorded is counted by the log, and stays a read.
+async fn close_record<T>(
+    record: OpenRecord,
+    result: Result<T, FetchError>,
+    text: fn(&T) -> &str,
+) -> Result<T, FetchError> {
+    let request_id = record.request_id();
+    let result = result.map_err(|error| FetchError {
+        request_id,
+        ..error
+    });
+    let outcome = result.as_ref().map(text);
+    let outcome = record_outcome(outcome.map_err(|error| &error.failure));
+    let _ = record.close(outcome).await;
+    result
 }
 
 // === impl Fetch ===

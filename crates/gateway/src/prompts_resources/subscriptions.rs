@@ -4,13 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use mcpproxy_policy::Rights;
+use mcpproxy_activity::OpenRecord;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_upstream::Subscription;
-use mcpproxy_wire::ListedKind;
+use mcpproxy_wire::{ListedKind, Method};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::{FetchError, PromptsResources};
+use super::{FetchError, PromptsResources, close_record};
+use crate::call::not_recorded;
 use crate::direct::Scope;
 use crate::failure::{Code, Failure};
 
@@ -50,21 +53,40 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes the client to a resource. A second time changes nothing.
-    pub async fn add(&self, uri: &str) -> Result<(), FetchError> {
-        if self.watching().contains_key(uri) {
-            return Ok(());
-        }
+    /// Subscribes the client to a resource, which is on record. A second time changes nothing else.
+    pub async fn add(&self, uri: &str, caller: &Arc<Caller>) -> Result<(), FetchError> {
         let Some(source) = self.source.upgrade() else {
             return Err(Failure::new(Code::Internal, "The gateway stops").into());
         };
+        let params = json!({ "uri": uri }).to_string();
+        let mut record = source.open_record(Method::ResourcesSubscribe, &params, caller);
+        let result = self.attempt_add(&source, uri, &mut record).await;
+        close_record(record, result, |()| "{}").await
+    }
+
+    async fn attempt_add(
+        &self,
+        source: &PromptsResources,
+        uri: &str,
+        record: &mut OpenRecord,
+    ) -> Result<(), FetchError> {
+        let (scope, rights) = (&self.scope, &self.rights);
+        let target = source.target(scope, ListedKind::Resource, uri, rights);
+        let (server, own) = target.await?;
+        record.set_tool(&server, Method::ResourcesSubscribe.as_str());
+        if self.watching().contains_key(uri) {
+            return Ok(());
+        }
         if self.watching().len() >= MOST_OF_A_CLIENT {
             let message = format!(
                 "{MOST_OF_A_CLIENT} resources are subscribed to already; unsubscribe from one first"
             );
             return Err(Failure::new(Code::InvalidArguments, message).into());
         }
-        let subscription = source.watch(&self.scope, uri, &self.rights).await?;
+        let timeout = source.servers.reachable(&server, rights)?.settings.timeout;
+        let recorded = record.begin_sending(Instant::now() + timeout).await;
+        recorded.map_err(|problem| not_recorded(&problem))?;
+        let subscription = source.watch_at((&server, &own), uri, rights).await?;
         let watch = watch(
             Weak::clone(&self.source),
             (self.scope.clone(), uri.to_owned(), self.rights.clone()),
@@ -138,10 +160,20 @@ impl PromptsResources {
     ) -> Result<Subscription, FetchError> {
         let target = self.target(scope, ListedKind::Resource, uri, rights);
         let (server, own) = target.await?;
-        let reachable = self.servers.reachable(&server, rights)?;
+        self.watch_at((&server, &own), uri, rights).await
+    }
+
+    /// Watches the resource that a server knows by its own address.
+    async fn watch_at(
+        &self,
+        (server, own): (&str, &str),
+        uri: &str,
+        rights: &Rights,
+    ) -> Result<Subscription, FetchError> {
+        let reachable = self.servers.reachable(server, rights)?;
         let deadline = Instant::now() + reachable.settings.timeout;
-        let subscription = reachable.upstream.subscribe(&own, deadline).await;
-        subscription.map_err(|error| self.not_read(&server, error).about(uri))
+        let subscription = reachable.upstream.subscribe(own, deadline).await;
+        subscription.map_err(|error| self.not_read(server, error).about(uri))
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use mcpproxy_gateway::Gateway;
 use mcpproxy_gateway::direct::Scope;
 use mcpproxy_gateway::prompts_resources::Subscriptions;
-use mcpproxy_policy::Rights;
+use mcpproxy_policy::{Caller, Rights};
 use mcpproxy_wire::initialize::Announces;
 use mcpproxy_wire::rpc::{self, RpcError};
 use mcpproxy_wire::{Json, ListedKind, RequestId, method, stateless};
@@ -94,7 +94,7 @@ pub(crate) struct ChangeFeed {
 pub(crate) async fn open_stream(
     endpoint: &Endpoint,
     gateway: &Arc<Gateway>,
-    rights: &Rights,
+    caller: &Arc<Caller>,
     id: &RequestId,
     wanted: Option<&Json>,
 ) -> Result<(String, ChangeFeed), RpcError> {
@@ -106,7 +106,7 @@ pub(crate) async fn open_stream(
         let is_wanted = wanted.get(list.capability);
         can_change && is_wanted.is_some_and(|raw| raw.get() == "true")
     });
-    let feed = ChangeFeed::new(endpoint, gateway, rights, lists).await;
+    let feed = ChangeFeed::new(endpoint, gateway, &caller.rights, lists).await;
     let mut granted = json!({});
     for (list, _) in LISTS
         .iter()
@@ -116,7 +116,7 @@ pub(crate) async fn open_stream(
         granted[list.capability] = json!(true);
     }
     if let Some(uris) = wanted.given("resourceSubscriptions") {
-        granted["resourceSubscriptions"] = feed.subscribe_all(uris.get()).await?;
+        granted["resourceSubscriptions"] = feed.subscribe_all(uris.get(), caller).await?;
     }
     Ok((stateless::subscription_opened(id.id(), &granted), feed))
 }
@@ -227,7 +227,7 @@ impl ChangeFeed {
     }
 
     /// Subscribes to a list of addresses; gives those whose servers agreed.
-    async fn subscribe_all(&self, uris: &str) -> Result<Value, RpcError> {
+    async fn subscribe_all(&self, uris: &str, caller: &Arc<Caller>) -> Result<Value, RpcError> {
         let uris: Vec<String> = serde_json::from_str(uris).map_err(|_| {
             RpcError::invalid_params("resourceSubscriptions must be a list of strings")
         })?;
@@ -236,7 +236,8 @@ impl ChangeFeed {
             return Err(RpcError::invalid_params(message));
         }
         let granted = uris.into_iter().map(async |uri| {
-            let added = tokio::time::timeout(GRANTED_WITHIN, self.subscriptions.add(&uri)).await;
+            let adding = self.subscriptions.add(&uri, caller);
+            let added = tokio::time::timeout(GRANTED_WITHIN, adding).await;
             matches!(added, Ok(Ok(()))).then_some(uri)
         });
         let granted: Vec<String> = join_all(granted).await.into_iter().flatten().collect();

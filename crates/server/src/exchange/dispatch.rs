@@ -96,7 +96,7 @@ impl Exchange {
                 session.set_log_level(&request.params)
             }
             (Method::ResourcesSubscribe, Protocol::Session, Some(session)) => {
-                Box::pin(prompts_resources::subscribe(session, &request.params)).await
+                Box::pin(prompts_resources::subscribe(session, &request)).await
             }
             (Method::ResourcesUnsubscribe, Protocol::Session, Some(session)) => {
                 prompts_resources::unsubscribe(session, &request.params)
@@ -200,10 +200,9 @@ impl Exchange {
             let message = "This opens a stream: the Accept header must include text/event-stream";
             return Reply::Result(Err(RpcError::new(rpc::INVALID_REQUEST, message)));
         }
-        let (endpoint, id) = (&request.endpoint, &request.id);
+        let (endpoint, id, caller) = (&request.endpoint, &request.id, &request.caller);
         let wanted = request.params.given("notifications");
-        let rights = &request.caller.rights;
-        let opened = change_feed::open_stream(endpoint, &self.gateway, rights, id, wanted).await;
+        let opened = change_feed::open_stream(endpoint, &self.gateway, caller, id, wanted).await;
         let (message, feed) = match opened {
             Ok(opened) => opened,
             Err(error) => return Reply::Result(Err(error)),

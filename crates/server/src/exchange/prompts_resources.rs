@@ -113,8 +113,8 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
     let context = context.map(|_| object("context")).transpose()?;
     let scope = request.endpoint.offerings();
     let wanted = (reference, argument, context);
-    let (servers, rights) = (gateway.prompts_resources(), &request.caller.rights);
-    let completed = servers.complete(&scope, wanted, rights).await;
+    let servers = gateway.prompts_resources();
+    let completed = servers.complete(&scope, wanted, &request.caller).await;
     let result = completed.map_err(|error| error.to_rpc(request.protocol))?;
     Ok(match request.protocol {
         Protocol::Session => stateless::without_result_type(result.text()).into_owned(),
@@ -123,12 +123,11 @@ pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<Str
 }
 
 /// Does what `resources/subscribe` asks for in a session.
-pub(crate) async fn subscribe(
-    session: &Session,
-    params: &RequestParams,
-) -> Result<String, RpcError> {
+pub(crate) async fn subscribe(session: &Session, request: &Request) -> Result<String, RpcError> {
+    let params = &request.params;
     let uri = params.required_text(Method::ResourcesSubscribe.as_str(), "uri")?;
-    let added = session.changes.subscriptions.add(&uri).await;
+    let subscriptions = &session.changes.subscriptions;
+    let added = subscriptions.add(&uri, &request.caller).await;
     added.map_err(|error| error.to_rpc(Protocol::Session))?;
     Ok("{}".to_owned())
 }
