@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcpproxy_policy::Caller;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::{Json, ListedKind, RpcResult};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::client::ClientLink;
 use crate::lifecycle::call_slots::CallSlot;
+use crate::lifecycle::fair_slots::FairSlots;
 use crate::lifecycle::readiness::{Need, Readiness};
 use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::task;
@@ -34,13 +36,11 @@ impl Upstream {
     ///
     /// Must be called within a tokio runtime.
     pub fn start(spec: Spec, runtime: &Runtime) -> Self {
-        let slot_count = spec.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         let shared = Arc::new(SharedUpstream {
             readiness: Arc::new(Readiness::new()),
             tail: Arc::new(StderrTail::new(spec.mask.clone())),
             mask: spec.mask.clone(),
-            slots: Semaphore::new(slot_count),
-            slot_count,
+            slots: FairSlots::new(spec.max_concurrent),
             last_used: Mutex::new(Instant::now()),
             runtime: runtime.clone(),
             spec,
@@ -91,9 +91,13 @@ impl Upstream {
         listing.await.map(|_| ())
     }
 
-    /// Waits for a slot among the calls that the server gets at the same time.
-    pub async fn call_slot(&self, deadline: impl Into<Instant>) -> Result<CallSlot<'_>, CallError> {
-        CallSlot::acquire(&self.0.shared, deadline.into()).await
+    /// Waits for a slot among the calls that the server gets at the same time. Callers share them fairly.
+    pub async fn call_slot(
+        &self,
+        caller: &Caller,
+        deadline: impl Into<Instant>,
+    ) -> Result<CallSlot<'_>, CallError> {
+        CallSlot::acquire(&self.0.shared, caller, deadline.into()).await
     }
 
     /// Has lists renewed that are too old, but for tools, without waiting for it.
@@ -108,13 +112,14 @@ impl Upstream {
     pub async fn read(
         &self,
         request: &ReadRequest<'_>,
+        caller: &Caller,
         client: Option<&Arc<ClientLink>>,
         deadline: impl Into<Instant>,
     ) -> Result<Json, CallError> {
         let deadline = deadline.into();
         let shared = &self.0.shared;
         // A slot is held, so that an idle server is not stopped over it.
-        let _slot = self.call_slot(deadline).await?;
+        let _slot = self.call_slot(caller, deadline).await?;
         let attempt = async |connection: &UpstreamConnection| {
             let params = OutgoingParams::Read(request);
             match request.name() {

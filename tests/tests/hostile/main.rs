@@ -3,6 +3,7 @@
 mod clients;
 mod foreign_text;
 mod forged_keys;
+mod sharing;
 mod upstreams;
 
 use mcpproxy_tests::{Programs, programs};

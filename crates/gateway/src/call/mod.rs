@@ -64,7 +64,7 @@ impl Gateway {
                 let deadline = Instant::now() + server.settings.timeout;
                 let not_answered =
                     |operation, error| self.servers.failure_of(server_name, operation, error);
-                let slot = server.call_slot(deadline).await;
+                let slot = server.call_slot(caller, deadline).await;
                 let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
                 let tool = self.servers.tool(server_name, tool, rights)?;
                 record.set_arguments(&tool, &request.arguments);

@@ -125,7 +125,7 @@ impl PromptsResources {
             context,
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
-        let answer = upstream.read(&request, None, deadline).await;
+        let answer = upstream.read(&request, caller, None, deadline).await;
         answer.map_err(|error| self.not_read(&server, error))
     }
 
@@ -172,7 +172,7 @@ impl PromptsResources {
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
-        let answer = pin!(upstream.read(&request, client, deadline));
+        let answer = pin!(upstream.read(&request, caller, client, deadline));
         let answer = record_if_slow(record, answer).await;
         answer.map_err(|error| match fetch {
             Fetch::Prompt(..) => self.not_read(&server, error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
-use mcpproxy_policy::{AccessTo, Rights};
+use mcpproxy_policy::{AccessTo, Caller, Rights};
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 
 use super::status::without_host_files;
@@ -24,8 +24,12 @@ impl ReachableServer {
     /// Waits for a place among the calls that the server gets at the same time, and until its tools
     /// are known. What the server says of a tool now counts, not what the agent saw earlier, nor what
     /// held when the call began to wait for its slot.
-    pub(crate) async fn call_slot(&self, deadline: Instant) -> Result<CallSlot<'_>, CallError> {
-        let slot = self.upstream.call_slot(deadline).await?;
+    pub(crate) async fn call_slot(
+        &self,
+        caller: &Caller,
+        deadline: Instant,
+    ) -> Result<CallSlot<'_>, CallError> {
+        let slot = self.upstream.call_slot(caller, deadline).await?;
         self.upstream.fresh(deadline).await?;
         Ok(slot)
     }

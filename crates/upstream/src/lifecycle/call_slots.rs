@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use mcpproxy_policy::{Caller, Operation, Permit};
 use mcpproxy_wire::{CallResult, JsonObject, RpcResult};
-use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::fair_slots::HeldSlot;
 use super::readiness::Need;
 use super::shared::SharedUpstream;
 use crate::CallError;
@@ -23,23 +23,23 @@ use crate::transport::request::OutgoingParams;
 /// its tools can change meanwhile.
 pub struct CallSlot<'a> {
     upstream: &'a SharedUpstream,
-    _slot: SemaphorePermit<'a>,
+    _slot: HeldSlot<'a>,
     /// Whether the call may change the server's tools.
     may_change: bool,
 }
 
 impl<'a> CallSlot<'a> {
-    /// Waits for a free slot.
+    /// Waits for a slot of a caller.
     pub(crate) async fn acquire(
         upstream: &'a SharedUpstream,
+        caller: &Caller,
         deadline: Instant,
     ) -> Result<Self, CallError> {
-        let slot = until_deadline(deadline, false, upstream.slots.acquire()).await?;
+        let slot = until_deadline(deadline, false, upstream.slots.acquire(caller)).await?;
         upstream.touch();
         Ok(Self {
             upstream,
-            // The semaphore is never closed.
-            _slot: slot.map_err(|_| CallError::unavailable("the server takes no calls"))?,
+            _slot: slot,
             may_change: false,
         })
     }

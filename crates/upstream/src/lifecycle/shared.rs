@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use mcpproxy_redact::Mask;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::fair_slots::FairSlots;
 use super::readiness::{LiveConnection, Need, Readiness};
 use crate::process::stderr::StderrTail;
 use crate::{CallError, Runtime, Spec, lock};
@@ -18,9 +18,8 @@ pub(crate) struct SharedUpstream {
     pub(crate) tail: Arc<StderrTail>,
     /// Mask for the upstream's secrets in what it says itself.
     pub(crate) mask: Mask,
-    /// Permits for the calls that may run at the same time.
-    pub(crate) slots: Semaphore,
-    pub(crate) slot_count: usize,
+    /// Slots for the calls that may run at the same time.
+    pub(crate) slots: FairSlots,
     pub(crate) last_used: Mutex<Instant>,
 }
 

@@ -40,12 +40,14 @@ pub(crate) fn run() -> ExitCode {
         };
         let upstream = Upstream::start(spec, &shared);
         let deadline = Instant::now() + Duration::from_mins(1);
-        let slot = upstream.call_slot(deadline).await.expect("a free place");
+        let caller = Arc::default();
+        let slot = upstream.call_slot(&caller, deadline).await;
+        let slot = slot.expect("a free place");
         let result = slot
             .call(
                 &permit(),
                 &JsonObject::empty(),
-                &Arc::default(),
+                &caller,
                 Uuid::nil(),
                 None,
                 deadline,

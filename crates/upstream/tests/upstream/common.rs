@@ -137,8 +137,8 @@ pub(crate) async fn call(
     arguments: &str,
     deadline: Instant,
 ) -> Result<mcpproxy_wire::CallResult, CallError> {
-    let slot = upstream.call_slot(deadline).await?;
     let caller = Arc::default();
+    let slot = upstream.call_slot(&caller, deadline).await?;
     let arguments = JsonObject::parse(arguments).expect("arguments are an object");
     slot.call(permit, &arguments, &caller, Uuid::nil(), None, deadline)
         .await

@@ -123,9 +123,10 @@ impl Scene {
         let mut link = ClientLink::new(Protocol::Session, "one");
         link.log_level = Some(LogLevel::Debug);
         let (client, mut messages) = link.open();
-        let slot = self.upstream.call_slot(soon()).await.expect("a free slot");
-        let permit = permit("fake", "logs", Operation::Read);
         let (arguments, caller) = (JsonObject::empty(), Arc::default());
+        let slot = self.upstream.call_slot(&caller, soon()).await;
+        let slot = slot.expect("a free slot");
+        let permit = permit("fake", "logs", Operation::Read);
         slot.call(
             &permit,
             &arguments,

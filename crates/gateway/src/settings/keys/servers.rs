@@ -55,7 +55,7 @@ section! {
         "start_timeout" pub start_timeout: Duration = "5m", Span(MILLISECOND, HOUR);
         /// How long one call may take.
         "timeout" pub timeout: Duration = "30s", Span(MILLISECOND, HOUR);
-        /// How many calls may be under way at once.
+        /// How many calls may be under way at once. While others wait, no caller gets more than half of them.
         "max_concurrent" pub max_concurrent: usize = 64, Whole(1, 1024);
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" pub idle_stop: Option<Duration> = null, Span(Duration::from_millis(100), Duration::from_hours(7 * 24));

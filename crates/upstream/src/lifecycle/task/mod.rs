@@ -228,7 +228,7 @@ impl UpstreamTask {
         }
         let readiness = &self.shared.readiness;
         let is_free = readiness.note(|facts| {
-            let is_free = self.shared.slots.available_permits() == self.shared.slot_count
+            let is_free = self.shared.slots.is_unused()
                 && !readiness.subscriptions.is_in_use()
                 && !readiness.is_awaited();
             if is_free {
