@@ -214,11 +214,11 @@ impl RecordRedaction {
 }
 
 /// Nothing of a text but its size, where there is no room for more or it may hold secrets.
-pub(crate) fn size_only(text: &str) -> Payload {
+pub(crate) fn size_only(size: usize) -> Payload {
     Payload {
         text: String::new(),
-        size: text.len() as u64,
-        is_cut: !text.is_empty(),
+        size: size as u64,
+        is_cut: size > 0,
     }
 }
 

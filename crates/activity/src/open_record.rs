@@ -140,9 +140,9 @@ impl OpenRecord {
         self.draft.weight() > 0
     }
 
-    /// Sets how large the arguments are, where it is not known yet which of them are secret.
-    pub fn set_arguments_size(&mut self, text: &str) {
-        self.draft().arguments = Some(size_only(text));
+    /// Sets how many bytes the arguments have, where it is not known which of them are secret.
+    pub fn set_arguments_size(&mut self, size: usize) {
+        self.draft().arguments = Some(size_only(size));
     }
 
     /// Adds values that must not be stored anywhere in this record.
@@ -233,7 +233,7 @@ impl OpenRecord {
         let excerpt = self.draft.redaction.excerpt(text);
         let queue = self.log.queue();
         let Ok(more) = queue.room(excerpt.text.len(), default_deadline()).await else {
-            return size_only(text);
+            return size_only(text.len());
         };
         if let Some(room) = &mut self.room {
             room.merge(more);

@@ -68,7 +68,7 @@ impl Backend {
                 let request = CallRequest::parse(variant, &Json::of(&request));
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
-                    Err(failure) => gateway.refuse_call(variant, failure, &caller).await,
+                    Err(unreadable) => gateway.refuse_call(unreadable, &caller).await,
                 };
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),

@@ -33,7 +33,7 @@ use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};
 use crate::prompts_resources::PromptsResources;
 use crate::records::Records;
-pub use crate::request::CallRequest;
+pub use crate::request::{CallRequest, UnreadableCall};
 use crate::search::Search;
 use crate::servers::Servers;
 pub use crate::servers::{

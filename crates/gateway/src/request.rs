@@ -24,6 +24,9 @@ const PARAMETERS: &[&str] = &[
 /// Server names have at most 64 characters and tool names 256.
 const NAME_LIMIT: usize = 400;
 
+/// Characters of the name of no tool that are worth recording.
+pub(crate) const SHOWN_NAME: usize = 300;
+
 /// Call as its caller wants it.
 #[derive(Debug)]
 pub struct CallRequest {
@@ -38,28 +41,55 @@ pub struct CallRequest {
     pub declared: DeclaredIntent,
 }
 
+/// Call whose arguments could not be read, with what of it could.
+#[derive(Debug)]
+pub struct UnreadableCall {
+    /// Variant of the menu it came through.
+    pub(crate) variant: Operation,
+    /// `server:tool`, as far as it is a name.
+    pub(crate) name: Option<String>,
+    /// Intent as it is declared.
+    pub(crate) declared: DeclaredIntent,
+    /// Bytes of what was given as arguments.
+    pub(crate) size: usize,
+    /// Reason that it is refused for.
+    pub(crate) failure: Failure,
+}
+
 // === impl CallRequest ===
 
 impl CallRequest {
     /// Reads the arguments of a `call_tool_*` variant. Those of the tool share their bytes.
-    pub fn parse(variant: Operation, given: &Json) -> Result<Self, Failure> {
-        let read = || {
-            let mut reader = ParameterReader::new(given, PARAMETERS, variant.variant())?;
-            let name = reader.read("name", "must be a string in the form server:tool");
-            reader.require("name", "is required, in the form server:tool");
-            let name: String = name.unwrap_or_default();
-            if !is_bounded(&name) {
-                reader.refuse("name", "is longer than any name");
-            }
-            let (arguments, declared) = (reader.read_arguments(given), reader.read_declared());
-            reader.finish(Self {
-                variant: Some(variant),
+    pub fn parse(variant: Operation, given: &Json) -> Result<Self, Box<UnreadableCall>> {
+        let unreadable = |name, declared, size, failure: Failure| {
+            Box::new(UnreadableCall {
+                variant,
                 name,
-                arguments: arguments.unwrap_or_else(JsonObject::empty),
                 declared,
+                size,
+                failure: failure.with("variant", variant.variant()),
             })
         };
-        read().map_err(|failure| failure.with("variant", variant.variant()))
+        let whole = given.text().len();
+        let mut reader = ParameterReader::new(given, PARAMETERS, variant.variant())
+            .map_err(|failure| unreadable(None, DeclaredIntent::default(), whole, failure))?;
+        let name = reader.read("name", "must be a string in the form server:tool");
+        reader.require("name", "is required, in the form server:tool");
+        let name: Option<String> = name;
+        if !name.as_deref().is_none_or(is_bounded) {
+            reader.refuse("name", "is longer than any name");
+        }
+        let (arguments, declared) = (reader.read_arguments(given), reader.read_declared());
+        let size = reader.arguments_size().unwrap_or(whole);
+        match reader.finish(arguments.unwrap_or_else(JsonObject::empty)) {
+            Ok(arguments) => Ok(Self {
+                variant: Some(variant),
+                name: name.unwrap_or_default(),
+                arguments,
+                declared,
+            }),
+            Err(failure) => Err(unreadable(name, declared, size, failure)),
+        }
     }
 }
 
@@ -178,6 +208,13 @@ impl<'a> ParameterReader<'a> {
             (None, None) => return None,
         };
         read.map_err(|message| self.refuse(name, message)).ok()
+    }
+
+    /// Bytes of what was given as the arguments of a tool.
+    fn arguments_size(&self) -> Option<usize> {
+        let given = ["args", "args_json"].map(|name| self.fields.given(name));
+        let sizes = given.into_iter().flatten().map(|raw| raw.get().len());
+        sizes.reduce(|one, other| one + other)
     }
 
     fn read_declared(&mut self) -> DeclaredIntent {

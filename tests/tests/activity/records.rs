@@ -1,5 +1,6 @@
 //! What is recorded of calls and refusals, to the letter.
 
+use mcpproxy_tests::{Client, Product, decode, eventually};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, check_call};
@@ -132,13 +133,12 @@ async fn every_refusal_is_on_record_with_its_code() {
         assert_eq!(record["response"], Value::Null);
         check_call(&record, operation, &stage.client);
         let expected = arguments["name"].as_str().unwrap();
-        let is_read = arguments["args_json"].is_null();
         let name = match (record["server_name"].as_str(), record["tool_name"].as_str()) {
             (Some(server), Some(tool)) => format!("{server}:{tool}"),
             (None, tool) => tool.unwrap_or_default().to_owned(),
             (Some(server), None) => panic!("{server} without a tool"),
         };
-        assert_eq!(name, if is_read { expected } else { "" }, "{record}");
+        assert_eq!(name, expected, "{record}");
     }
     let seen: Vec<&str> = REFUSALS.iter().map(|one| one.2).collect();
     let blocked = stage
@@ -151,6 +151,115 @@ async fn every_refusal_is_on_record_with_its_code() {
         ["rare {}"],
         "nothing refused was made"
     );
+}
+
+/// Variant, what it is given, the tool on record if any, and the bytes of the arguments.
+const MALFORMED: [(&str, &str, &str, usize); 6] = [
+    (
+        "read",
+        r#"{"name":"shelf:look","args":"no object","intent":{"operation_type":"read","reason":"why"}}"#,
+        "shelf:look",
+        r#""no object""#.len(),
+    ),
+    (
+        "write",
+        r#"{"name":"shelf:put","args":{"a":1,"a":2},"intent_reason":"why"}"#,
+        "shelf:put",
+        r#"{"a":1,"a":2}"#.len(),
+    ),
+    (
+        "destructive",
+        r#"{"name":"shelf:burn","args_json":"{","intent":{"reason":"why"}}"#,
+        "shelf:burn",
+        r#""{""#.len(),
+    ),
+    (
+        "read",
+        r#"{"name":"shelf:look","argz":{"secret":1},"intent":{"reason":"why"}}"#,
+        "shelf:look",
+        r#"{"name":"shelf:look","argz":{"secret":1},"intent":{"reason":"why"}}"#.len(),
+    ),
+    (
+        "read",
+        r#"{"name":7,"args":{},"intent":{"reason":"why"}}"#,
+        "",
+        2,
+    ),
+    ("read", r#"["secret"]"#, "", r#"["secret"]"#.len()),
+];
+
+#[tokio::test]
+async fn a_call_with_malformed_arguments_was_on_record_without_server_tool_and_intent() {
+    let stage = Stage::start(&json!({})).await;
+    for (operation, arguments, named, size) in MALFORMED {
+        let name = format!("call_tool_{operation}");
+        let result = decode(&stage.client.call_raw(&name, arguments).await);
+        let code = &result["structuredContent"]["error"]["code"];
+        assert_eq!(code, "INVALID_ARGUMENTS", "{result}");
+        let record = stage.record(&result).await;
+        check_call(&record, operation, &stage.client);
+        assert_eq!(record["type"], "policy_decision", "{record}");
+        let (server, tool) = named.split_once(':').unzip();
+        assert_eq!(record["server_name"].as_str(), server, "{record}");
+        assert_eq!(record["tool_name"].as_str(), tool, "{record}");
+        if arguments.starts_with('{') {
+            assert_eq!(record["intent"]["reason"], "why", "{record}");
+        }
+        assert_eq!(record["arguments_size"], size, "{record}");
+        assert!(
+            !record["arguments"].to_string().contains("secret"),
+            "{record}"
+        );
+    }
+    let direct = stage.product.connect_to("/s/shelf").await;
+    let result = decode(&direct.call_raw("burn", "[1]").await);
+    let record = stage.record(&result).await;
+    assert_eq!(record["type"], "policy_decision", "{record}");
+    assert_eq!(record["server_name"], "shelf", "{record}");
+    assert_eq!(record["tool_name"], "burn", "{record}");
+    assert_eq!(record["tool_variant"], "call_tool_destructive", "{record}");
+    assert_eq!(record["arguments_size"], 3, "{record}");
+}
+
+#[tokio::test]
+async fn unknown_names_of_the_menu_left_no_record() {
+    let stage = Stage::start(&json!({})).await;
+    let long = "x".repeat(5_000);
+    let product = &stage.product;
+    let mut count = 0;
+    for path in ["", "/all", "/s/shelf"] {
+        let client = product.connect_to(path).await;
+        for name in ["call_tool", "retrieve_tool", &long] {
+            count += 1;
+            check_unknown(product, &client, name, count).await;
+        }
+    }
+    let client = product.stdio().await;
+    check_unknown(product, &client, "call_tool", count + 1).await;
+}
+
+/// Calls a tool that there is not; `count` records have to be there then.
+async fn check_unknown(product: &Product, client: &impl Client, name: &str, count: usize) {
+    let params = json!({ "name": name, "arguments": { "secret": 1 } });
+    let answer = client.request("tools/call", &params).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let record = eventually("the refusal is on record", async || {
+        let page = product.get("/activity?type=policy_decision").await;
+        let records = page["activities"].as_array()?;
+        (records.len() == count).then(|| records[0].clone())
+    })
+    .await;
+    assert_eq!(record["status"], "blocked", "{record}");
+    assert_eq!(record["error"]["code"], "UNKNOWN_TOOL", "{record}");
+    let recorded = record["tool_name"].as_str().expect("it has a name");
+    assert!(name.starts_with(recorded.trim_end_matches('…')), "{record}");
+    assert!(recorded.chars().count() <= 301, "{record}");
+    assert_eq!(
+        record["arguments_size"],
+        r#"{"secret":1}"#.len(),
+        "{record}"
+    );
+    assert!(!record.to_string().contains("secret"), "{record}");
 }
 
 #[tokio::test]

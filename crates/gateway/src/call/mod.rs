@@ -16,8 +16,8 @@ use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{AccessTo, Caller, Decision, LimitKey, Operation, Subject, Warning, decide};
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_wire::CallResult;
 use mcpproxy_wire::json::InexactNumber;
+use mcpproxy_wire::{CallResult, Json};
 use uuid::Uuid;
 
 pub use self::outcome::CallOutcome;
@@ -26,7 +26,8 @@ use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, vetting};
 use crate::contract_check;
 use crate::failure::{Code, Failure, violation};
-use crate::request::{CallRequest, split_name};
+use crate::menu;
+use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, split_name};
 use crate::settings::ToolRateLimit;
 
 impl Gateway {
@@ -120,15 +121,28 @@ impl Gateway {
         })
     }
 
-    /// Refuses a call through a variant whose arguments could not be read; it is on record as well.
+    /// Refuses a call through a variant whose arguments could not be read; it is on record with what could.
     pub fn refuse_call<'a>(
         &'a self,
-        variant: Operation,
-        failure: Failure,
+        call: Box<UnreadableCall>,
         caller: &Arc<Caller>,
     ) -> BoxFuture<'a, CallOutcome> {
-        let record = CallRecord::begin(&self.records, Some(variant), caller);
-        let failure = self.with_menu_schema(failure, Some(variant));
+        let record = CallRecord::open_unreadable(&self.records, &call, caller);
+        let failure = self.with_menu_schema(call.failure, Some(call.variant));
+        Box::pin(record.close(Err(failure), Vec::new()))
+    }
+
+    /// Refuses a call of a tool that the menu does not have; it is on record under the name that it was called by.
+    pub fn refuse_unknown<'a>(
+        &'a self,
+        name: &str,
+        arguments: &Json,
+        caller: &Arc<Caller>,
+    ) -> BoxFuture<'a, CallOutcome> {
+        let record = CallRecord::begin(&self.records, None, caller);
+        let record = record.about(None, &cut(name, SHOWN_NAME));
+        let record = record.with_arguments_size(arguments.text().len());
+        let failure = Failure::new(Code::UnknownTool, menu::unknown_tool(name));
         Box::pin(record.close(Err(failure), Vec::new()))
     }
 

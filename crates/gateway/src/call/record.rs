@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::CallOutcome;
 use crate::failure::{Code, Failure, TOOL_ERROR, record_outcome};
 use crate::records::Records;
-use crate::request::CallRequest;
+use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, is_bounded, split_name};
 use crate::servers::Servers;
 
 /// Time after which a call is put on record although it only reads.
@@ -49,10 +49,30 @@ impl CallRecord {
         match listed {
             Some(tool) => this.set_arguments(tool, &request.arguments),
             // Which arguments are secret is known when the server has listed its tools.
-            None if name.is_some() => this.record.set_arguments_size(request.arguments.text()),
+            None if name.is_some() => this
+                .record
+                .set_arguments_size(request.arguments.text().len()),
             None => {}
         }
         this
+    }
+
+    /// Begins the record of a call whose arguments could not be read, with what could.
+    pub(super) fn open_unreadable(
+        records: &Records,
+        call: &UnreadableCall,
+        caller: &Arc<Caller>,
+    ) -> Self {
+        let mut this =
+            Self::begin(records, Some(call.variant), caller).with_arguments_size(call.size);
+        if let Some(intent) = call.declared.for_record() {
+            this.record.set_declared_intent(intent);
+        }
+        match call.name.as_deref().map(|name| (name, split_name(name))) {
+            None => this,
+            Some((name, Ok((server, tool)))) if is_bounded(name) => this.about(Some(server), tool),
+            Some((name, _)) => this.about(None, &cut(name, SHOWN_NAME)),
+        }
     }
 
     /// Begins the record of a call of which nothing is known yet.
@@ -73,6 +93,12 @@ impl CallRecord {
             Some(server) => self.record.set_tool(server, tool),
             None => self.record.set_tool_name(tool),
         }
+        self
+    }
+
+    /// Records how large the arguments are, and nothing else of them.
+    pub(crate) fn with_arguments_size(mut self, size: usize) -> Self {
+        self.record.set_arguments_size(size);
         self
     }
 

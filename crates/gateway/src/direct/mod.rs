@@ -25,7 +25,7 @@ use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
-use crate::request::{CallRequest, cut, is_bounded};
+use crate::request::{CallRequest, SHOWN_NAME, cut, is_bounded};
 use crate::servers::{Servers, did_you_mean};
 
 /// Time that a server may take to list its tools again before it is shown as it is known.
@@ -186,6 +186,12 @@ impl DirectEndpoints {
         }
     }
 
+    /// Operation of a tool, as far as it is known.
+    fn operation(&self, server: &str, tool: &str) -> Option<Operation> {
+        let snapshot = self.servers.catalog().snapshot();
+        snapshot.find(server, tool).map(|tool| tool.call_with())
+    }
+
     fn bad_arguments(
         &self,
         server: &str,
@@ -252,9 +258,11 @@ impl Gateway {
         caller: &Arc<Caller>,
         client: Option<&Arc<ClientLink>>,
     ) -> CallOutcome {
+        let size = arguments.text().len();
         let refuse = async |server: Option<&str>, tool: &str, failure| {
-            let record = CallRecord::begin(&self.records, None, caller);
-            let record = record.about(server, tool);
+            let operation = server.and_then(|server| self.direct.operation(server, tool));
+            let record = CallRecord::begin(&self.records, operation, caller);
+            let record = record.about(server, tool).with_arguments_size(size);
             record.close(Err(failure), Vec::new()).await
         };
         let rights = &caller.rights;
@@ -262,7 +270,7 @@ impl Gateway {
             let failure = self
                 .direct
                 .not_found(scope, name, Code::UnknownTool, rights);
-            return refuse(None, &cut(name, 300), failure).await;
+            return refuse(None, &cut(name, SHOWN_NAME), failure).await;
         };
         let arguments = JsonObject::of(arguments);
         let arguments = match arguments {

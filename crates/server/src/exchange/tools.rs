@@ -35,7 +35,7 @@ pub(crate) async fn call(
         (Endpoint::Menu, Some(variant)) => {
             let outcome = match CallRequest::parse(variant, arguments) {
                 Ok(call) => gateway.call(call, caller, client).await,
-                Err(failure) => gateway.refuse_call(variant, failure, caller).await,
+                Err(unreadable) => gateway.refuse_call(unreadable, caller).await,
             };
             let result = outcome.to_client_result(request.protocol, ServerIdentity::Hidden);
             (outcome, result)
@@ -67,7 +67,10 @@ async fn find(
     let found = match name {
         "retrieve_tools" => search.retrieve_tools(arguments, caller).await,
         "describe_tool" => search.describe_tools(arguments, caller).await,
-        _ => return Err(RpcError::invalid_params(menu::unknown_tool(name))),
+        _ => {
+            gateway.refuse_unknown(name, arguments, caller).await;
+            return Err(RpcError::invalid_params(menu::unknown_tool(name)));
+        }
     };
     Ok(found.to_call_tool_result())
 }

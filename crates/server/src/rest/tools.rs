@@ -96,7 +96,7 @@ pub(crate) async fn call_tool(
     let (variant, arguments) = read_call(&bytes)?;
     let outcome = match CallRequest::parse(variant, &arguments) {
         Ok(request) => app.gateway().call(request, &caller, None).await,
-        Err(failure) => app.gateway().refuse_call(variant, failure, &caller).await,
+        Err(unreadable) => app.gateway().refuse_call(unreadable, &caller).await,
     };
     Ok(match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),
