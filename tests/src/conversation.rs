@@ -90,7 +90,7 @@ impl Conversation {
         Self {
             speaks,
             who: who.to_owned(),
-            capabilities: json!({ "elicitation": { "form": {} }, "sampling": {} }),
+            capabilities: json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {} }),
             menu_of: menu_of.map(str::to_owned),
             way,
             next_id: AtomicU64::new(1),

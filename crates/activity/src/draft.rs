@@ -26,6 +26,8 @@ const MARGIN: usize = 16 * 1024;
 pub(crate) struct Draft {
     pub(crate) id: Uuid,
     pub(crate) request_id: Uuid,
+    /// Record that this one belongs to.
+    pub(crate) parent_id: Option<Uuid>,
     pub(crate) kind: RecordKind,
     pub(crate) caller: Arc<Caller>,
     pub(crate) operation: Option<Operation>,
@@ -69,6 +71,7 @@ impl Draft {
         Self {
             id: Uuid::now_v7(),
             request_id: Uuid::now_v7(),
+            parent_id: None,
             kind,
             caller,
             operation: None,
@@ -98,7 +101,7 @@ impl Draft {
         RequestColumns {
             id: self.id.into(),
             request_id: self.request_id.into(),
-            parent_id: Cell::Null,
+            parent_id: self.parent_id.into(),
             session_id: clean(&self.caller.session_id),
             trace_id: clean(&self.caller.trace_id),
             kind: self.kind.as_str().into(),

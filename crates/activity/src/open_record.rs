@@ -91,6 +91,11 @@ impl OpenRecord {
         self.draft.request_id
     }
 
+    /// Sets the record that this one belongs to.
+    pub fn set_parent(&mut self, id: Uuid) {
+        self.draft().parent_id = Some(id);
+    }
+
     /// Sets the tool a call is about.
     pub fn set_tool(&mut self, server: &str, tool: &str) {
         let draft = self.draft();
@@ -228,6 +233,12 @@ impl OpenRecord {
         written(acknowledged, default_deadline()).await
     }
 
+    /// Closes the record of something that writes nothing and has no response, without waiting: room for it was taken
+    /// by [`Self::begin_sending`].
+    pub fn close_at_once(mut self, status: Status, error: Option<(&str, &str)>) {
+        self.finish(status, error, None, None);
+    }
+
     /// Response, as far as there is room for it.
     async fn response(&mut self, text: &str) -> Payload {
         let excerpt = self.draft.redaction.excerpt(text);
@@ -268,7 +279,10 @@ impl OpenRecord {
         if self.is_on_record {
             self.not_on_record();
         }
-        self.log.count(status);
+        // A question during a call is no call of its own.
+        if self.draft.kind != RecordKind::ClientRequest {
+            self.log.count(status);
+        }
         let outcome = DraftOutcome {
             status,
             duration: Some(self.began.elapsed()),

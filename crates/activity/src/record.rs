@@ -18,6 +18,8 @@ mcpproxy_policy::words! {
         PolicyDecision = "policy_decision",
         /// A search for tools.
         Discovery = "discovery",
+        /// A question of a server to the client of a call.
+        ClientRequest = "client_request",
         /// A server came, went or changed.
         ServerChange = "server_change",
         /// A tool came, went or changed.
@@ -300,6 +302,20 @@ pub struct ShownRecord<'a> {
     /// Its number from before the call was sent, where it was written then.
     #[cfg_attr(feature = "openapi", schema(required))]
     opened_seq: Option<i64>,
+}
+
+// === impl Status ===
+
+impl Status {
+    /// Kind of answer to a client request that ended so; nothing where nobody saw the answer.
+    pub(crate) fn answer(self) -> Option<&'static str> {
+        match self {
+            Self::Success => Some("accept"),
+            Self::Blocked => Some("decline"),
+            Self::Error => Some("cancel"),
+            Self::InDoubt => None,
+        }
+    }
 }
 
 // === impl Payload ===

@@ -233,13 +233,24 @@ impl Row {
     /// Record; nothing where a cell holds what was never written there.
     pub fn to_record(&self) -> Option<Record> {
         let (request, outcome) = (&*self.request, &self.outcome);
+        let kind = RecordKind::parse(request.kind.text()?)?;
+        let status = Status::parse(outcome.status.text()?)?;
+        let mut metadata = match json(&request.metadata) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        };
+        // The metadata are written before the answer is there, and the status has it.
+        let answer = status.answer();
+        if let Some(answer) = answer.filter(|_| kind == RecordKind::ClientRequest) {
+            metadata.insert("answer".to_owned(), Value::from(answer));
+        }
         Some(Record {
             id: request.id.uuid()?,
             request_id: request.request_id.uuid()?,
             parent_id: request.parent_id.uuid(),
             session_id: request.session_id.owned(),
             trace_id: request.trace_id.owned(),
-            kind: RecordKind::parse(request.kind.text()?)?,
+            kind,
             timestamp: Timestamp::from_millisecond(request.timestamp.int()?).ok()?,
             duration_us: outcome.duration_us.int(),
             server_name: request.server_name.owned(),
@@ -249,7 +260,7 @@ impl Row {
             sensitivity: request.sensitivity.text().and_then(Sensitivity::parse),
             agent: request.agent.owned(),
             token_id: request.token_id.owned(),
-            status: Status::parse(outcome.status.text()?)?,
+            status,
             arguments: payload(
                 &request.arguments,
                 &request.arguments_size,
@@ -265,10 +276,7 @@ impl Row {
                 message: outcome.error_message.owned().unwrap_or_default(),
             }),
             warnings: json(&outcome.warnings).unwrap_or_else(|| Value::Array(Vec::new())),
-            metadata: match json(&request.metadata) {
-                Some(Value::Object(map)) => map,
-                _ => Map::new(),
-            },
+            metadata,
             chain: self.chain,
             opened: self.opened,
             closed: self.closed,

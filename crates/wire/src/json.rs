@@ -20,7 +20,7 @@ pub use self::fields::Fields;
 pub use self::number::InexactNumber;
 pub(crate) use self::object::check_keys;
 pub use self::object::{JsonObject, ObjectError, parse_strict};
-pub use self::splice::Members;
+pub use self::splice::{Members, with_member, with_set_member};
 
 /// One complete JSON value, as the text a peer sent. Its UTF-8 was checked once; cloning shares it.
 #[derive(Clone, PartialEq, Eq)]

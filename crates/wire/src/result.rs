@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 pub use self::text::ResultText;
 use crate::downgrade;
 use crate::json::splice::{append_item, append_members, members_behind};
-use crate::json::{Fields, Json, JsonText, Members, may_name, to_text};
+use crate::json::{Fields, Json, JsonText, Members, may_name, to_text, with_member};
 use crate::meta::{self, ServerIdentity};
 use crate::revision::Protocol;
 use crate::stateless::{self, says_its_type};
@@ -290,26 +290,6 @@ fn with_one_meta(fields: &Fields<'_>) -> String {
     let mut members: Vec<_> = others.collect();
     members.extend(fields.get(meta::META).map(|raw| (meta::META, raw)));
     to_text(&Members(members))
-}
-
-/// Object with another value in every place where it has a member of this name. All else keeps
-/// its bytes; what is no object or has no such member stays as it is.
-pub fn with_member(object: &Json, name: &str, value: &Json) -> Json {
-    let text = object.text();
-    let fields = object.fields().unwrap_or_default();
-    let mut changed = String::with_capacity(text.len() + value.text().len());
-    let mut at = 0;
-    for (_, raw) in fields.iter().filter(|(own, _)| *own == name) {
-        let span = object.span_of(raw);
-        changed.push_str(&text[at..span.start]);
-        changed.push_str(value.text());
-        at = span.end;
-    }
-    if at == 0 {
-        return object.clone();
-    }
-    changed.push_str(&text[at..]);
-    Json::parse(changed).unwrap_or_else(|_| object.clone())
 }
 
 #[cfg(test)]

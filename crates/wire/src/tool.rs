@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::annotations::ToolAnnotations;
+use crate::json::with_member;
 use crate::json::{Fields, Json, check_keys};
 use crate::meta::META;
-use crate::result::with_member;
 
 /// The longest name a tool may have; the protocol recommends 128.
 const NAME_LIMIT: usize = 256;

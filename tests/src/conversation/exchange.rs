@@ -118,6 +118,16 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Answers a question of a session with an error.
+    pub async fn refuse(&mut self, question: &ClientRequest) {
+        let AnswerPath::Message(id) = &question.place else {
+            panic!("only a session can answer with an error: {question:?}");
+        };
+        let error = json!({ "code": -1, "message": "The user does not want that" });
+        let message = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        self.with.tell(&message).await;
+    }
+
     /// Repeats the request of a question with everything but the answer.
     pub async fn repeat_without(&mut self, question: &ClientRequest) {
         let params = question.repeated(&self.params, None);

@@ -24,7 +24,7 @@ const REFUSED: [(&str, &str, &str); 18] = [
     (
         "/activity?type=call",
         "Invalid type 'call'",
-        "tool_call policy_decision discovery server_change tool_change token_change config_change system",
+        "tool_call policy_decision discovery client_request server_change tool_change token_change config_change system",
     ),
     (
         "/activity?sensitivity=secret",

@@ -5,6 +5,7 @@ mod cases;
 mod foreign_implementations;
 mod scene;
 mod suspended_calls;
+mod who_asks;
 
 use std::sync::Arc;
 

@@ -80,6 +80,7 @@ pub(crate) enum RecordedKind {
     ToolCall,
     PolicyDecision,
     Discovery,
+    ClientRequest,
     ServerChange,
     ToolChange,
     TokenChange,

@@ -1,7 +1,7 @@
 //! Addresses that say whose resource they are of. This module is pure.
 
 use mcpproxy_wire::Json;
-use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::json::with_member;
 use serde_json::Value;
 
 /// Beginning of such an address.

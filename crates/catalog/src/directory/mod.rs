@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use mcpproxy_policy::{AccessTo, Rights};
-use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::json::with_member;
 use mcpproxy_wire::{Json, ListedItem, ListedKind};
 
 use self::address::{looks_qualified, split};

@@ -85,6 +85,10 @@ impl Gateway {
 
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
                 record.begin_sending(deadline).await?;
+                if let Some(client) = client {
+                    let (name, id) = (server.upstream.name(), record.id());
+                    self.records.begin_call(client, name, caller, id).await;
+                }
                 let sent = Instant::now();
                 let (arguments, id) = (&request.arguments, record.request_id());
                 let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));

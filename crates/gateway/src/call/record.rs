@@ -102,6 +102,10 @@ impl CallRecord {
         self
     }
 
+    pub(super) fn id(&self) -> Uuid {
+        self.record.id()
+    }
+
     pub(super) fn request_id(&self) -> Uuid {
         self.record.request_id()
     }

@@ -172,6 +172,10 @@ impl PromptsResources {
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
+        if let Some(client) = client {
+            let (name, id) = (upstream.name(), record.id());
+            self.records.begin_call(client, name, caller, id).await;
+        }
         let answer = pin!(upstream.read(&request, caller, client, deadline));
         let answer = record_if_slow(record, answer).await;
         answer.map_err(|error| match fetch {

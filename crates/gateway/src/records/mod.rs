@@ -5,8 +5,10 @@
 //! is neither shown nor counted. Nothing here writes to the log.
 
 mod change_records;
+mod client_requests;
 mod csv;
 mod export;
+mod passed_on;
 mod query;
 mod recorder;
 

@@ -1,5 +1,6 @@
 //! Log of one running gateway.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_activity::{
@@ -7,6 +8,7 @@ use mcpproxy_activity::{
 };
 use tokio::sync::watch;
 
+use super::passed_on::PassedOnRequests;
 use crate::background::Background;
 use crate::settings::{Durability, Settings, StoreAddress, redaction};
 
@@ -18,7 +20,11 @@ const PRUNE_PERIOD: Duration = Duration::from_mins(1);
 pub struct Records {
     log: Log,
     role: Role,
-    background: Background,
+    pub(super) background: Background,
+    /// Questions of servers that clients come back for.
+    pub(super) passed_on: Arc<PassedOnRequests>,
+    /// Time that a client has to answer a question.
+    input_timeout: Mutex<Duration>,
 }
 
 impl Records {
@@ -38,6 +44,8 @@ impl Records {
             log: Log::start(&options, redaction::current())?,
             role,
             background,
+            passed_on: Arc::default(),
+            input_timeout: Mutex::new(settings.input_timeout),
         })
     }
 
@@ -65,6 +73,17 @@ impl Records {
     pub(crate) fn apply(&self, settings: &Settings) {
         self.log.set_redactor(redaction::current());
         self.log.set_policy(recording_policy(settings));
+        *self.lock_input_timeout() = settings.input_timeout;
+    }
+
+    /// Time that a client has to answer a question.
+    pub(super) fn input_timeout(&self) -> Duration {
+        *self.lock_input_timeout()
+    }
+
+    fn lock_input_timeout(&self) -> MutexGuard<'_, Duration> {
+        let timeout = self.input_timeout.lock();
+        timeout.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes records from before a moment; tells how many. What was begun is brought to its end

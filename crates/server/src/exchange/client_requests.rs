@@ -48,7 +48,12 @@ pub(crate) fn answer_for_client(request: ClientRequest, why: &str) {
             Err(RpcError::new(INTERNAL_ERROR, why))
         }
     };
-    request.respond(response);
+    request.respond_for_client(response);
+}
+
+/// Refuses a client request in the place of a client that never sees it.
+pub(crate) fn refuse_for_client(request: ClientRequest, why: &str) {
+    request.respond_for_client(Err(RpcError::new(INTERNAL_ERROR, why)));
 }
 
 /// Reason that a server is given for a client that took too long.
@@ -75,7 +80,7 @@ impl ClientRequests {
         if open.len() >= MOST_OPEN {
             drop(open);
             let why = format!("The client is asked {MOST_OPEN} other questions already");
-            request.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
+            refuse_for_client(request, &why);
             return None;
         }
         let mut number = random_id();

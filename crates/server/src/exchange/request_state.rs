@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use mcpproxy_wire::Json;
 use mcpproxy_wire::input_required::asks_for_input;
-use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::json::with_member;
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -1,18 +1,18 @@
 //! Client behind one request.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use mcpproxy_wire::json::Fields;
-use mcpproxy_wire::result::with_member;
+use mcpproxy_wire::json::{Fields, with_member};
 use mcpproxy_wire::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use mcpproxy_wire::{Json, Protocol, meta, method};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::asking::{AskingCall, with_server_name};
 use super::message_queue::MessageQueue;
 use super::messages::{
-    ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
+    ClientAnswer, ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
 };
 use crate::lock;
 
@@ -35,6 +35,8 @@ pub struct ClientLink {
     pub log_level: Option<LogLevel>,
     /// Input that a server asked for and the client repeats its request with.
     pub input: ClientInput,
+    /// Call that the request became, once it is known which server it goes to.
+    call: OnceLock<AskingCall>,
     queue: MessageQueue,
     waited: Mutex<WaitedForClient>,
 }
@@ -78,6 +80,7 @@ impl ClientLink {
             progress_token: None,
             log_level: None,
             input: ClientInput::default(),
+            call: OnceLock::new(),
             queue: MessageQueue::default(),
             waited: Mutex::default(),
         }
@@ -88,6 +91,18 @@ impl ClientLink {
         let link = Arc::new(self);
         let messages = ClientMessages(Arc::clone(&link));
         (link, messages)
+    }
+
+    /// Sets the call that the request became, before it is sent to its server. From here on the questions of the server
+    /// name it and are on record.
+    pub fn begin_call(&self, call: AskingCall) {
+        // A request becomes one call; should it ever become another one, that has the same server.
+        let _ = self.call.set(call);
+    }
+
+    /// Call that the request became.
+    pub(crate) fn call(&self) -> Option<&AskingCall> {
+        self.call.get()
     }
 
     /// Whether the client wants notifications about its request.
@@ -106,12 +121,28 @@ impl ClientLink {
     pub async fn request(&self, kind: ClientRequestKind, params: Json) -> Result<Json, RpcError> {
         self.check(kind, &params)?;
         let _open = self.open_request();
+        let (params, recorder) = match self.call() {
+            Some(call) => {
+                let params = with_server_name(kind, &params, &call.server);
+                let recorder = call.log.open(call, kind, &params).await?;
+                (params, Some(recorder))
+            }
+            None => (params, None),
+        };
         let (request, response) = ClientRequest::new(kind, params);
-        let gone = || RpcError::new(METHOD_NOT_FOUND, "The client does not wait any more");
-        if !self.queue.push(ClientMessage::Request(request)) {
-            return Err(gone());
+        let gone = || {
+            let gone = RpcError::new(METHOD_NOT_FOUND, "The client does not wait any more");
+            (Err(gone), ClientAnswer::Cancel)
+        };
+        let (response, answer) = if self.queue.push(ClientMessage::Request(request)) {
+            response.await.unwrap_or_else(|_| gone())
+        } else {
+            gone()
+        };
+        if let Some(recorder) = recorder {
+            recorder(answer);
         }
-        response.await.unwrap_or_else(|_| Err(gone()))
+        response
     }
 
     /// Reports how far the request is, if the client wants to know. A report that finds no room is

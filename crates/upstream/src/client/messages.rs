@@ -27,10 +27,13 @@ pub struct ClientNotification {
 pub struct ClientRequest {
     /// Kind of request.
     pub kind: ClientRequestKind,
-    /// Parameters as the server gave them.
+    /// Parameters as the server gave them, with its name in what is read.
     pub params: Json,
-    response: oneshot::Sender<Result<Json, RpcError>>,
+    response: oneshot::Sender<GivenResponse>,
 }
+
+/// Response that a server gets, and the kind of answer that stands in the record.
+pub(super) type GivenResponse = (Result<Json, RpcError>, ClientAnswer);
 
 mcpproxy_wire::words! {
     /// Kind of request that a server can make of a client; the word is the capability that a client declares to
@@ -42,6 +45,18 @@ mcpproxy_wire::words! {
         Sampling = "sampling",
         /// `roots/list`: the folders that the client works in.
         Roots = "roots",
+    }
+}
+
+mcpproxy_wire::words! {
+    /// Kind of answer to a client request; the words are those of an elicitation.
+    ClientAnswer {
+        /// The client gave what was asked for.
+        Accept = "accept",
+        /// The client, or its user, said no.
+        Decline = "decline",
+        /// Nobody answered: the user closed the question, the time was up, or somebody went away.
+        Cancel = "cancel",
     }
 }
 
@@ -68,7 +83,7 @@ impl ClientRequest {
     pub(super) fn new(
         kind: ClientRequestKind,
         params: Json,
-    ) -> (Self, oneshot::Receiver<Result<Json, RpcError>>) {
+    ) -> (Self, oneshot::Receiver<GivenResponse>) {
         let (response, responded) = oneshot::channel();
         let request = Self {
             kind,
@@ -78,10 +93,20 @@ impl ClientRequest {
         (request, responded)
     }
 
-    /// Gives the response: the result as the client gave it, or why there is none.
+    /// Gives the response of the client: its result, or its error.
     pub fn respond(self, response: Result<Json, RpcError>) {
+        let answer = ClientAnswer::of(self.kind, response.as_ref().ok());
+        self.send(response, answer);
+    }
+
+    /// Gives a response in the place of a client that gave none.
+    pub fn respond_for_client(self, response: Result<Json, RpcError>) {
+        self.send(response, ClientAnswer::Cancel);
+    }
+
+    fn send(self, response: Result<Json, RpcError>, answer: ClientAnswer) {
         // Nobody waits any more if the server was lost or gave the call up.
-        let _ = self.response.send(response);
+        let _ = self.response.send((response, answer));
     }
 
     /// Whether nobody waits for the response any more.
@@ -109,6 +134,25 @@ impl ClientRequestKind {
             Self::Elicitation => method::ELICITATION,
             Self::Sampling => method::SAMPLING,
             Self::Roots => method::ROOTS,
+        }
+    }
+}
+
+// === impl ClientAnswer ===
+
+impl ClientAnswer {
+    /// Kind of answer that the result of a client is; no result is an error of the client. A result of no known action
+    /// counts as accepted: its content goes to the server.
+    pub fn of(kind: ClientRequestKind, result: Option<&Json>) -> Self {
+        let Some(result) = result else {
+            return Self::Decline;
+        };
+        let action = result.fields().and_then(|fields| fields.text("action"));
+        match (kind, action) {
+            (ClientRequestKind::Elicitation, Some(action)) => {
+                Self::parse(&action).unwrap_or(Self::Accept)
+            }
+            _ => Self::Accept,
         }
     }
 }

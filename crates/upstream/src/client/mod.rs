@@ -4,13 +4,15 @@
 //! of its user, its model, its folders. All of that travels as [`ClientMessage`]s to whoever serves
 //! the client; nothing here knows how that one speaks.
 
+mod asking;
 pub(crate) mod call_routes;
 pub(crate) mod incoming;
 mod link;
 mod message_queue;
 mod messages;
 
+pub use self::asking::{AnswerRecorder, AskingCall, ClientRequestLog, OpeningRecord, PassedOn};
 pub use self::link::{ClientInput, ClientLink, ClientMessages};
 pub use self::messages::{
-    ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
+    ClientAnswer, ClientMessage, ClientNotification, ClientRequest, ClientRequestKind, LogLevel,
 };

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::session::SessionContext;
 use super::stateless::{
-    MOST_ROUNDS, StatelessContext, asks_for_input, collect_input, meta_of, read_discovery,
+    MOST_ROUNDS, StatelessContext, asks_for_input, collect_input, meta_of, pass_on, read_discovery,
     time_to_live,
 };
 use crate::CallError;
@@ -133,10 +133,11 @@ impl UpstreamConnection {
                     return Err(CallError::unavailable("the tool is built in"));
                 }
             };
-            let takes_input_requests =
-                || client.is_some_and(|client| client.protocol == Protocol::Stateless);
-            if context.is_none() || !asks_for_input(&response)? || takes_input_requests() {
+            if context.is_none() || !asks_for_input(&response)? {
                 return Ok(response);
+            }
+            if let Some(client) = client.filter(|client| client.protocol == Protocol::Stateless) {
+                return pass_on(client, response).await;
             }
             collected = Some(collect_input(client, response.json()).await?);
         }

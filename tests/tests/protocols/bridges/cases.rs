@@ -9,6 +9,9 @@ use crate::bridges::scene::NAME;
 /// The resource that changes when `touch_resource` is called.
 pub(crate) const WATCHED: &str = "test://watched-resource";
 
+/// The question of `ask_name`, as the user reads it.
+pub(crate) const QUESTION: &str = "[fixture] What is your name?";
+
 /// What states of the gateway's own begin with.
 const PARKED: &str = "mcpproxy-parked-";
 
@@ -138,7 +141,7 @@ pub(crate) fn check_question(question: &ClientRequest) {
     let request = &question.request;
     assert_eq!(request["method"], "elicitation/create", "{request}");
     let params = &request["params"];
-    assert_eq!(params["message"], "What is your name?", "{request}");
+    assert_eq!(params["message"], QUESTION, "{request}");
     let field = &params["requestedSchema"]["properties"]["name"];
     assert_eq!(field["type"], "string", "{request}");
 }
@@ -205,6 +208,8 @@ async fn sampling(client: &Conversation) {
     assert_eq!(request["method"], "sampling/createMessage", "{request}");
     let asked = &request["params"]["messages"][0]["content"]["text"];
     assert_eq!(*asked, "Say something", "{request}");
+    let system = &request["params"]["systemPrompt"];
+    assert_eq!(*system, "[fixture] asks for this completion", "{request}");
     let content = json!({ "type": "text", "text": "Something." });
     let answer = json!({ "role": "assistant", "model": "none", "content": content });
     exchange.reply(&question, &answer).await;

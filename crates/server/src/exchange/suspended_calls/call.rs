@@ -7,12 +7,11 @@ use std::time::Duration;
 use mcpproxy_gateway::client::{ClientMessage, ClientRequest};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::input_required::input_required;
-use mcpproxy_wire::rpc::{INTERNAL_ERROR, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::{Binding, MOST_SUSPENDED, Resume, SuspendedCalls, SuspendedPlace};
-use crate::exchange::client_requests::{answer_for_client, too_late};
+use crate::exchange::client_requests::{answer_for_client, refuse_for_client, too_late};
 use crate::exchange::reply::Outbound;
 use crate::exchange::running_call::{CallStep, RunningCall, notification};
 
@@ -99,7 +98,7 @@ impl SuspendableCall {
             }
             ClientMessage::Request(request) if self.open.len() >= MOST_REQUESTS => {
                 let why = format!("The client is asked {MOST_REQUESTS} other questions already");
-                request.respond(Err(RpcError::new(INTERNAL_ERROR, why)));
+                refuse_for_client(request, &why);
             }
             ClientMessage::Request(request) => {
                 self.requests += 1;
@@ -186,7 +185,7 @@ impl SuspendableCall {
             "{MOST_SUSPENDED} calls wait for answers of their clients already, so this question cannot be asked; try again later"
         );
         for (_, request) in self.open.drain(..) {
-            request.respond(Err(RpcError::new(INTERNAL_ERROR, &*why)));
+            refuse_for_client(request, &why);
         }
     }
 

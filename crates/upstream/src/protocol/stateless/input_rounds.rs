@@ -13,10 +13,13 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 
 use crate::CallError;
+use crate::call_error::UpstreamResponse;
 use crate::client::{ClientInput, ClientLink, ClientRequestKind};
 
 /// Times that a server may ask for input during one request.
 pub(in crate::protocol) const MOST_ROUNDS: usize = 16;
+/// Most requests in one result; each is on record, and somebody has to answer it.
+const MOST_REQUESTS: usize = 64;
 /// Pause before a request is repeated for which the server asked for nothing.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -38,6 +41,34 @@ pub(in crate::protocol) fn asks_for_input(result: &RpcResult) -> Result<bool, Ca
     }
 }
 
+/// Result that asks for input, for a client that takes it as it is.
+pub(in crate::protocol) async fn pass_on(
+    client: &ClientLink,
+    result: RpcResult,
+) -> UpstreamResponse {
+    let requests = result.json().fields().unwrap_or_default();
+    let requests = requests.given("inputRequests").map(object).transpose()?;
+    bound(requests.as_ref())?;
+    match client.call() {
+        Some(call) => {
+            let named = call.pass_on(result.json()).await;
+            named.map(RpcResult::unread).map_err(CallError::Rpc)
+        }
+        None => Ok(result),
+    }
+}
+
+/// Refuses more requests than anybody could answer at once.
+fn bound(requests: Option<&Fields<'_>>) -> Result<(), CallError> {
+    match requests {
+        Some(requests) if requests.iter().nth(MOST_REQUESTS).is_some() => {
+            let reason = format!("it asks for more than {MOST_REQUESTS} things at once");
+            Err(CallError::malformed(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes all requests that a result asks for, one after the other; gives the input for the next round.
 pub(in crate::protocol) async fn collect_input(
     client: Option<&Arc<ClientLink>>,
@@ -45,6 +76,7 @@ pub(in crate::protocol) async fn collect_input(
 ) -> Result<ClientInput, CallError> {
     let fields = result.fields().unwrap_or_default();
     let requests = fields.given("inputRequests").map(object).transpose()?;
+    bound(requests.as_ref())?;
     let mut input = ClientInput {
         input_responses: None,
         request_state: fields.given("requestState").map(|raw| result.part(raw)),
