@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_contract::{Grants, Service, ToolContext, wire};
-use mcpproxy_policy::{AccessTo, Caller};
+use mcpproxy_policy::{AccessTo, Caller, LimitKey};
 use mcpproxy_upstream::BuiltIn;
 use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::Value;
@@ -94,6 +94,16 @@ fn context(caller: &Arc<Caller>, request_id: Uuid, grants: Grants) -> ToolContex
     if let Some(token) = caller.rights.token() {
         context = context.for_user(&*token.name);
     }
+    // What the caller calls itself decides neither whose calls count together nor who sees what is kept.
+    let key = caller.limit_key();
+    let kept_for = match &key {
+        LimitKey::Administrator | LimitKey::Token(_) => Some(key.to_string()),
+        LimitKey::Peer(_) | LimitKey::Local => {
+            let session = caller.session_id.as_ref();
+            session.map(|session| format!("session {session}"))
+        }
+    };
+    context = context.known_as(key.to_string(), kept_for);
     context.correlation_id = request_id;
     context.extension = Some(Arc::clone(caller) as _);
     context

@@ -236,6 +236,51 @@ async fn a_rate_limit_counts_per_caller_and_says_when_to_come_back() {
     assert_eq!(code(&call(&service, "count-cards").await), "RATE_LIMITED");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_caller_chose_the_name_that_its_calls_were_counted_by() {
+    let service = service_of(limited::Limited(limited::Plain {
+        runs: Runs::default(),
+        work: fine,
+    }));
+    let arguments = || json!({ "cardId": "card_1" });
+    let mut refused = 0;
+    for number in 0..20 {
+        let named = ToolContext::new(format!("agent-{number}"), "1", Grants::Everything);
+        let named = named.in_session(number.to_string());
+        let known = named.known_as("192.0.2.1", None);
+        let result = service.call("count-cards", arguments(), &known).await;
+        refused += u32::from(result.error().is_some());
+    }
+    assert_eq!(refused, 18, "two calls of each address");
+    let other = agent().known_as("192.0.2.2", None);
+    let result = service.call("count-cards", arguments(), &other).await;
+    assert!(
+        result.error().is_none(),
+        "another address has its own count"
+    );
+}
+
+#[tokio::test]
+async fn results_are_kept_for_the_caller_that_the_host_knows_and_for_nobody_it_does_not() {
+    let (service, runs) = get_card(fine);
+    let arguments = || json!({ "cardId": "card_1" });
+    let is_cached = async |cache: Option<&str>| {
+        let known = agent().known_as("192.0.2.1", cache.map(str::to_owned));
+        let result = service.call("get-card", arguments(), &known).await;
+        result.metadata().cached
+    };
+    for (cache, expected) in [
+        (Some("one"), false),
+        (Some("one"), true),
+        (Some("two"), false),
+        (None, false),
+        (None, false),
+    ] {
+        assert_eq!(is_cached(cache).await, expected, "{cache:?}");
+    }
+    assert_eq!(runs.count(), 4);
+}
+
 /// Each call is wrong in everything that is left to be checked; the first of it counts.
 #[tokio::test(start_paused = true)]
 async fn permissions_then_the_rate_limit_then_parameters_are_checked() {

@@ -1,5 +1,6 @@
 //! Caller: who a request counts for.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -50,6 +51,17 @@ pub enum RecordScope {
     Session(String),
     /// None: who has neither token nor session has no records of its own.
     Nothing,
+}
+
+impl fmt::Display for LimitKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Administrator => formatter.write_str("administrator"),
+            Self::Token(id) => write!(formatter, "token {id}"),
+            Self::Peer(address) => write!(formatter, "peer {address}"),
+            Self::Local => formatter.write_str("local"),
+        }
+    }
 }
 
 impl Caller {

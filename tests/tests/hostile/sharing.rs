@@ -1,6 +1,8 @@
-//! Callers that take what others need: the places of a server.
+//! Callers that take what others need: the places of a server, and calls beyond a limit.
 
-use mcpproxy_tests::{Fixture, Product, StdioClient, decode, eventually};
+use http::Method;
+use mcpproxy_tests::conversation::{Conversation, Door, Speaks};
+use mcpproxy_tests::{Fixture, HttpClient, Product, StdioClient, decode, eventually};
 use serde_json::json;
 
 use crate::PROGRAMS;
@@ -73,4 +75,57 @@ async fn executed(fixture: &Fixture, count: usize) {
         (fixture.ledger().len() >= count).then_some(())
     })
     .await;
+}
+
+/// A caller chooses its name, its session, and whether it has one.
+#[tokio::test]
+async fn a_rate_limit_was_evaded_with_another_name_and_another_session() {
+    let tool = r#"{"name":"rare","description":"Rare","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false}}"#;
+    let fixture = Fixture::new(PROGRAMS).tools(&[tool]);
+    let limit = json!({ "max_calls": 2, "window_ms": 86_400_000 });
+    let entry = fixture.entry_with(&json!({ "tools": { "rare": { "rate_limit": limit } } }));
+    let product = Product::start(PROGRAMS, &json!({ "mcpServers": { "shelf": entry } })).await;
+    product.settle().await;
+    for number in 0..10 {
+        for speaks in [Speaks::Session, Speaks::Stateless] {
+            let door = Door::Http(product.endpoint());
+            let name = format!("agent-{number}");
+            let client = Conversation::open(door, speaks, &name, Some("shelf")).await;
+            client.call("rare", &json!({})).await.answer().await;
+        }
+    }
+    assert_eq!(
+        fixture.ledger().len(),
+        2,
+        "all of one address count together"
+    );
+    // The administrator is another caller, however often it comes.
+    let body = json!({ "variant": "write", "name": "shelf:rare", "intent": { "operation_type": "write" } });
+    for _ in 0..3 {
+        product
+            .ask(Method::POST, "/tools/call", body.to_string())
+            .await;
+    }
+    assert_eq!(fixture.ledger().len(), 4);
+}
+
+#[tokio::test]
+async fn the_limit_of_a_built_in_tool_was_counted_by_the_name_of_the_client() {
+    let product = Product::start(PROGRAMS, &json!({})).await;
+    let client = HttpClient::without_session(&product.rest("/tools/call"));
+    let (key, mut refused) = (product.key(), 0);
+    let body = json!({
+        "variant": "destructive", "name": "mcpproxy:restart-server", "args": { "server": "nobody" },
+        "intent": { "operation_type": "destructive" },
+    });
+    for number in 0..12 {
+        let name = format!("agent-{number}/1");
+        let headers = [("x-api-key", &*key), ("user-agent", &name)];
+        let answer = client.send(Method::POST, &headers, body.to_string()).await;
+        refused += usize::from(answer.body.contains("RATE_LIMITED"));
+    }
+    assert_eq!(
+        refused, 2,
+        "ten calls a minute, whatever the client is called"
+    );
 }

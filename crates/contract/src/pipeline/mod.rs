@@ -262,7 +262,7 @@ impl Execution<'_> {
         let Some(limit) = self.tool.definition.rate_limit else {
             return Ok(());
         };
-        let key = (self.index, self.context.caller());
+        let key = (self.index, self.context.limit_key());
         let window = Duration::from_millis(limit.window_ms);
         let limits = &self.service.limits;
         let admitted = limits.admit(key, limit.max_calls, window, Instant::now().into_std());
@@ -272,13 +272,14 @@ impl Execution<'_> {
         })
     }
 
-    /// Key under which a result may be kept; none for tools that must run every time. The caller is part of
-    /// it, so that nobody sees what was made for somebody else.
+    /// Key under which a result may be kept; none for tools that must run every time, and for callers that cannot be
+    /// told apart. The caller is part of it, so that nobody sees what was made for somebody else.
     fn cache_key(&self, params: &Parsed) -> Option<CacheKey> {
         let is_kept = self.tool.definition.cacheable && !self.changes();
-        is_kept.then(|| CacheKey {
+        let caller = self.context.cache_key().filter(|_| is_kept)?;
+        Some(CacheKey {
             tool: self.index,
-            caller: self.context.caller(),
+            caller,
             params: params.canonical.clone(),
         })
     }

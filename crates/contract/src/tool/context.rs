@@ -32,6 +32,15 @@ pub struct ToolContext {
     pub grants: Grants,
     /// Something that the host of a service tells its own tools; clients cannot set it.
     pub extension: Option<Arc<dyn Any + Send + Sync>>,
+    /// Keys of the caller, where its host knows them.
+    keys: Option<CallerKeys>,
+}
+
+/// Keys that stand for a caller whom the host of the service knows by more than the names that the caller gives.
+#[derive(Debug, Clone)]
+struct CallerKeys {
+    limit: String,
+    cache: Option<String>,
 }
 
 /// Permissions that a caller has.
@@ -59,6 +68,7 @@ impl ToolContext {
             metadata: Map::new(),
             grants,
             extension: None,
+            keys: None,
         }
     }
 
@@ -71,6 +81,14 @@ impl ToolContext {
     /// Context of the call within a session.
     pub fn in_session(mut self, session_id: impl Into<String>) -> Self {
         self.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Context of the call of a caller whom the host knows. Calls of one `limit` count together in limits, whatever the
+    /// callers name themselves. Results are kept for one `cache`, and none where the host cannot tell callers apart.
+    pub fn known_as(mut self, limit: impl Into<String>, cache: Option<String>) -> Self {
+        let limit = limit.into();
+        self.keys = Some(CallerKeys { limit, cache });
         self
     }
 
@@ -90,9 +108,24 @@ impl ToolContext {
         self
     }
 
-    /// Whose calls count together in limits, and who may see a kept result: the user if there is
-    /// one, else the agent in its session.
-    pub(crate) fn caller(&self) -> String {
+    /// Key whose calls count together in limits.
+    pub(crate) fn limit_key(&self) -> String {
+        match &self.keys {
+            Some(keys) => format!("host\n{}", keys.limit),
+            None => self.named_caller(),
+        }
+    }
+
+    /// Key of who may see a kept result; none where nothing is kept for the caller.
+    pub(crate) fn cache_key(&self) -> Option<String> {
+        match &self.keys {
+            Some(keys) => keys.cache.as_ref().map(|key| format!("host\n{key}")),
+            None => Some(self.named_caller()),
+        }
+    }
+
+    /// Caller by the names in the context: the user if there is one, else the agent in its session.
+    fn named_caller(&self) -> String {
         if let Some(user) = &self.user_id {
             return format!("user\n{user}");
         }

@@ -77,7 +77,8 @@ section! {
         "enabled" pub enabled: bool = true, Flag;
         /// Annotations that win over the server's own, hint by hint.
         "annotations" pub annotations: AnnotationOverrides = {}, Nested(&AnnotationOverrides::SECTION);
-        /// How often the tool may be called. Without it, there is no limit.
+        /// How often each caller may call the tool: a token, or all callers without one from the same address. Without it,
+        /// there is no limit.
         "rate_limit" pub rate_limit: Option<ToolRateLimit> = null, Nested(&ToolRateLimit::SECTION);
     }
 }
