@@ -1,4 +1,4 @@
-//! What the decision on one call costs: declared intent checked, annotations merged, decided.
+//! What the decision on one call costs: rights of the caller, declared intent checked, annotations merged, decided.
 //!
 //! Pure functions in a plain loop. Each row first proves that the decision is the expected one, so that a fast
 //! wrong answer cannot be reported.
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_policy::{
-    Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    AccessTo, AgentToken, Decision, DeclaredIntent, Effect, Intent, Mode, Operation, Rights, Rules,
+    Subject, TokenGrant, ToolGlob, Unannotated, decide,
 };
 use mcpproxy_wire::ToolAnnotations;
 use serde_json::{Value, json};
@@ -48,10 +49,61 @@ fn main() -> io::Result<()> {
             "{}",
             case.name
         );
-        let (median, slowest) = measure(&case);
+        let server = Arc::from("database");
+        let (median, slowest) = measure(|| once(black_box(&case), black_box(&server)));
         writeln!(out, "{:<52}{median:>9} ns{slowest:>11} ns", case.name)?;
     }
+    writeln!(
+        out,
+        "\nrights of one call: its variant, its server, its tool"
+    )?;
+    for (name, rights, allowed) in callers() {
+        assert_eq!(rights_of_call(&rights), allowed, "{name}");
+        let (median, slowest) = measure(|| rights_of_call(black_box(&rights)));
+        writeln!(out, "{name:<52}{median:>9} ns{slowest:>11} ns")?;
+    }
     Ok(())
+}
+
+/// Callers, and whether they may make the call.
+fn callers() -> Vec<(&'static str, Rights, bool)> {
+    let token = |grant: TokenGrant| {
+        let (id, name) = ("id".into(), "ci".into());
+        Rights::Token(Arc::new(AgentToken { id, name, grant }))
+    };
+    let names = |count: usize| (0..count).map(|number| format!("server-{number}"));
+    let globs = names(100).map(|name| ToolGlob::parse(&format!("{name}:query_*")));
+    vec![
+        ("nobody, full", Rights::default(), true),
+        ("a token without flags", token(TokenGrant::default()), true),
+        (
+            "a token of 100 servers, the last of them",
+            token(TokenGrant {
+                servers: Some(names(99).chain(["database".to_owned()]).collect()),
+                ..TokenGrant::default()
+            }),
+            true,
+        ),
+        (
+            "a token of 100 patterns, none of which matches",
+            token(TokenGrant {
+                tools: globs.collect::<Result<_, _>>().expect("they are patterns"),
+                ..TokenGrant::default()
+            }),
+            false,
+        ),
+    ]
+}
+
+/// All that a read asks of the caller's rights.
+fn rights_of_call(rights: &Rights) -> bool {
+    rights.allow(AccessTo::Operation(Operation::Read))
+        && rights.allow(AccessTo::Server(black_box("database")))
+        && rights.allow(AccessTo::Tool {
+            server: black_box("database"),
+            qualified: black_box("database:query_rows"),
+            effect: Effect::Read,
+        })
 }
 
 fn cases() -> Vec<Case> {
@@ -150,12 +202,11 @@ fn once(case: &Case, server: &Arc<str>) -> bool {
 }
 
 /// Nanoseconds of one decision: the median over the batches, and the slowest of them.
-fn measure(case: &Case) -> (u128, u128) {
-    let server = Arc::from("database");
+fn measure(decide: impl Fn() -> bool) -> (u128, u128) {
     let run = |count: u32| {
         let started = Instant::now();
         for _ in 0..count {
-            black_box(once(black_box(case), black_box(&server)));
+            black_box(decide());
         }
         started.elapsed()
     };

@@ -9,10 +9,13 @@ use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::gateway::Scene;
 use mcpproxy_fuzz::questions::{META, Question};
 use mcpproxy_fuzz::words::spell_out;
+use mcpproxy_gateway::tokens::Admission;
+use mcpproxy_policy::Rights;
 use mcpproxy_server::stdio;
 use mcpproxy_wire::{Message, batch};
 use serde_json::value::RawValue;
 use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
 
 /// What a client begins with.
 const OPENINGS: [&str; 5] = [
@@ -81,6 +84,16 @@ fn line(number: usize, kind: u8, question: &Question, bytes: &[u8]) -> Vec<u8> {
         3 => question.message(b"1", "", bytes),
         _ => question.message(id.as_bytes(), "", bytes),
     }
+}
+
+/// Admission of a client without a token.
+fn anybody() -> stdio::AdmitClient {
+    Box::new(|| {
+        Ok(Admission {
+            rights: Rights::default(),
+            ended: CancellationToken::new(),
+        })
+    })
 }
 
 async fn answers(lines: &[u8]) -> String {

@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(Message::Request { id, params, .. }) => {
             Json::parse(response(id, "{}")).expect("an answer is JSON");
             if let Some(params) = params {
-                let params_json = Json::parse(params.get().to_owned()).expect("parameters are JSON");
+                let params_json =
+                    Json::parse(params.get().to_owned()).expect("parameters are JSON");
                 let fields = params_json.fields().unwrap_or_default();
                 let members: Vec<(&str, Json)> = fields
                     .iter()

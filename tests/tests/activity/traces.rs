@@ -9,7 +9,7 @@ use mcpproxy_tests::{Home, HttpClient, Product, within};
 
 /// So many characters of a secret in a row are found, whatever became of the others: a store splits long values over
 /// its pages, and half a secret is one too.
-const WINDOW: usize = 8;
+const WINDOW: usize = 10;
 
 /// What is compared: places with what stands there, letters in lower case, as the log's own words are.
 #[derive(Default)]

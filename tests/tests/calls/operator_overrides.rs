@@ -1,7 +1,8 @@
 //! The operator's word on servers and tools: it is shown, it decides, and what is withheld
 //! is neither shown nor callable.
 
-use mcpproxy_tests::{Client, Fixture, HttpClient, Product};
+use mcpproxy_tests::stateless_client::introduced;
+use mcpproxy_tests::{Client, Fixture, HttpClient, Product, StatelessClient};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -44,11 +45,45 @@ async fn a_tool_is_called_no_more_often_than_its_limit_says_by_one_caller() {
         call(&first, "run_query").await["isError"].is_null(),
         "other tools have no limit"
     );
+    let refused = call(&second, "list_repos").await;
+    assert_eq!(
+        refused["structuredContent"]["error"]["code"],
+        "RATE_LIMITED"
+    );
+    let administrator = HttpClient::connect_as(&product.endpoint(), &product.key()).await;
     assert!(
-        call(&second, "list_repos").await["isError"].is_null(),
-        "callers do not share it"
+        call(&administrator, "list_repos").await["isError"].is_null(),
+        "other credentials do not share it"
     );
     assert_eq!(fixture.ledger().len(), 4);
+}
+
+/// A limit of 2 a day was no limit: it counted by a name and a session that the caller chooses.
+#[tokio::test]
+async fn a_limit_was_passed_by_taking_another_name() {
+    let fixture = Fixture::new(PROGRAMS).tools(&TOOLS);
+    let limit = json!({ "max_calls": 2, "window_ms": 3_600_000 });
+    let tools = json!({ "tools": { "list_repos": { "rate_limit": limit } } });
+    let config = json!({ "mcpServers": { "github": fixture.entry_with(&tools) } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let arguments = json!({ "name": "github:list_repos", "intent": { "operation_type": "read" } });
+    for number in 0..20 {
+        let mut params = introduced(&json!({ "name": "call_tool_read", "arguments": arguments }));
+        let info = json!({ "name": format!("agent {number}"), "version": "1" });
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] = info;
+        let stateless = StatelessClient::new(&product.endpoint());
+        let answer = stateless.ask_with(&[], "tools/call", &params).await;
+        assert_eq!(
+            answer.json()["result"]["isError"] == true,
+            number > 0,
+            "{number}: {}",
+            answer.body
+        );
+        let session = product.connect().await;
+        let result = session.call("call_tool_read", &arguments).await;
+        assert_eq!(result["isError"] == true, number > 0, "{number}: {result}");
+    }
+    assert_eq!(fixture.ledger().len(), 2);
 }
 
 #[tokio::test]
