@@ -56,6 +56,7 @@ pub struct Conversation {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a test has a handful of them")]
 enum Way {
     Http(HttpClient),
     Stdio(Box<Inbox>),

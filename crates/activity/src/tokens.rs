@@ -51,7 +51,7 @@ pub struct StoredToken {
     pub name: String,
     /// SHA-256 of its secret, in hexadecimal.
     pub hash: String,
-    /// TokenGrant of the token.
+    /// Grant of the token.
     pub grant: TokenGrant,
     /// Moment it was made.
     pub created: Timestamp,

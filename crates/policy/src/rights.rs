@@ -48,11 +48,11 @@ pub struct AgentToken {
     pub id: Arc<str>,
     /// Name that people gave it.
     pub name: Arc<str>,
-    /// TokenGrant of the token.
+    /// Grant of the token.
     pub grant: TokenGrant,
 }
 
-/// TokenGrant of a token.
+/// Grant of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenGrant {

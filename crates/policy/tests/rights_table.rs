@@ -30,8 +30,8 @@ fn token(grant: TokenGrant) -> Rights {
     }))
 }
 
-fn tool<'a>(qualified: &'a str, effect: Effect) -> AccessTo<'a> {
-    let (server, _) = qualified.split_once(':').unwrap();
+fn tool(qualified: &str, effect: Effect) -> AccessTo<'_> {
+    let (server, _) = qualified.split_once(':').expect("a name has a server");
     AccessTo::Tool {
         server,
         qualified,

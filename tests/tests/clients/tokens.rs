@@ -1,5 +1,10 @@
 //! Tokens of agents: what each of two sees of the other, what ends with them, and the commands that make them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper that finds something missing fails its test"
+)]
+
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpproxy_tests::stateless_client::introduced;
@@ -44,6 +49,7 @@ async fn exported(product: &Product, credential: &str) -> String {
 /// Two agents of one gateway, fifty calls each, mixed, with sessions and without: reasons, errors and names of the other
 /// were visible, and withheld arguments came out word by word through the `text` filter.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one story, told by every face")]
 async fn agents_read_one_another() {
     let (product, _shelf) = shelf().await;
     let flags = [
@@ -266,7 +272,7 @@ async fn guesses_of_a_credential_were_answered_as_fast_as_they_came() {
     let client = HttpClient::without_session(&product.endpoint());
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let guess = async |number: usize| {
-        let wrong = format!("mcpp_{:0>43}", number);
+        let wrong = format!("mcpp_{number:0>43}");
         let answer = client.post(&[("x-api-key", &wrong)], ping.to_owned()).await;
         answer.status
     };

@@ -72,10 +72,10 @@ fn observed(record: Record) -> Option<ObservedCall<'static>> {
     let took = Duration::from_micros(u64::try_from(record.duration_us?).ok()?);
     let ended = record.timestamp.checked_add(took);
     let group = record.token_id.as_deref().unwrap_or_default();
-    let tool = format!("{}:{}", record.server_name?, record.tool_name?);
+    let qualified = format!("{}:{}", record.server_name?, record.tool_name?);
     Some(ObservedCall {
         caller: record.session_id.or(record.agent).map(Into::into),
-        tool: Cow::Owned(observed_by(group, &tool).into_owned()),
+        tool: Cow::Owned(observed_by(group, &qualified).into_owned()),
         succeeded,
         took,
         at: ended.unwrap_or(record.timestamp),

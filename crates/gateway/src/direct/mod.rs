@@ -242,8 +242,8 @@ impl DirectEndpoints {
             }
             Arc::new(directory.listing_within(&scope, kind, &rights))
         };
-        let made = self.background.compute(make.clone()).await;
-        made.unwrap_or_else(make)
+        let listing = self.background.compute(make.clone()).await;
+        listing.unwrap_or_else(make)
     }
 }
 

@@ -157,7 +157,7 @@ impl Servers {
     /// Names of all servers, in order.
     pub fn names(&self) -> Vec<String> {
         let configured = self.configured.load();
-        let mut names: Vec<String> = configured.keys().map(|name| name.to_string()).collect();
+        let mut names: Vec<String> = configured.keys().map(ToString::to_string).collect();
         names.sort_unstable();
         names
     }

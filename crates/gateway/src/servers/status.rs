@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mcpproxy_catalog::ServerState;
 use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_upstream::UpstreamState;
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ impl Servers {
         let snapshot = self.catalog.snapshot();
         for server in &mut servers {
             let known = snapshot.server(&server.name).into_iter();
-            let tools = known.flat_map(|known| known.tools());
+            let tools = known.flat_map(ServerState::tools);
             server.tools = tools.filter(|tool| tool.is_within(rights)).count();
             server.reason = None;
             server.stderr.clear();

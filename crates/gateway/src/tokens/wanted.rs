@@ -57,7 +57,7 @@ pub struct WantedToken {
 }
 
 impl WantedToken {
-    /// TokenGrant of the token, if all that it names exists.
+    /// Grant of the token, if all that it names exists.
     pub(super) fn grant(&self, known_servers: &[String]) -> Result<TokenGrant, Failure> {
         check_name(&self.name)?;
         for (parameter, items) in [
@@ -235,8 +235,8 @@ mod tests {
         }
     }
 
-    fn list(items: &[&str]) -> Option<Vec<String>> {
-        Some(items.iter().map(|&item| item.to_owned()).collect())
+    fn list(items: &[&str]) -> Vec<String> {
+        items.iter().map(|&item| item.to_owned()).collect()
     }
 
     #[test]
@@ -260,15 +260,15 @@ mod tests {
             failure.unwrap_err().message
         };
         assert_eq!(
-            refused(|token| token.servers = list(&["githib"])),
+            refused(|token| token.servers = Some(list(&["githib"]))),
             "Server 'githib' does not exist, did you mean 'github'?"
         );
         assert_eq!(
-            refused(|token| token.tools = list(&["githib:get_*"])),
+            refused(|token| token.tools = Some(list(&["githib:get_*"]))),
             "Server 'githib' does not exist, did you mean 'github'?"
         );
         assert_eq!(
-            refused(|token| token.operations = list(&["wirte"])),
+            refused(|token| token.operations = Some(list(&["wirte"]))),
             "Invalid operations 'wirte': must be read, write, or destructive, did you mean 'write'?"
         );
         assert_eq!(
@@ -277,21 +277,23 @@ mod tests {
         );
         assert!(refused(|token| token.expires = Some("0s".to_owned())).contains("30d"));
         assert!(refused(|token| token.activity = Some("mine".to_owned())).contains("own or all"));
-        assert!(refused(|token| token.permissions = list(&["cards"])).contains("resource:action"));
-        assert!(refused(|token| token.operations = list(&[])).contains("names none"));
-        assert!(refused(|token| token.servers = list(&[])).contains("names none"));
+        assert!(
+            refused(|token| token.permissions = Some(list(&["cards"]))).contains("resource:action")
+        );
+        assert!(refused(|token| token.operations = Some(list(&[]))).contains("names none"));
+        assert!(refused(|token| token.servers = Some(list(&[]))).contains("names none"));
         assert!(refused(|token| token.name = "a b".to_owned()).contains("letters"));
         assert!(refused(|token| token.name = String::new()).contains("letters"));
-        assert!(refused(|token| token.tools = list(&["x"; 101])).contains("more than 100"));
+        assert!(refused(|token| token.tools = Some(list(&["x"; 101]))).contains("more than 100"));
     }
 
     #[test]
     fn all_that_can_be_granted_is() {
         let token = WantedToken {
-            servers: list(&["github", "mcpproxy"]),
-            operations: list(&["read", "write"]),
-            tools: list(&["github:get_*", "*:list-*"]),
-            permissions: list(&["cards:read"]),
+            servers: Some(list(&["github", "mcpproxy"])),
+            operations: Some(list(&["read", "write"])),
+            tools: Some(list(&["github:get_*", "*:list-*"])),
+            permissions: Some(list(&["cards:read"])),
             activity: Some("all".to_owned()),
             expires: Some("never".to_owned()),
             unannotated: Some(true),

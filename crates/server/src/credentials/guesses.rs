@@ -9,7 +9,7 @@ use mcpproxy_gateway::{Code, Failure};
 use tokio::sync::Semaphore;
 
 /// Time that a wrong credential counts.
-const COUNTS_FOR: Duration = Duration::from_secs(60);
+const COUNTS_FOR: Duration = Duration::from_mins(1);
 
 /// Wrong credentials within that time that are answered at once: a person mistypes, a client is started with an old one.
 const FREE: u32 = 4;
