@@ -24,7 +24,7 @@ impl Gateway {
         };
         while let Some(read) = watch.changed().await {
             let read = read.and_then(|settings| {
-                settings::check_start(&settings, Some(self.settings.load().listen))?;
+                settings::check_start(&settings, Some(&self.settings.load()))?;
                 Ok(settings)
             });
             // First the key, which may be made by this: the gateway then knows what to hide.

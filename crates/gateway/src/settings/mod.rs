@@ -30,9 +30,8 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::common::Ranged;
@@ -77,9 +76,9 @@ pub fn effective(settings: &Settings) -> serde_json::Value {
     settings.shown.clone()
 }
 
-/// Refuses settings with which a gateway must not listen, and a data folder that is not safe to use. `also` is an
-/// address that it listens on already.
-pub fn check_start(settings: &Settings, also: Option<SocketAddr>) -> Result<(), SettingsError> {
+/// Refuses settings with which a gateway must not listen, and a data folder that is not safe to use. `running` are those
+/// that it listens with already: their address stays, and so does their certificate where it is needed.
+pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<(), SettingsError> {
     let mut problems = Vec::new();
     if let Err(error) = private_files::check_data_dir(&settings.data_dir) {
         problems.push(error.to_string());
@@ -88,10 +87,14 @@ pub fn check_start(settings: &Settings, also: Option<SocketAddr>) -> Result<(), 
         problems.push(error.to_string());
         None
     });
-    let addresses = std::iter::once(settings.listen).chain(also);
-    for address in addresses.collect::<BTreeSet<_>>() {
-        let may_be_plain = settings.allow_plain_http || settings.certificate.is_some();
-        problems.extend(exposure::problems(address, may_be_plain, key.as_ref()));
+    let is_protected = settings.allow_plain_http || settings.certificate.is_some();
+    let mut addresses = BTreeMap::from([(settings.listen, is_protected)]);
+    if let Some(running) = running {
+        let stays_protected = is_protected || running.certificate.is_some();
+        addresses.entry(running.listen).or_insert(stays_protected);
+    }
+    for (address, is_protected) in addresses {
+        problems.extend(exposure::problems(address, is_protected, key.as_ref()));
     }
     if problems.is_empty() {
         return Ok(());

@@ -185,9 +185,10 @@ fn a_file_was_called_valid_that_the_start_refuses() {
     assert!(said.contains("24 characters"), "{said}");
     let scene = Scene::with(r#"{ "api_key": "a" }"#);
     assert!(check_start(&scene.settings(), None).is_ok());
-    let listening = Some("0.0.0.0:8080".parse().unwrap());
+    let mut running = scene.settings();
+    running.listen = "0.0.0.0:8080".parse().unwrap();
     assert!(
-        check_start(&scene.settings(), listening).is_err(),
+        check_start(&scene.settings(), Some(&running)).is_err(),
         "it listens there already"
     );
 }
