@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, present};
-use mcpproxy_policy::Rights;
+use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
@@ -28,8 +28,12 @@ impl Search {
         let snapshot = self.servers.catalog().snapshot();
         let Some(text) = query else {
             let tools = snapshot.tools();
+            // A person sees what is switched off, an agent what it can call.
+            let is_person = rights.allow(AccessTo::Administration);
             let tools = tools.filter(|tool| {
-                server.is_none_or(|server| **tool.server() == *server) && tool.is_within(rights)
+                server.is_none_or(|server| **tool.server() == *server)
+                    && tool.is_within(rights)
+                    && (is_person || tool.is_callable())
             });
             let tools: Vec<Value> = tools.map(|tool| row(tool, None)).collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
@@ -55,7 +59,7 @@ impl Search {
         let entry = match snapshot.find(server, tool) {
             Some(entry)
                 if entry.availability() != Availability::ServerQuarantined
-                    && entry.is_within(rights) =>
+                    && rights.allow(AccessTo::Administration) =>
             {
                 Arc::clone(entry)
             }

@@ -52,13 +52,17 @@ pub(crate) async fn agent(
     }
 }
 
-/// Lets whoever may call in see whether the gateway lives.
+/// Lets everybody on this machine, and whoever has a credential elsewhere, see whether the gateway lives.
 pub(crate) async fn health(
     State((app, reach)): State<(Arc<App>, Reach)>,
     request: Request,
     next: Next,
 ) -> RestResult {
-    agent(&app, reach, peer_of(&request), request.headers()).await?;
+    check_origin(reach, request.headers())?;
+    let shown = shown_credential(&app, peer_of(&request), request.headers()).await?;
+    if shown.is_none() && reach == Reach::Network {
+        return Err(missing_credential().into());
+    }
     Ok(next.run(request).await)
 }
 
