@@ -67,7 +67,6 @@ impl Gateway {
                     settings.certificate.clone_from(&running.certificate);
                 }
                 drop(running);
-                settings.log_warnings();
                 redaction::set_from(&settings);
                 settings.log_warnings();
                 self.records.apply(&settings);

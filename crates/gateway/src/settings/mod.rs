@@ -88,11 +88,12 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
         None
     });
     let is_protected = settings.allow_plain_http || settings.certificate.is_some();
-    let mut addresses = BTreeMap::from([(settings.listen, is_protected)]);
+    let mut addresses = BTreeMap::new();
     if let Some(running) = running {
         let stays_protected = is_protected || running.certificate.is_some();
-        addresses.entry(running.listen).or_insert(stays_protected);
+        addresses.insert(running.listen, stays_protected);
     }
+    addresses.entry(settings.listen).or_insert(is_protected);
     for (address, is_protected) in addresses {
         problems.extend(exposure::problems(address, is_protected, key.as_ref()));
     }
