@@ -1,18 +1,22 @@
-//! What the decision on one call costs: rights of the caller, declared intent checked, annotations merged, decided.
+//! What the decision on one call costs: rights of the caller, declared intent checked, annotations merged, decided. And
+//! what it costs to look at an answer that its tool's contract is kept.
 //!
 //! Pure functions in a plain loop. Each row first proves that the decision is the expected one, so that a fast
 //! wrong answer cannot be reported.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_contract_check::confidence::{ConfidenceMemory, answer_hash};
 use mcpproxy_policy::{
-    AccessTo, AgentToken, Decision, DeclaredIntent, Effect, Intent, Mode, Operation, Rights, Rules,
-    Subject, TokenGrant, ToolGlob, Unannotated, decide,
+    AccessTo, AgentToken, AnonymousRole, ContractTerms, Decision, DeclaredIntent, Effect, Intent,
+    Mode, Operation, Rights, Rules, Subject, TokenGrant, ToolGlob, Unannotated, decide,
 };
-use mcpproxy_wire::ToolAnnotations;
+use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
 /// Enough batches that their median is steady.
@@ -21,6 +25,9 @@ const BATCHES: usize = 101;
 const BATCH_TIME: Duration = Duration::from_millis(5);
 /// A description of this many bytes is longer than nearly all that servers publish.
 const LONG_DESCRIPTION: usize = 4096;
+
+/// Bytes of the data that tools of the contract usually answer with.
+const USUAL_ANSWER: usize = 2048;
 
 /// One kind of call.
 struct Case {
@@ -62,7 +69,121 @@ fn main() -> io::Result<()> {
         let (median, slowest) = measure(|| rights_of_call(black_box(&rights)));
         writeln!(out, "{name:<52}{median:>9} ns{slowest:>11} ns")?;
     }
-    Ok(())
+    writeln!(
+        out,
+        "\nterms of one call: permissions, limit, warning of a removal"
+    )?;
+    for (name, terms, rights, allowed) in announced() {
+        let once = || terms_of_call(black_box(terms.as_ref()), black_box(&rights));
+        assert_eq!(once(), allowed, "{name}");
+        let (median, slowest) = measure(once);
+        writeln!(out, "{name:<52}{median:>9} ns{slowest:>11} ns")?;
+    }
+    contract_rows(&mut out)
+}
+
+/// Cost of looking at one answer.
+fn contract_rows(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\none answer against the tool contract")?;
+    let mut row = |name: &str, (median, slowest): (u128, u128)| {
+        writeln!(out, "{name:<52}{median:>9} ns{slowest:>11} ns")
+    };
+    let catalog = Catalog::new();
+    catalog.configure([("database".to_owned(), Operator::default())].into());
+    let tool = json!({ "name": "query_rows", "inputSchema": {} });
+    let tools = vec![ToolDefinition::parse(&Json::of(&tool)).expect("it is a tool")];
+    catalog.replace(
+        "database",
+        Offerings::default().with(ListedKind::Tool, tools),
+    );
+    let snapshot = catalog.snapshot();
+    let tool = snapshot
+        .find("database", "query_rows")
+        .expect("it is there");
+    assert!(!tool.announces_contract());
+    let cost = measure(|| black_box(tool).announces_contract());
+    row("a tool without a contract", cost)?;
+
+    let answer = contract_answer();
+    assert_eq!(mcpproxy_contract_check::result(&answer), []);
+    let cost = measure(|| mcpproxy_contract_check::result(black_box(&answer)).is_empty());
+    row("hints, roi and metadata", cost)?;
+
+    let data = "x".repeat(USUAL_ANSWER);
+    let memory = RefCell::new(ConfidenceMemory::default());
+    let learn = |confidence: f64| {
+        let mut memory = memory.borrow_mut();
+        memory.learn(black_box(confidence), || answer_hash(black_box(&data)));
+        memory.seen().is_some_and(|seen| seen.typed_in().is_none())
+    };
+    // The same answer each time: its hash is made with each of them, as with the first answers of a tool.
+    row(
+        "confidence remembered, not yet moved, 2 KiB",
+        measure(|| learn(0.5)),
+    )?;
+    assert!(learn(0.6));
+    row("confidence remembered, moved", measure(|| learn(0.6)))
+}
+
+/// Answer of a usual size, with every required field.
+fn contract_answer() -> Value {
+    let risk = json!({ "type": "accuracy", "severity": "low", "description": "Rows may have changed", "probability": 0.1, "impact": 0.2 });
+    let action = |name: &str| json!({ "action": name, "priority": "medium", "description": "Goes on from here" });
+    json!({
+        "data": true,
+        "agentHints": {
+            "suggestedNextActions": [action("get-row"), action("count-rows")], "relatedResources": [],
+            "confidence": 0.87, "sourceQuality": "high", "validityPeriod": "short", "contextNeeded": [],
+            "assumptions": ["The table is current"], "riskFactors": [risk], "dependencies": [],
+            "estimatedImpact": { "benefit": 0.5, "effort": 0.2, "roi": 2.5 }, "preferenceAlignment": [],
+            "reasoning": "confidence 0.87: completeness 1.00 (10 of 10), freshness 0.76.",
+        },
+        "metadata": {
+            "toolVersion": "1.0.0", "timestamp": "2026-01-31T12:00:00Z", "executionTime": 1.5, "serviceVersion": "0.3.0",
+            "traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "correlationId": "01900000-0000-7000-8000-00000000000a", "cached": false,
+        },
+    })
+}
+
+/// Terms that tools announce, callers, and whether they may make the call.
+fn announced() -> Vec<(&'static str, Option<ContractTerms>, Rights, bool)> {
+    let terms = |definition: Value| Some(ContractTerms::of(&definition));
+    let read = || Rights::Anonymous(AnonymousRole::Read);
+    vec![
+        ("a tool without a contract", None, read(), true),
+        (
+            "a tool that announces nothing",
+            terms(json!({})),
+            read(),
+            true,
+        ),
+        (
+            "a tool that announces everything",
+            terms(json!({
+                "permissions": ["rows:read", "tables:read"],
+                "rateLimit": { "maxCalls": 10, "windowMs": 1_000 },
+                "deprecated": { "replacement": "find-rows", "removalDate": "2999-12-31" },
+            })),
+            read(),
+            true,
+        ),
+        (
+            "a permission that is missing",
+            terms(json!({ "permissions": ["rows:write"] })),
+            read(),
+            false,
+        ),
+    ]
+}
+
+/// All that a call asks of the terms of its tool, but for the limiter itself.
+fn terms_of_call(terms: Option<&ContractTerms>, rights: &Rights) -> bool {
+    let Some(terms) = terms else {
+        return true;
+    };
+    black_box(terms.rate_limit);
+    black_box(terms.deprecation_warning("database", "query_rows"));
+    terms.missing_permissions(rights).is_empty()
 }
 
 /// Callers, and whether they may make the call.

@@ -19,6 +19,12 @@ pub fn suggestion(hints: &Value) -> Option<Value> {
 #[track_caller]
 pub fn check_suggestion(suggestion: &Value, tool: &str) {
     assert_eq!(suggestion["tool"], tool, "{suggestion}");
+    let action = suggestion["action"].as_str().unwrap_or_default();
+    let is_kebab_case = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    assert!(
+        !action.is_empty() && action.bytes().all(is_kebab_case),
+        "{suggestion}"
+    );
     assert_eq!(suggestion["call_with"], "call_tool_read", "{suggestion}");
     assert_eq!(suggestion["priority"], "high", "{suggestion}");
 }

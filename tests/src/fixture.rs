@@ -101,6 +101,13 @@ impl Fixture {
         self
     }
 
+    /// Keeps the `_meta` of calls, see [`Fixture::metas`].
+    #[must_use]
+    pub fn meta_ledger(mut self) -> Self {
+        self.script.meta_ledger = Some(self.folder.path().join("metas"));
+        self
+    }
+
     /// Promises to announce changes of the tools.
     #[must_use]
     pub fn list_changed(mut self) -> Self {
@@ -197,6 +204,14 @@ impl Fixture {
             .lines()
             .map(str::to_owned)
             .collect()
+    }
+
+    /// The `_meta` of every call that was executed; `null` where none came along.
+    pub fn metas(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.path().join("metas"));
+        let text = text.unwrap_or_default();
+        let read = |line| serde_json::from_str(line).expect("the ledger has whole lines");
+        text.lines().map(read).collect()
     }
 
     /// The `entry` of every call of [`APPEND`] that was executed; each is written before the call is answered.

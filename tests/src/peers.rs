@@ -21,7 +21,7 @@ use crate::Ran;
 use crate::trial::not_run;
 
 pub use dialogue::{Dialogue, Greets};
-pub use server::BuiltWith;
+pub use server::{BuiltWith, Edition};
 pub use unix_door::UnixDoor;
 
 /// Names the folder of the peers.
@@ -153,6 +153,16 @@ impl Peers {
             .env("PATH", path.expect("folders of programs have plain names"))
             .env("HOME", home);
         run(suite, String::new()).await
+    }
+
+    /// Samples that the official Prometheus client reads at an address.
+    pub async fn read_metrics(&self, url: &str) -> Vec<Value> {
+        let mut reader = Command::new(self.program("python"));
+        reader.arg(script("metrics.py")).arg(url);
+        let ran = run(reader, String::new()).await;
+        assert_eq!(ran.code, 0, "the metrics cannot be read: {ran:?}");
+        serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("the reader printed no list ({error}): {ran:?}"))
     }
 
     fn client(&self, sdk: Sdk) -> Command {

@@ -31,6 +31,8 @@ pub struct Script {
     /// Gets one line for every call that was executed, the tool and its arguments as received; and one for every method
     /// of `answers` but lists, with its parameters.
     pub ledger: Option<PathBuf>,
+    /// Gets one line for every call that was executed, the `_meta` that came along.
+    pub meta_ledger: Option<PathBuf>,
     /// Whether changes of the tools are promised to be announced.
     pub list_changed: bool,
     /// What a call changes.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -162,6 +163,9 @@ impl ScriptedServer {
         let tool: String =
             serde_json::from_str(params.get("name")?.get()).expect("a name is a string");
         let arguments = params.get("arguments").map_or("{}", |raw| raw.get());
+        if let Some(ledger) = &self.script.meta_ledger {
+            write_line(ledger, params.get("_meta").map_or("null", |raw| raw.get()));
+        }
         self.record(&tool, arguments);
         if self.hangs_on(&tool) {
             return None;
@@ -220,20 +224,21 @@ impl ScriptedServer {
     }
 
     fn record(&self, tool: &str, arguments: &str) {
-        let Some(path) = &self.script.ledger else {
-            return;
-        };
-        let mut ledger = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .expect("the ledger can be opened");
-        // One write each, so that lines of concurrent calls do not mix.
-        let line = format!("{tool} {arguments}\n");
-        ledger
-            .write_all(line.as_bytes())
-            .expect("the ledger can be written");
+        if let Some(ledger) = &self.script.ledger {
+            write_line(ledger, &format!("{tool} {arguments}"));
+        }
     }
+}
+
+/// Appends a line in one write, so that lines of concurrent calls do not mix.
+fn write_line(ledger: &Path, line: &str) {
+    let mut ledger = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(ledger)
+        .expect("the ledger can be opened");
+    let written = ledger.write_all(format!("{line}\n").as_bytes());
+    written.expect("the ledger can be written");
 }
 
 /// The value of an environment variable, or that there is none.

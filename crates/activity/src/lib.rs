@@ -5,7 +5,7 @@
 //! away, is recorded as in doubt: no call leaves without a trace. One thread writes what is
 //! recorded, many of them in one commit, each with its place in a hash chain; a full queue makes
 //! callers wait, it never drops. What is kept is read through an [`Archive`]. Beside the records are the tokens of
-//! agents, in a [`TokenStore`].
+//! agents, in a [`TokenStore`], and the tools that servers published, in a [`PublishedStore`].
 //!
 //! Start reading at [`Log::open`] and follow a record: `open_record`, `queue`, `writer`, `store`.
 
@@ -36,6 +36,7 @@ pub use filter::{Filter, FilterError};
 pub use log::{Counts, Log, LogEvent, LogHealth, LogOptions, RecordingPolicy};
 pub use open_record::{OpenRecord, RecordOutcome};
 pub use record::{Record, RecordKind, Status};
+pub use store::published_tools::{PublishedStore, StoredDefinition};
 pub use store::{RecordPage, StoreError};
 pub use summary::RecordSummary;
 pub use tail::{Followed, LogPosition, LogTail};

@@ -16,6 +16,7 @@ use crate::chain::files::{ChainFiles, Role};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand, written};
 use crate::record::{RecordKind, Status};
+use crate::store::published_tools::PublishedStore;
 use crate::store::{OpenStore, Store, StoreError};
 use crate::tokens::TokenStore;
 use crate::writer::Writer;
@@ -187,6 +188,11 @@ impl Log {
     /// Tokens, in the same database.
     pub fn tokens(&self) -> TokenStore {
         TokenStore::beside(Store::clone(self.archive()))
+    }
+
+    /// Tools that servers published, in the same database.
+    pub fn published_tools(&self) -> PublishedStore {
+        PublishedStore::beside(Store::clone(self.archive()))
     }
 
     /// Counter that changes after each commit.

@@ -91,6 +91,11 @@ impl OpenRecord {
         self.draft.request_id
     }
 
+    /// Moment at which the request came in.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
     /// Sets the record that this one belongs to.
     pub fn set_parent(&mut self, id: Uuid) {
         self.draft().parent_id = Some(id);

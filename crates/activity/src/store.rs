@@ -3,6 +3,8 @@
 //! There are two of them: SQLite and PostgreSQL. One [`Journal`] writes, on the one thread of the
 //! writer; a [`Store`] reads, from anywhere, and asks either database alike.
 
+pub mod published_tools;
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +49,7 @@ pub trait Journal: Send {
     fn prune(&mut self, chain: Uuid, through: i64, limit: usize) -> Result<usize, StoreError>;
 }
 
-/// Database that records are read from, and that tokens are in.
+/// Database that records are read from, and that tokens and published tools are in.
 #[async_trait]
 pub(crate) trait DatabaseReader: Send + Sync {
     /// SQL in its words.

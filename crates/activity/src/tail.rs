@@ -93,7 +93,10 @@ impl std::fmt::Display for LogPosition {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (chain, seq)) in self.0.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            write!(formatter, "{comma}{}.{seq}", chain.simple())?;
+            write!(formatter, "{comma}{}.", chain.simple())?;
+            // The longer form has every number in the width of the greatest.
+            let width = if formatter.alternate() { 19 } else { 0 };
+            write!(formatter, "{seq:0width$}")?;
         }
         Ok(())
     }

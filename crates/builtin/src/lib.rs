@@ -6,9 +6,7 @@
 pub mod admin_tools;
 mod contract_server;
 
-use std::sync::Arc;
-
-use mcpproxy_gateway::{BuiltInFactory, NamedBuiltIn};
+use mcpproxy_gateway::{BuiltInFactory, BuiltInServer};
 
 pub use contract_server::ContractServer;
 
@@ -23,7 +21,7 @@ pub fn services(demo: bool) -> Result<BuiltInFactory, DemoError> {
     Ok(Box::new(|parts| {
         // First, so that nobody can take their name.
         let admin_tools = admin_tools::server(parts);
-        let admin_tools: NamedBuiltIn = (admin_tools::NAME.into(), Arc::new(admin_tools));
+        let admin_tools = admin_tools.named(admin_tools::NAME);
         std::iter::once(admin_tools).chain(sample).collect()
     }))
 }
@@ -31,7 +29,7 @@ pub fn services(demo: bool) -> Result<BuiltInFactory, DemoError> {
 /// Sample server `cards`, so that everything can be tried with nothing else installed. It is kept in
 /// memory and gone with the gateway. What a caller may do there, its rights tell.
 #[cfg(feature = "demo")]
-fn sample() -> Result<NamedBuiltIn, DemoError> {
+fn sample() -> Result<BuiltInServer, DemoError> {
     let store = mcpproxy_cards::Store::in_memory().map_err(|error| {
         DemoError(format!(
             "the sample server has no memory for cards: {error}"
@@ -39,11 +37,11 @@ fn sample() -> Result<NamedBuiltIn, DemoError> {
     })?;
     let service = mcpproxy_cards::service(store)
         .expect("every tool of the sample keeps the contract, and a test registers them all");
-    Ok(("cards".into(), Arc::new(ContractServer::new(service))))
+    Ok(ContractServer::new(service).named("cards"))
 }
 
 #[cfg(not(feature = "demo"))]
-fn sample() -> Result<NamedBuiltIn, DemoError> {
+fn sample() -> Result<BuiltInServer, DemoError> {
     Err(DemoError(
         "this program was built without the sample server; start it without the demo, or build it with the cargo feature `demo`"
             .to_owned(),
@@ -56,6 +54,6 @@ mod tests {
 
     #[test]
     fn every_tool_of_the_sample_is_registered() {
-        assert!(sample().unwrap().1.tools().len() >= 10);
+        assert!(sample().unwrap().server.tools().len() >= 10);
     }
 }

@@ -107,7 +107,7 @@ fn violations(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<V
     let mut violations = Vec::new();
     if bounds::can_be_explained(schema, arguments) {
         let errors = validator.iter_errors(arguments).take(VIOLATION_LIMIT);
-        let all = errors.flat_map(|error| message::violations(&error));
+        let all = errors.flat_map(|error| message::violations(&error, schema));
         violations.extend(all.take(VIOLATION_LIMIT));
     }
     if violations.is_empty() {

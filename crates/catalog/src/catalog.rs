@@ -1,9 +1,10 @@
 //! Catalog: one current snapshot, swapped as a whole.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use jiff::civil::Date;
 use mcpproxy_wire::Offerings;
 use tokio::sync::watch;
 
@@ -15,21 +16,26 @@ use crate::snapshot::{ServerState, ServerStates, Snapshot};
 ///
 /// Readers take [`Catalog::snapshot`] without a lock. Writers take turns, so no change is lost,
 /// and each change becomes visible as a whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Catalog {
     current: ArcSwap<Snapshot>,
     /// Directory over the newest snapshot that somebody asked it for.
     directory: ArcSwapOption<Directory>,
-    /// Held while the next snapshot is built; it guards nothing but the order of writers.
-    turn: Mutex<()>,
+    /// Day that the snapshot is made for. Held while the next one is built, so that writers take turns.
+    today: Mutex<Date>,
     /// Counts the snapshots, for those who wait for the next one.
     changes: watch::Sender<u64>,
 }
 
 impl Catalog {
-    /// A catalog without servers.
+    /// A catalog without servers, before every day on which a tool is removed: see [`Catalog::begin_day`].
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            current: ArcSwap::default(),
+            directory: ArcSwapOption::default(),
+            today: Mutex::new(Date::MIN),
+            changes: watch::Sender::default(),
+        }
     }
 
     /// Snapshot of what is known now. What it shows does not change while it is held.
@@ -57,13 +63,13 @@ impl Catalog {
     /// Makes the catalog hold exactly these servers, in one step: new ones are added, those not
     /// named are removed, and the listings of the others stay.
     pub fn configure(&self, operators: HashMap<String, Operator>) {
-        self.change(|servers| {
+        self.change(|servers, today| {
             servers.retain(|name, _| operators.contains_key(&**name));
             for (server, operator) in operators {
                 let next = match servers.get(&*server) {
                     Some(state) if *state.operator() == operator => continue,
-                    Some(state) => state.configured(operator),
-                    None => ServerState::new(server.into(), operator),
+                    Some(state) => state.configured(operator, today),
+                    None => ServerState::new(server.into(), operator, today),
                 };
                 servers.insert(Arc::clone(next.name()), Arc::new(next));
             }
@@ -75,23 +81,55 @@ impl Catalog {
     /// must not bring it back.
     pub fn replace(&self, server: &str, offerings: Offerings) -> bool {
         let mut configured = false;
-        self.change(|servers| {
+        self.change(|servers, today| {
             if let Some(state) = servers.get_mut(server) {
-                *state = Arc::new(state.offered(offerings));
+                *state = Arc::new(state.offered(offerings, today));
                 configured = true;
             }
         });
         configured
     }
 
-    fn change(&self, edit: impl FnOnce(&mut ServerStates)) {
-        // A writer that panicked left the old snapshot in place, so the order is all that a
-        // poisoned lock could have harmed.
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Makes the catalog one of this day: tools whose removal has come are not shown any more.
+    pub fn begin_day(&self, today: Date) {
+        let mut day = self.turn();
+        let before = std::mem::replace(&mut *day, today);
         let mut servers = self.current.load().servers.clone();
-        edit(&mut servers);
+        let mut is_changed = false;
+        for state in servers.values_mut() {
+            if let Some(next) = state.on_day(before, today) {
+                *state = Arc::new(next);
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            self.publish(servers);
+        }
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut ServerStates, Date)) {
+        let today = self.turn();
+        let mut servers = self.current.load().servers.clone();
+        edit(&mut servers, *today);
+        self.publish(servers);
+    }
+
+    /// Turn of a writer. One that panicked left the old snapshot in place, so the order is all that a poisoned lock
+    /// could have harmed.
+    fn turn(&self) -> MutexGuard<'_, Date> {
+        self.today.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes another snapshot the current one.
+    fn publish(&self, servers: ServerStates) {
         self.current.store(Arc::new(Snapshot::new(servers)));
         self.changes
             .send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
     }
 }

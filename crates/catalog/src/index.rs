@@ -47,6 +47,9 @@ pub(crate) const FIELDS: [Field; FIELD_COUNT] = [
 const PARAMETER_LIMIT: usize = 200;
 const PARAMETER_DEPTH: usize = 3;
 
+/// The most replacements of replacements that are followed.
+const REPLACEMENTS: usize = 8;
+
 /// All segments and what is true of them together.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -67,6 +70,10 @@ pub(crate) struct Segment {
     /// Effects of the tools, beside each other: filters look at every match, and following a
     /// pointer for each would take most of a search's time.
     pub(crate) effects: Vec<Effect>,
+    /// Whether each tool is going to be removed, likewise.
+    pub(crate) deprecated: Vec<bool>,
+    /// Places of tools that are going to be removed, each with the place of the tool that takes over in the end.
+    pub(crate) replaced: Vec<(usize, usize)>,
     lengths: Vec<[u16; FIELD_COUNT]>,
     total_lengths: [u64; FIELD_COUNT],
     postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
@@ -118,6 +125,11 @@ impl Segment {
             postings: HashMap::default(),
             names: HashMap::new(),
             effects: tools.iter().map(|entry| entry.effect()).collect(),
+            deprecated: tools
+                .iter()
+                .map(|entry| entry.deprecation().is_some())
+                .collect(),
+            replaced: replaced(&tools),
             tools: Vec::new(),
         };
         let server_words = words(&segment.server);
@@ -161,6 +173,30 @@ impl Segment {
     pub(crate) fn named(&self, joined_words: &str) -> &[usize] {
         self.names.get(joined_words).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Places of deprecated tools with the place of the tool that takes over: the replacement, or its replacement. The
+/// tools come in the order of their names.
+fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<(usize, usize)> {
+    let next = |place: usize| {
+        let (server, announced) = (tools[place].server(), tools[place].deprecation()?);
+        let replacement = announced.replacement_at(server)?;
+        let (named, replacement) = replacement.split_once(':')?;
+        if *named != **server {
+            return None;
+        }
+        let found = tools.binary_search_by(|entry| (**entry.name()).cmp(replacement));
+        found.ok()
+    };
+    let in_the_end = |place: usize| {
+        let mut followed = next(place)?;
+        for _ in 0..REPLACEMENTS {
+            followed = next(followed).unwrap_or(followed);
+        }
+        // Tools that replace each other have no end.
+        (tools[followed].deprecation().is_none()).then_some((place, followed))
+    };
+    (0..tools.len()).filter_map(in_the_end).collect()
 }
 
 /// The stems of the words seen so far: finding one takes longer than remembering it, and the

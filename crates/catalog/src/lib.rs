@@ -14,6 +14,7 @@
 
 pub mod arguments;
 pub mod catalog;
+pub mod deprecation;
 pub mod directory;
 mod index;
 pub mod nearest;

@@ -7,6 +7,7 @@
 use mcpproxy_wire::Json;
 use serde::Serialize;
 
+use crate::deprecation::ShownDeprecation;
 use crate::signature::signature;
 use crate::text::one_line;
 use crate::tool::CatalogTool;
@@ -34,6 +35,8 @@ pub struct Full<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<&'a Json>,
     call_with: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<ShownDeprecation>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<&'a Json>,
 }
@@ -44,6 +47,8 @@ pub struct Compact<'a> {
     name: &'a str,
     score: f64,
     call_with: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<ShownDeprecation>,
     signature: String,
     summary: String,
 }
@@ -60,6 +65,7 @@ pub fn full(entry: &CatalogTool, score: f64) -> Full<'_> {
         score: Some(rounded(score)),
         annotations: entry.shown_annotations(),
         call_with: entry.call_with().variant(),
+        deprecated: deprecated(entry),
         meta: None,
     }
 }
@@ -83,9 +89,20 @@ pub fn compact(entry: &CatalogTool, score: f64) -> Compact<'_> {
         name: entry.qualified(),
         score: rounded(score),
         call_with: entry.call_with().variant(),
-        signature: signature(entry.name(), &entry.tool().input_schema.to_value()),
+        deprecated: deprecated(entry),
+        signature: signature(
+            entry.name(),
+            &entry.tool().input_schema.to_value(),
+            entry.deprecation(),
+        ),
         summary: summary(&entry.tool().description),
     }
+}
+
+/// Announcement that a tool is going to be removed, with the replacement as it can be called.
+pub fn deprecated(entry: &CatalogTool) -> Option<ShownDeprecation> {
+    let announced = entry.deprecation()?;
+    Some(ShownDeprecation::of(announced, entry.server()))
 }
 
 /// The first sentence of a description, on one line of at most about 120 characters.

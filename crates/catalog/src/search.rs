@@ -15,6 +15,9 @@
 //! tool covers, and does not depend on which other tools were found. A query that is the name
 //! of a tool lifts that tool over all others: `score + (1 − score) · lift`.
 //!
+//! A tool that is going to be removed lifts the one that takes over to its own score, and stands
+//! behind all others of that score: whoever looks for the old tool finds the new one first.
+//!
 //! Filters are applied to each match before it is ranked, so a page is filled as long as there
 //! are matches. Equal scores are ordered by server, then by name.
 
@@ -103,12 +106,13 @@ impl Snapshot {
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
+            lift_replacements(segment, &mut scores);
             for (place, (effect, score)) in segment.effects.iter().zip(&scores).enumerate() {
                 if (*score > 0.0 || request.matches_all())
                     && query.admits(*effect)
                     && segment.tools[place].is_within(query.rights)
                 {
-                    best.consider(position, place, *score);
+                    best.consider(position, place, *score, segment.deprecated[place]);
                 }
             }
         }
@@ -189,6 +193,13 @@ impl<'a> ParsedQuery<'a> {
         let head = self.text.get(..server.len())?;
         let tool = self.text[server.len()..].strip_prefix(':')?;
         (head.eq_ignore_ascii_case(server) && !tool.is_empty()).then_some(tool)
+    }
+}
+
+/// Lifts each tool that takes over to the score of the tool it replaces.
+fn lift_replacements(segment: &Segment, scores: &mut [f32]) {
+    for (deprecated, replacement) in &segment.replaced {
+        scores[*replacement] = scores[*replacement].max(scores[*deprecated]);
     }
 }
 
@@ -279,14 +290,16 @@ struct Best {
     heap: BinaryHeap<Candidate>,
 }
 
-/// A match: the bits of its score, which have the order of scores because none is negative, how many
-/// matches came before it, its segment and its place there. The greater one is the worse hit.
-type Candidate = (Reverse<u32>, usize, usize, usize);
+/// A match: the bits of its score, which have the order of scores because none is negative, whether it
+/// is going to be removed, how many matches came before it, its segment and its place there. The
+/// greater one is the worse hit.
+type Candidate = (Reverse<u32>, bool, usize, usize, usize);
 
 impl Best {
     /// Takes a match. Matches come in the order of servers and names.
-    fn consider(&mut self, segment: usize, place: usize, score: f32) {
-        let candidate = (Reverse(score.to_bits()), self.total, segment, place);
+    fn consider(&mut self, segment: usize, place: usize, score: f32, is_deprecated: bool) {
+        let score = Reverse(score.to_bits());
+        let candidate = (score, is_deprecated, self.total, segment, place);
         self.total += 1;
         if self.heap.len() < self.limit {
             self.heap.push(candidate);
@@ -299,7 +312,7 @@ impl Best {
 
     fn finish(self, segments: &[Arc<Segment>]) -> Hits {
         let hits = self.heap.into_sorted_vec().into_iter();
-        let hits = hits.map(|(Reverse(score), _, segment, place)| Hit {
+        let hits = hits.map(|(Reverse(score), _, _, segment, place)| Hit {
             tool: Arc::clone(&segments[segment].tools[place]),
             score: f64::from(f32::from_bits(score).clamp(0.0, 1.0)),
         });

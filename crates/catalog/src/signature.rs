@@ -1,7 +1,7 @@
 //! A tool and its parameters on one line.
 //!
 //! ```text
-//! signature = name "(" [ parameter { ", " parameter } ] ")"
+//! signature = name "(" [ parameter { ", " parameter } ] ")" [ " !deprecated" [ "→" name ] ]
 //! parameter = key [ "?" ] ": " type          required ones first, "?" marks the optional
 //! key       = identifier | JSON string       a name that is no identifier is quoted
 //! type      = alternative { "|" alternative }
@@ -13,14 +13,17 @@
 //! Required and optional parameters each keep the order of the schema. A `$ref` into the same
 //! schema is followed once. What the schema does not say is `any`. A line of more than 200
 //! characters is cut with `…`: at a parameter, if one fits, and then the last parameter is `…`.
-//! For example:
+//! A tool that is going to be removed is marked, with the name of the tool to use instead; the mark
+//! is never cut off. For example:
 //!
 //! ```text
 //! create_issue(title: string, body?: string, labels?: string[], state?: "open"|"closed")
+//! find-cards(text: string) !deprecated→search-cards
 //! ```
 
 use std::collections::HashSet;
 
+use mcpproxy_policy::AnnouncedDeprecation;
 use serde_json::Value;
 
 use crate::text::{is_hidden, one_line};
@@ -30,6 +33,10 @@ const LIMIT: usize = 200;
 
 /// The longest tool name that is shown whole, in characters.
 const NAME_LIMIT: usize = 100;
+
+/// The longest name of a replacement that is shown whole, in characters. Beside a name that is cut there is still room
+/// for a parameter.
+const REPLACEMENT_LIMIT: usize = 60;
 
 /// Values of an `enum`, or alternatives of a union, that are shown, at most.
 const ALTERNATIVES: usize = 8;
@@ -43,8 +50,10 @@ const PARAMETERS: usize = 60;
 /// Lists within lists that are spelled out, at most.
 const DEPTH: usize = 4;
 
-/// The signature of a tool with this input schema.
-pub fn signature(name: &str, schema: &Value) -> String {
+/// The signature of a tool with this input schema, and the mark of one that is going to be removed.
+pub fn signature(name: &str, schema: &Value, deprecation: Option<&AnnouncedDeprecation>) -> String {
+    let mark = deprecation.map(mark).unwrap_or_default();
+    let limit = LIMIT - mark.chars().count();
     let mut line = one_line(name, NAME_LIMIT);
     line.push('(');
     let mut first = true;
@@ -54,7 +63,7 @@ pub fn signature(name: &str, schema: &Value) -> String {
         line.push_str(separator);
         // Two more characters have to fit: the mark of what is left out, and the bracket; and
         // two for the separator in front of the mark.
-        if room + 4 > LIMIT {
+        if room + 4 > limit {
             line.push('…');
             break;
         }
@@ -62,7 +71,15 @@ pub fn signature(name: &str, schema: &Value) -> String {
         first = false;
     }
     line.push(')');
-    one_line(&line, LIMIT)
+    one_line(&line, limit) + &mark
+}
+
+fn mark(deprecation: &AnnouncedDeprecation) -> String {
+    let replacement = deprecation.replacement.as_deref().unwrap_or_default();
+    match one_line(replacement, REPLACEMENT_LIMIT) {
+        name if name.is_empty() => " !deprecated".to_owned(),
+        name => format!(" !deprecated→{name}"),
+    }
 }
 
 /// The parameters, required ones first, each group in the order of the schema.
@@ -222,7 +239,7 @@ mod tests {
     fn check(schema: &str, expected: &str) {
         let schema: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(
-            signature("t", &schema),
+            signature("t", &schema, None),
             format!("t({expected})"),
             "{schema}"
         );
@@ -276,9 +293,28 @@ mod tests {
                 )
             })
             .collect();
-        let line = signature("t", &serde_json::json!({ "properties": properties }));
+        let line = signature("t", &serde_json::json!({ "properties": properties }), None);
         assert!(line.chars().count() <= LIMIT, "{line}");
         assert!(line.ends_with(": string, …)"), "{line}");
+    }
+
+    #[test]
+    fn a_deprecated_tool_looked_like_any_other() {
+        let schema = serde_json::json!({ "properties": { "text": { "type": "string" } } });
+        let mut notice = AnnouncedDeprecation {
+            since: None,
+            replacement: Some("search-cards".to_owned()),
+            removal_date: None,
+        };
+        assert_eq!(
+            signature("find-cards", &schema, Some(&notice)),
+            "find-cards(text?: string) !deprecated→search-cards"
+        );
+        notice.replacement = None;
+        assert_eq!(
+            signature("find-cards", &schema, Some(&notice)),
+            "find-cards(text?: string) !deprecated"
+        );
     }
 
     fn json() -> impl Strategy<Value = Value> {
@@ -319,7 +355,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_schema_gives_one_bounded_line(name in any::<String>(), schema in json()) {
-            let line = signature(&name, &schema);
+            let notice = AnnouncedDeprecation { since: None, replacement: Some(name.clone()), removal_date: None };
+            let line = signature(&name, &schema, Some(&notice));
+            prop_assert!(line.contains(" !deprecated"));
             prop_assert!(line.chars().count() <= LIMIT);
             prop_assert!(!line.chars().any(|c| c.is_control() || is_hidden(c)));
         }

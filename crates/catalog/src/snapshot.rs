@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use mcpproxy_wire::{ListedItem, ListedKind, Offerings, ToolDefinition};
 use serde::{Serialize, Serializer};
 
@@ -79,19 +80,26 @@ impl Serialize for Snapshot {
 // === impl ServerState ===
 
 impl ServerState {
-    pub(crate) fn new(name: Arc<str>, operator: Operator) -> Self {
-        Self::build(name, operator, Offerings::default(), Vec::new())
+    pub(crate) fn new(name: Arc<str>, operator: Operator, today: Date) -> Self {
+        Self::build(name, operator, Offerings::default(), Vec::new(), today)
     }
 
     /// State of this server under other settings.
-    pub(crate) fn configured(&self, operator: Operator) -> Self {
+    pub(crate) fn configured(&self, operator: Operator, today: Date) -> Self {
         let definitions = self.tools.iter().map(|entry| Arc::clone(&entry.definition));
         let (name, offerings) = (Arc::clone(&self.name), self.offerings.clone());
-        Self::build(name, operator, offerings, definitions.collect())
+        Self::build(name, operator, offerings, definitions.collect(), today)
+    }
+
+    /// State of this server on another day, if tools of it are removed on one of the two and not on the other.
+    pub(crate) fn on_day(&self, before: Date, today: Date) -> Option<Self> {
+        let mut tools = self.tools.iter().map(|entry| &entry.definition);
+        let differs = tools.any(|tool| tool.is_removed(before) != tool.is_removed(today));
+        differs.then(|| self.configured(self.operator.clone(), today))
     }
 
     /// State of this server under its settings with other offerings.
-    pub(crate) fn offered(&self, offerings: Offerings) -> Self {
+    pub(crate) fn offered(&self, offerings: Offerings, today: Date) -> Self {
         let offerings = self.offerings.updated(offerings);
         let (name, operator) = (Arc::clone(&self.name), self.operator.clone());
         if offerings.list(ListedKind::Tool) == self.offerings.list(ListedKind::Tool) {
@@ -104,7 +112,7 @@ impl ServerState {
             };
         }
         let definitions = self.definitions(offerings.items(ListedKind::Tool));
-        Self::build(name, operator, offerings, definitions)
+        Self::build(name, operator, offerings, definitions, today)
     }
 
     /// Tools in the order of their names; of two with the same name the first counts. A tool that was
@@ -132,10 +140,11 @@ impl ServerState {
         operator: Operator,
         offerings: Offerings,
         definitions: Vec<Arc<ListedTool>>,
+        today: Date,
     ) -> Self {
         let definitions = definitions.into_iter();
         let tools: Vec<Arc<CatalogTool>> = definitions
-            .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator)))
+            .map(|definition| Arc::new(CatalogTool::new(&name, definition, &operator, today)))
             .collect();
         let callable = tools.iter().filter(|entry| entry.is_callable());
         let callable = callable.cloned().collect();
@@ -182,6 +191,11 @@ impl ServerState {
     /// Whether what it offers is listed.
     pub(crate) fn is_shown(&self) -> bool {
         Availability::of_server(&self.operator) == Availability::Callable
+    }
+
+    /// Whether one of its tools announces the tool contract, as far as they are known.
+    pub fn announces_contract(&self) -> bool {
+        self.tools.iter().any(|entry| entry.announces_contract())
     }
 
     /// Tools that are known, in the order of their names.

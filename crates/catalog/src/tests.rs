@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::civil::date;
 use mcpproxy_policy::{Effect, Operation, Rights};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use crate::{Availability, Catalog, Operator, SearchQuery, Snapshot, ToolOverride};
+use crate::{Availability, Catalog, Operator, Scope, SearchQuery, Snapshot, ToolOverride};
 
 mod present;
 mod search;
@@ -434,4 +435,58 @@ fn a_tool_announces_the_contract_by_carrying_its_definition() {
         let entry = snapshot.find("cards", "get-card").unwrap();
         assert_eq!(entry.announces_contract(), expected, "{meta}");
     }
+}
+
+#[test]
+fn dep_6_a_tool_whose_removal_date_has_come_is_neither_listed_nor_found() {
+    let deprecated = json!({"replacement": "get-card", "removalDate": "2026-03-01"});
+    let old = json!({"name": "find-card", "description": "finds", "inputSchema": {},
+        "_meta": {"dev.mcpproxy/definition": {"deprecated": deprecated}}});
+    let catalog = catalog(vec![("cards", vec![tool(&old)])]);
+    let administrator = Rights::Administrator;
+    let shown = || {
+        let listing = catalog.directory().listing(&Scope::All, ListedKind::Tool);
+        let listed = listing.page(None).unwrap().contains("find-card");
+        let snapshot = catalog.snapshot();
+        let found = snapshot.search(&SearchQuery::new("finds", 5)).total == 1;
+        let is_near =
+            snapshot.nearest_tools("cards:find-cards", &administrator) == ["cards:find-card"];
+        [listed, found, is_near]
+    };
+    let availability = || {
+        let snapshot = catalog.snapshot();
+        snapshot.find("cards", "find-card").unwrap().availability()
+    };
+    let changes = catalog.changes();
+    catalog.begin_day(date(2026, 2, 28));
+    assert_eq!(
+        (shown(), availability()),
+        ([true; 3], Availability::Callable)
+    );
+    assert!(
+        !changes.has_changed().unwrap(),
+        "nothing is removed on that day"
+    );
+
+    catalog.begin_day(date(2026, 3, 1));
+    assert_eq!(
+        (shown(), availability()),
+        ([false; 3], Availability::ToolRemoved)
+    );
+    assert!(changes.has_changed().unwrap());
+
+    // Whatever the server or the operator changes, it is still that day.
+    configure(&catalog, "cards", Operator::default());
+    let other = json!({"name": "get-card", "inputSchema": {}});
+    catalog.replace("cards", listing(vec![tool(&old), tool(&other)]));
+    assert_eq!(
+        (shown(), availability()),
+        ([false; 3], Availability::ToolRemoved)
+    );
+    let disabled = Operator {
+        enabled: false,
+        ..Operator::default()
+    };
+    configure(&catalog, "cards", disabled);
+    assert_eq!(availability(), Availability::ServerDisabled);
 }

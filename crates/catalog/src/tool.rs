@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcpproxy_policy::{AccessTo, Effect, Operation, Rights};
+use jiff::civil::Date;
+use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, ContractTerms, Effect, Operation, Rights};
 use mcpproxy_redact::SecretFields;
+use mcpproxy_wire::json::decode_for_display;
 use mcpproxy_wire::meta::CONTRACT_DEFINITION;
 use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
 
@@ -28,6 +30,8 @@ pub enum Availability {
     Callable,
     /// The operator disabled this tool.
     ToolDisabled,
+    /// The day of its removal has come, which its server announced.
+    ToolRemoved,
     /// The operator disabled its server.
     ServerDisabled,
     /// The settings of its server cannot be used.
@@ -44,13 +48,18 @@ pub(crate) struct ListedTool {
     arguments: OnceLock<ArgumentSchema>,
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
-    announces_contract: bool,
+    terms: Option<ContractTerms>,
 }
 
 // === impl CatalogTool ===
 
 impl CatalogTool {
-    pub(crate) fn new(server: &Arc<str>, definition: Arc<ListedTool>, operator: &Operator) -> Self {
+    pub(crate) fn new(
+        server: &Arc<str>,
+        definition: Arc<ListedTool>,
+        operator: &Operator,
+        today: Date,
+    ) -> Self {
         let tool = &definition.tool;
         let settings = operator.tools.get(&*tool.name);
         let own = tool.raw_annotations.as_ref();
@@ -65,6 +74,7 @@ impl CatalogTool {
                 Availability::Callable if settings.is_some_and(|settings| !settings.enabled) => {
                     Availability::ToolDisabled
                 }
+                Availability::Callable if definition.is_removed(today) => Availability::ToolRemoved,
                 of_server => of_server,
             },
             server: Arc::clone(server),
@@ -131,6 +141,12 @@ impl CatalogTool {
         self.availability == Availability::Callable
     }
 
+    /// Whether a caller with these rights can call it: it can be called, and the caller has the permissions that it needs.
+    pub fn is_callable_by(&self, rights: &Rights) -> bool {
+        let has_permissions = |terms: &ContractTerms| terms.missing_permissions(rights).is_empty();
+        self.is_callable() && self.is_within(rights) && self.terms().is_none_or(has_permissions)
+    }
+
     /// Schema of its arguments, compiled when it is first asked for and kept.
     pub fn arguments(&self) -> &ArgumentSchema {
         self.definition.arguments.get_or_init(|| {
@@ -158,7 +174,17 @@ impl CatalogTool {
 
     /// Whether its server says that it keeps the tool contract: the tool carries its definition.
     pub fn announces_contract(&self) -> bool {
-        self.definition.announces_contract
+        self.definition.terms.is_some()
+    }
+
+    /// Terms that its definition announces, if it announces the tool contract.
+    pub fn terms(&self) -> Option<&ContractTerms> {
+        self.definition.terms.as_ref()
+    }
+
+    /// Announcement that it is going to be removed, if its definition says so.
+    pub fn deprecation(&self) -> Option<&AnnouncedDeprecation> {
+        self.terms()?.deprecation.as_ref()
     }
 }
 
@@ -185,20 +211,27 @@ impl Availability {
 impl ListedTool {
     pub(crate) fn new(tool: ToolDefinition) -> Self {
         Self {
-            announces_contract: carries_definition(&tool),
+            terms: announced_terms(&tool),
             tool,
             arguments: OnceLock::new(),
             secret_arguments: OnceLock::new(),
             secret_results: OnceLock::new(),
         }
     }
+
+    /// Whether the day of its removal, if it announces one, has come.
+    pub(crate) fn is_removed(&self, today: Date) -> bool {
+        let terms = self.terms.as_ref();
+        terms.is_some_and(|terms| terms.is_removed(today))
+    }
 }
 
-/// Whether the tool's own `_meta` holds a definition as the contract wants it.
-fn carries_definition(tool: &ToolDefinition) -> bool {
-    let fields = tool.meta.as_ref().and_then(Json::fields);
-    let definition = fields.and_then(|fields| fields.get(CONTRACT_DEFINITION));
-    definition.is_some_and(|raw| raw.get().starts_with('{'))
+/// Terms of the definition that the tool's own `_meta` holds, if it is one as the contract wants it.
+fn announced_terms(tool: &ToolDefinition) -> Option<ContractTerms> {
+    let fields = tool.meta.as_ref().and_then(Json::fields)?;
+    let definition = fields.get(CONTRACT_DEFINITION)?.get();
+    let is_object = definition.starts_with('{');
+    is_object.then(|| ContractTerms::of(&decode_for_display(definition)))
 }
 
 /// The fields that a schema marks as secret; all of them, if the schema speaks of secrets but

@@ -193,6 +193,9 @@ pub(crate) enum ContractCommand {
         /// Call no tool; what only a call shows is not checked then
         #[arg(long)]
         no_calls: bool,
+        /// Compare with what was published before: a file like FILE, or a snapshot of the test kit
+        #[arg(long, value_name = "FILE")]
+        against: Option<String>,
     },
 }
 
@@ -201,14 +204,20 @@ What exists as a file or ends in .json is a file; everything else is the name of
 
 The tools of a server are asked for through the gateway. Those that announce the contract and are \
 of class read are called with their own examples, at most 10 each, as `call tool-read` would, \
-and recorded. Tools that write or destroy are never called.
+and recorded. Tools that write or destroy are never called. What a running gateway saw of the \
+server before counts as well.
+
+With --against, a name that is gone before its removal date, a parameter that is newly required or \
+takes less, a field of the output that is gone and a new major version under the old name are \
+violations.
 
 Exit codes: 0 nothing is violated, 1 something is, 2 the file cannot be used
 
 Examples:
   mcpproxy contract check cards
   mcpproxy contract check cards --no-calls -o json
-  mcpproxy contract check ./tools.json";
+  mcpproxy contract check ./tools.json
+  mcpproxy contract check cards --against ./published.json";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {

@@ -13,6 +13,7 @@ use mcpproxy_wire::Json;
 use mcpproxy_wire::json::decode_for_display;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
@@ -59,11 +60,10 @@ impl Backend {
                 let caller = Arc::new(Caller {
                     client_name: Some("mcpproxy-cli".to_owned()),
                     client_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                    session_id: None,
-                    trace_id: None,
-                    peer: None,
+                    trace_id: Some(Uuid::new_v4().simple().to_string()),
                     // The person at the terminal owns this gateway.
                     rights: Rights::Administrator,
+                    ..Caller::default()
                 });
                 let request = CallRequest::parse(variant, &Json::of(&request));
                 let outcome = match request {
@@ -72,7 +72,10 @@ impl Backend {
                 };
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
-                    Err(failure) => Err(CliError::of_gateway(failure.to_json(outcome.request_id))),
+                    Err(failure) => {
+                        let answer = json!(failure.to_answer(outcome.request_id));
+                        Err(CliError::of_gateway(answer))
+                    }
                 }
             }
         }
@@ -142,6 +145,24 @@ impl Backend {
                 return Ok(servers);
             }
             tokio::time::sleep(SETTLE_STEP).await;
+        }
+    }
+
+    /// Address of a server that is reached over HTTP, as the settings show it.
+    pub(crate) async fn url_of(&self, server: &str) -> Option<String> {
+        let config = match self {
+            Self::Daemon(daemon) => daemon.get("/api/v1/config").await.ok()?,
+            Self::Own(gateway) => settings::effective(&gateway.settings()).to_string(),
+        };
+        let url = &decode_for_display(&config)["mcpServers"][server]["url"];
+        url.as_str().map(str::to_owned)
+    }
+
+    /// Metrics of the running gateway, where it shows them.
+    pub(crate) async fn metrics(&self, path: &str) -> Option<String> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(path).await.ok(),
+            Self::Own(_) => None,
         }
     }
 

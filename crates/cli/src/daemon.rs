@@ -224,10 +224,10 @@ type Broken = Box<dyn std::error::Error + Send + Sync>;
 /// Error in an answer of the REST interface.
 fn error_in(status: StatusCode, body: &[u8]) -> CliError {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    match body.get("error") {
-        Some(error) => CliError::of_gateway(error.clone()),
-        None => CliError::refused(format!("the gateway answered with status {status}")),
+    if body["error"].is_null() {
+        return CliError::refused(format!("the gateway answered with status {status}"));
     }
+    CliError::of_gateway(body)
 }
 
 async fn in_time<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {

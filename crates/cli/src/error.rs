@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use mcpproxy_gateway::Failure;
-use mcpproxy_gateway::failure::{Code, ErrorObject, FailureCategory};
+use mcpproxy_gateway::failure::{Code, ErrorAnswer, ErrorObject, FailureCategory};
 use mcpproxy_gateway::settings::SettingsError;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -14,8 +14,8 @@ use crate::output::Output;
 #[derive(Debug)]
 pub(crate) struct CliError {
     kind: ExitKind,
-    /// The error object that every face shows.
-    pub(crate) error: Value,
+    /// The answer that every face gives: the error object, and what stands beside it.
+    answer: Value,
 }
 
 /// Kind of an error, whose number is the exit code.
@@ -56,10 +56,15 @@ impl CliError {
         }
     }
 
-    /// Error with an error object of the gateway.
-    pub(crate) fn of_gateway(error: Value) -> Self {
+    /// Error with an answer of the gateway.
+    pub(crate) fn of_gateway(answer: Value) -> Self {
         let kind = ExitKind::Refused;
-        Self { kind, error }
+        Self { kind, answer }
+    }
+
+    /// The error object that every face shows.
+    pub(crate) fn error(&self) -> &Value {
+        &self.answer["error"]
     }
 
     /// Error of a name that neither a server nor a file has.
@@ -84,20 +89,20 @@ impl CliError {
             ExitKind::NotReachable => ("DAEMON_NOT_REACHABLE", FailureCategory::System),
             ExitKind::Configuration => ("INVALID_CONFIGURATION", FailureCategory::Validation),
         };
-        let error = json!(ErrorObject {
+        let answer = json!(ErrorAnswer::new(ErrorObject {
             code,
             message,
             category,
             retryable: kind == ExitKind::NotReachable,
             details: Map::new(),
             request_id: Uuid::now_v7(),
-        });
-        Self { kind, error }
+        }));
+        Self { kind, answer }
     }
 
     /// Tells the person, and gives the exit code.
     pub(crate) fn report(&self, output: Output) -> ExitCode {
-        output.error(&self.error);
+        output.error(&self.answer);
         ExitCode::from(self.kind as u8)
     }
 }
@@ -110,6 +115,6 @@ impl From<SettingsError> for CliError {
 
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> Self {
-        Self::of_gateway(failure.to_json(Uuid::now_v7()))
+        Self::of_gateway(json!(failure.to_answer(Uuid::now_v7())))
     }
 }

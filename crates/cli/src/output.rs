@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use mcpproxy_wire::json::decode_for_display;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Output of a command, in the format that was asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -48,13 +48,15 @@ impl Output {
         }
     }
 
-    /// Tells of an error.
-    pub(crate) fn error(self, error: &Value) {
+    /// Tells of an error, which the answer holds.
+    pub(crate) fn error(self, answer: &Value) {
         let shown = match self {
-            Self::Json => safe_json(&json!({ "error": error }).to_string()),
-            Self::Yaml => as_yaml(json!({ "error": error })),
+            Self::Json => safe_json(&answer.to_string()),
+            Self::Yaml => as_yaml(answer.clone()),
             Self::Table => {
-                let message = error["message"].as_str().unwrap_or("unknown error");
+                let message = answer["error"]["message"]
+                    .as_str()
+                    .unwrap_or("unknown error");
                 format!("error: {message}")
             }
         };

@@ -1,14 +1,22 @@
 //! The verification checklist, line by line, for every tool.
 //!
-//! A line holds, is violated, or was not checked, and then it says why not: what only a call shows
-//! needs results, and what happens inside a service nobody outside can see.
+//! A line holds, and then it has its evidence; it is violated; or it was not checked, and then it says why not: what only
+//! a call shows needs results, and of what happens inside a service it says who can see it.
 
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use mcpproxy_contract::wire::DEFINITION_KEY;
 use mcpproxy_contract::{ContractViolation, Rule};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::Decided::{ByDefinition, ByResults, ByTool, Inside};
-use super::{announces, per_tool, result};
+use self::Decided::{ByConfidence, ByDefinition, ByList, ByMetrics, ByResults, ByTool, Inside};
+use super::confidence::{ConfidenceMemory, ConfidenceSeen, answer_hash};
+use super::{announces, deprecation, per_tool, result};
+
+/// The longest value of a definition that is shown as evidence, in characters.
+const SHOWN_VALUE: usize = 80;
 
 /// One line.
 struct ChecklistLine {
@@ -22,12 +30,18 @@ struct ChecklistLine {
 enum Decided {
     /// The tool itself, with or without a definition.
     ByTool,
-    /// The definition.
-    ByDefinition,
+    /// This field of the definition.
+    ByDefinition(&'static str),
     /// The results of calls. The function tells why those that break no rule leave the line open.
     ByResults(fn(&[&Value]) -> Option<&'static str>),
-    /// Nothing that shows outside of the service.
-    Inside,
+    /// The confidence in the results of many calls.
+    ByConfidence,
+    /// The metrics that the service shows.
+    ByMetrics,
+    /// The list that the tool is in.
+    ByList,
+    /// Nothing that shows outside of the service; who can see it.
+    Inside(&'static str),
 }
 
 /// Writes the checklist as a table: what decides a line, the rules it stands for, its text.
@@ -37,38 +51,73 @@ macro_rules! lines {
     };
 }
 
+/// Who sees whether a service logs.
+const SEES_LOG: &str = "not visible from outside: whoever runs the service sees its log; the gateway has each call on record (`mcpproxy activity list`)";
+
+/// Who sees whether a service counts, where its metrics cannot be read.
+const SEES_METRICS: &str = "its metrics were not reachable: whoever runs the service sees them, at /metrics of a service over HTTP, or at /metrics of the gateway for the services inside it";
+
+/// Who sees whether a tool is tested.
+const SEES_TESTS: &str = "not visible from outside: its author sees the tests; `testing::conforms` of the test kit is one to begin with";
+
 /// The checklist. Where hints are missing altogether, every line about hints is violated.
 const LINES: [ChecklistLine; 29] = lines! {
     ByTool, [NameForm NameUnique], "The name is unique and in kebab-case";
     ByTool, [DescriptionLength DescriptionParts], "The description is clear and complete, with 50 characters or more";
     ByTool, [ParametersChecked ParameterDocumented ParameterBounded IdBranded], "All parameters are validated by a schema";
-    ByDefinition, [PermissionForm], "The list of permissions is defined";
-    ByDefinition, [CategoryKnown], "The category is specified";
-    ByDefinition, [ResponseTimeKnown], "responseTime is specified";
-    ByDefinition, [CacheableFits], "cacheable is set correctly";
-    ByDefinition, [CacheTtl], "cacheTTL is set if cacheable";
-    ByDefinition, [IdempotentFits], "idempotent is set correctly";
-    ByDefinition, [ExampleHolds], "There is at least 1 example";
-    ByDefinition, [TagPresent], "There is at least 1 tag";
+    ByDefinition("permissions"), [PermissionForm], "The list of permissions is defined";
+    ByDefinition("category"), [CategoryKnown], "The category is specified";
+    ByDefinition("responseTime"), [ResponseTimeKnown], "responseTime is specified";
+    ByDefinition("cacheable"), [CacheableFits], "cacheable is set correctly";
+    ByDefinition("cacheTTL"), [CacheTtl], "cacheTTL is set if cacheable";
+    ByDefinition("idempotent"), [IdempotentFits], "idempotent is set correctly";
+    ByDefinition("examples"), [ExampleHolds], "There is at least 1 example";
+    ByDefinition("tags"), [TagPresent], "There is at least 1 tag";
     ByResults(no_doubt), [ResultStructure DataNotNull], "The handler returns the ToolResult structure";
     ByResults(no_doubt), [HintsPresent HintsForm], "agentHints are always included";
-    ByResults(without_evidence), [HintsPresent HintsConfidence], "agentHints.confidence is calculated, not typed in";
+    ByConfidence, [HintsPresent HintsConfidence ConfidenceCalculated], "agentHints.confidence is calculated, not typed in";
     ByResults(no_doubt), [HintsPresent HintsSourceQuality], "agentHints.sourceQuality is specified";
     ByResults(no_doubt), [HintsPresent HintsValidity], "agentHints.validityPeriod is specified";
     ByResults(no_doubt), [HintsPresent HintsContext], "agentHints.contextNeeded is a list (may be empty)";
     ByResults(no_doubt), [HintsPresent HintsAssumptions], "agentHints.assumptions is a list (may be empty)";
     ByResults(no_doubt), [HintsPresent HintsRisks], "agentHints.riskFactors is a list (may be empty)";
     ByResults(no_doubt), [HintsPresent HintsDependencies], "agentHints.dependencies is a list (may be empty)";
-    ByResults(no_doubt), [HintsPresent HintsImpact], "agentHints.estimatedImpact has benefit, effort and roi";
+    ByResults(no_doubt), [HintsPresent HintsImpact HintsRoi], "agentHints.estimatedImpact has benefit, effort and roi";
     ByResults(no_doubt), [HintsPresent HintsAlignment], "agentHints.preferenceAlignment is a list (may be empty)";
     ByResults(without_reasoning), [HintsPresent HintsReasoning], "agentHints.reasoning is included (strongly recommended)";
     ByResults(no_doubt), [MetadataComplete], "All metadata fields are populated";
     ByResults(without_errors), [ErrorForm], "Error handling is implemented";
-    Inside, [], "Logging is added";
-    Inside, [], "Metrics are emitted";
-    Inside, [], "Tests are written (unit and integration)";
-    Inside, [], "The tool is registered in the ToolRegistry";
+    Inside(SEES_LOG), [], "Logging is added";
+    ByMetrics, [], "Metrics are emitted";
+    Inside(SEES_TESTS), [], "Tests are written (unit and integration)";
+    ByList, [], "The tool is registered in the ToolRegistry";
 };
+
+/// Evidence beside the tools themselves.
+#[derive(Debug, Clone, Copy)]
+pub struct ServiceEvidence<'a> {
+    /// Results of calls: the name of a tool and the `structuredContent` it gave back.
+    pub results: &'a [(String, Value)],
+    /// Violations that somebody else found: in results which are not at hand, or in what was published before.
+    pub found: &'a [ContractViolation],
+    /// Confidence that somebody else saw over time, by tool.
+    pub confidence: Option<&'a BTreeMap<String, ConfidenceSeen>>,
+    /// Metrics of the service, where they can be read.
+    pub metrics: Option<&'a ShownMetrics>,
+    /// The day of the check.
+    pub today: Date,
+}
+
+/// Metrics that a service shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownMetrics {
+    /// Where they are shown.
+    pub place: String,
+    /// Label that the lines of the service have, where others are shown beside it.
+    pub label: Option<String>,
+    /// What is shown there, in the text format of Prometheus.
+    pub text: String,
+}
 
 /// Result of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -111,7 +160,10 @@ pub struct LineReport {
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum LineVerdict {
     /// It does.
-    Holds,
+    Holds {
+        /// What shows it.
+        evidence: String,
+    },
     /// It does not.
     Violated {
         /// Faults, each once.
@@ -139,116 +191,244 @@ pub struct ChecklistSummary {
     pub besides: usize,
 }
 
-/// The checklist for tools as `tools/list` has them, with results of their calls, the name of a tool
-/// and the `structuredContent` it gave back, and with violations that somebody else found in results
-/// which are not at hand.
-pub fn report(tools: &[Value], results: &[(String, Value)], seen: &[ContractViolation]) -> Report {
-    let tools: Vec<ToolReport> = tools
+/// The checklist for tools as `tools/list` has them, with all that is known of their service.
+pub fn report(tools: &[Value], evidence: &ServiceEvidence<'_>) -> Report {
+    let mut reports: Vec<ToolReport> = tools
         .iter()
         .zip(per_tool(tools))
-        .map(|(tool, (name, found))| {
-            let results = Results::of(&name, results, seen);
-            tool_report(name, announces(tool), found, &results)
+        .map(|(tool, (name, mut found))| {
+            found.extend(deprecation(tool, None, evidence.today));
+            tool_report(tool, &name, found, evidence)
         })
         .collect();
+    let is_known = |one: &&ContractViolation| reports.iter().all(|known| known.tool != one.tool);
+    let unknown: Vec<_> = evidence.found.iter().filter(is_known).cloned().collect();
+    for violation in unknown {
+        gone(violation, &mut reports);
+    }
     Report {
-        summary: ChecklistSummary::of(&tools),
-        tools,
+        summary: ChecklistSummary::of(&reports),
+        tools: reports,
     }
 }
 
-/// Results of one tool, as far as they are known.
-struct Results<'a> {
-    structured: Vec<&'a Value>,
-    violations: Vec<ContractViolation>,
-    /// Whether there were results that are not at hand.
-    has_unseen: bool,
+/// Adds a violation of a tool that is not in the list.
+fn gone(violation: ContractViolation, reports: &mut Vec<ToolReport>) {
+    match reports
+        .iter_mut()
+        .find(|report| report.tool == violation.tool)
+    {
+        Some(report) => report.besides.push(violation),
+        None => reports.push(ToolReport {
+            tool: violation.tool.clone(),
+            announces: false,
+            results: 0,
+            lines: Vec::new(),
+            besides: vec![violation],
+        }),
+    }
 }
 
-impl<'a> Results<'a> {
-    fn of(name: &str, results: &'a [(String, Value)], seen: &[ContractViolation]) -> Self {
-        let own = results.iter().filter(|(tool, _)| tool == name);
-        let structured: Vec<&Value> = own.map(|(_, structured)| structured).collect();
-        let unseen = seen.iter().filter(|one| one.tool == name);
+// === impl ServiceEvidence ===
+
+impl ServiceEvidence<'_> {
+    /// Nothing beside the tools.
+    pub fn none(today: Date) -> Self {
         Self {
-            has_unseen: unseen.clone().next().is_some(),
-            violations: structured
-                .iter()
-                .flat_map(|one| result(one))
-                .chain(unseen.cloned())
-                .collect(),
-            structured,
+            results: &[],
+            found: &[],
+            confidence: None,
+            metrics: None,
+            today,
         }
     }
+}
+
+/// One tool, and all that is known of it.
+struct KnownTool<'a> {
+    definition: &'a Value,
+    /// Faults of any kind.
+    found: Vec<ContractViolation>,
+    results: Vec<&'a Value>,
+    confidence: Option<ConfidenceSeen>,
+    metrics: Option<&'a ShownMetrics>,
+    name: &'a str,
 }
 
 fn tool_report(
-    tool: String,
-    announces: bool,
+    tool: &Value,
+    name: &str,
     found: Vec<ContractViolation>,
-    results: &Results<'_>,
+    evidence: &ServiceEvidence<'_>,
 ) -> ToolReport {
-    let has_line =
-        |rule: Rule| rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule));
+    let own = evidence.results.iter().filter(|(tool, _)| *tool == name);
+    let results: Vec<&Value> = own.map(|(_, structured)| structured).collect();
+    let in_results = results.iter().flat_map(|one| result(one));
+    let seen = evidence.confidence.and_then(|seen| seen.get(name));
+    let elsewhere = evidence.found.iter().filter(|one| one.tool == name);
+    let known = KnownTool {
+        definition: &tool["_meta"][DEFINITION_KEY],
+        found: found
+            .into_iter()
+            .chain(in_results)
+            .chain(elsewhere.cloned())
+            .collect(),
+        confidence: seen.copied().or_else(|| confidence(&results)),
+        metrics: evidence.metrics,
+        name,
+        results,
+    };
     let lines = LINES.iter().zip(1..).map(|(line, number)| LineReport {
         line: number,
         text: line.text,
-        verdict: verdict(line, &found, results),
+        verdict: known.verdict(line),
     });
     ToolReport {
-        tool,
-        announces,
-        results: results.structured.len(),
+        announces: announces(tool),
+        results: known.results.len(),
         lines: lines.collect(),
-        besides: found
-            .into_iter()
-            .filter(|one| !has_line(one.rule))
-            .collect(),
+        besides: known.besides(),
+        tool: name.to_owned(),
     }
 }
 
-fn verdict(
-    line: &ChecklistLine,
-    found: &[ContractViolation],
-    results: &Results<'_>,
-) -> LineVerdict {
-    match line.decided {
-        ByTool => LineVerdict::of(messages(found, line.rules)),
-        ByDefinition => {
+// === impl KnownTool ===
+
+impl KnownTool<'_> {
+    fn verdict(&self, line: &ChecklistLine) -> LineVerdict {
+        let mut broken = self.messages(line.rules);
+        if let ByDefinition(_) = line.decided {
             // Without a definition there is nothing that these rules could have been checked on.
-            let silent = messages(found, &[Rule::Announced]);
-            LineVerdict::of([silent, messages(found, line.rules)].concat())
+            broken = [self.messages(&[Rule::Announced]), broken].concat();
         }
-        ByResults(doubt) => match messages(&results.violations, line.rules) {
-            broken if !broken.is_empty() => LineVerdict::of(broken),
-            _ if !results.structured.is_empty() => {
-                doubt(&results.structured).map_or(LineVerdict::Holds, LineVerdict::open)
-            }
-            _ if results.has_unseen => LineVerdict::open(
-                "the result was withheld, because it breaks the contract elsewhere",
-            ),
-            _ => LineVerdict::open("no result was seen; it takes a call"),
-        },
-        Inside => LineVerdict::open("not visible from outside"),
+        if !broken.is_empty() {
+            return LineVerdict::Violated { messages: broken };
+        }
+        match line.decided {
+            ByTool => LineVerdict::holds("the tool as it is listed"),
+            ByDefinition(field) => LineVerdict::holds(&self.field(field)),
+            ByResults(doubt) => match (doubt(&self.results), self.results.len()) {
+                (_, 0) => LineVerdict::open("no result was seen; it takes a call"),
+                (Some(doubt), _) => LineVerdict::open(doubt),
+                (None, 1) => LineVerdict::holds("1 result"),
+                (None, count) => LineVerdict::holds(&format!("{count} results")),
+            },
+            ByConfidence => self.confidence_verdict(),
+            ByMetrics => self.metrics_verdict(),
+            ByList => LineVerdict::holds("the service lists it"),
+            Inside(who) => LineVerdict::open(who),
+        }
     }
+
+    /// A number that was calculated moves with what it is calculated from, whatever is said about it.
+    fn confidence_verdict(&self) -> LineVerdict {
+        let Some(seen) = self.confidence else {
+            return LineVerdict::open("no result was seen; it takes a call");
+        };
+        match seen.typed_in() {
+            Some(fault) => LineVerdict::Violated {
+                messages: vec![fault],
+            },
+            None if seen.moves() => LineVerdict::holds(&seen.evidence()),
+            None => LineVerdict::open(&seen.open()),
+        }
+    }
+
+    fn metrics_verdict(&self) -> LineVerdict {
+        let Some(metrics) = self.metrics else {
+            return LineVerdict::open(SEES_METRICS);
+        };
+        let place = &metrics.place;
+        match metrics.of_tool(self.name) {
+            Some(line) => LineVerdict::holds(&format!("{place} shows {}", shortened(line))),
+            // The gateway shows what services inside it count, and nothing of the others.
+            None if self.results.is_empty() || metrics.label.is_some() => {
+                LineVerdict::open(&format!("{place} shows nothing of it; it takes a call"))
+            }
+            None => LineVerdict::Violated {
+                messages: vec![format!(
+                    "{place} shows nothing of it, although it was called"
+                )],
+            },
+        }
+    }
+
+    /// Value of a field of the definition, as evidence.
+    fn field(&self, name: &str) -> String {
+        match &self.definition[name] {
+            Value::Null => format!("{name} is not given"),
+            value => shortened(&format!("{name}: {value}")),
+        }
+    }
+
+    /// Rules that are broken and no line speaks of, each fault once.
+    fn besides(&self) -> Vec<ContractViolation> {
+        let has_line = |rule: Rule| {
+            rule == Rule::Announced || LINES.iter().any(|line| line.rules.contains(&rule))
+        };
+        let mut besides: Vec<ContractViolation> = Vec::new();
+        for one in &self.found {
+            if !has_line(one.rule) && !besides.iter().any(|known| known.message == one.message) {
+                besides.push(ContractViolation {
+                    tool: self.name.to_owned(),
+                    ..one.clone()
+                });
+            }
+        }
+        besides
+    }
+
+    /// Messages of the violations of these rules, each once.
+    fn messages(&self, rules: &[Rule]) -> Vec<String> {
+        let mut messages: Vec<String> = Vec::new();
+        for violation in &self.found {
+            if rules.contains(&violation.rule) && !messages.contains(&violation.message) {
+                messages.push(violation.message.clone());
+            }
+        }
+        messages
+    }
+}
+
+// === impl ShownMetrics ===
+
+impl ShownMetrics {
+    /// First line that counts something of a tool.
+    fn of_tool(&self, tool: &str) -> Option<&str> {
+        let label = format!("=\"{tool}\"");
+        let mut lines = self.text.lines().filter(|line| !line.starts_with('#'));
+        lines.find(|line| {
+            let is_of_service = self
+                .label
+                .as_ref()
+                .is_none_or(|label| line.contains(label.as_str()));
+            is_of_service && line.contains(&label)
+        })
+    }
+}
+
+/// Confidence in results that are at hand. Errors rest on little, so they say nothing about the answers.
+fn confidence(results: &[&Value]) -> Option<ConfidenceSeen> {
+    let mut memory = ConfidenceMemory::default();
+    for result in results {
+        let data = result.get("data").map(Value::to_string);
+        let number = result["agentHints"]["confidence"].as_f64();
+        if let (Some(data), Some(number)) = (data, number) {
+            memory.learn(number, || answer_hash(&data));
+        }
+    }
+    memory.seen()
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHOWN_VALUE {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN_VALUE).chain(['…']).collect()
 }
 
 fn no_doubt(_: &[&Value]) -> Option<&'static str> {
     None
-}
-
-/// A number that was calculated moves with what it is calculated from, or tells how it came about.
-/// One number without an explanation tells neither.
-fn without_evidence(structured: &[&Value]) -> Option<&'static str> {
-    let confidence = |one: &&Value| one["agentHints"]["confidence"].as_f64();
-    let values: Vec<f64> = structured.iter().filter_map(confidence).collect();
-    let moves = values
-        .windows(2)
-        .any(|pair| (pair[0] - pair[1]).abs() > f64::EPSILON);
-    let is_explained = |one: &&Value| reasoning(one).to_lowercase().contains("confidence");
-    (!moves && !structured.iter().all(is_explained)).then_some(
-        "it has the right range, but is the same each time and not explained in reasoning",
-    )
 }
 
 fn without_reasoning(structured: &[&Value]) -> Option<&'static str> {
@@ -268,26 +448,12 @@ fn reasoning(structured: &Value) -> &str {
     reasoning.as_str().unwrap_or_default()
 }
 
-/// Messages of the violations of these rules, each once.
-fn messages(violations: &[ContractViolation], rules: &[Rule]) -> Vec<String> {
-    let mut messages: Vec<String> = Vec::new();
-    for violation in violations {
-        if rules.contains(&violation.rule) && !messages.contains(&violation.message) {
-            messages.push(violation.message.clone());
-        }
-    }
-    messages
-}
-
 // === impl LineVerdict ===
 
 impl LineVerdict {
-    /// Violated if there is anything to tell.
-    fn of(messages: Vec<String>) -> Self {
-        if messages.is_empty() {
-            Self::Holds
-        } else {
-            Self::Violated { messages }
+    fn holds(evidence: &str) -> Self {
+        Self::Holds {
+            evidence: evidence.to_owned(),
         }
     }
 
@@ -310,7 +476,7 @@ impl ChecklistSummary {
             summary.besides += tool.besides.len();
             for line in &tool.lines {
                 match line.verdict {
-                    LineVerdict::Holds => summary.holds += 1,
+                    LineVerdict::Holds { .. } => summary.holds += 1,
                     LineVerdict::Violated { .. } => summary.violated += 1,
                     LineVerdict::NotChecked { .. } => summary.not_checked += 1,
                 }

@@ -51,7 +51,8 @@ pub(crate) fn per_tool(list: &[Value]) -> impl Iterator<Item = (String, Vec<Cont
         let replacement = &tool["_meta"][DEFINITION_KEY]["deprecated"]["replacement"];
         if let Some(replacement) = replacement.as_str().filter(|name| !name.is_empty()) {
             let missing = format!("the replacement '{replacement}' is not a tool of the service");
-            let is_there = names.contains(replacement);
+            // A tool of another server is named with its server, which nobody here can look into.
+            let is_there = names.contains(replacement) || replacement.contains(':');
             findings.expect(is_there, Rule::DeprecationReplacement, missing);
         }
         let found = findings.into_found();

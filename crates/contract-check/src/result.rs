@@ -41,6 +41,12 @@ const METADATA: [FieldCheck; 7] = [
     ("cached?", Value::is_boolean, "be true or false"),
 ];
 
+/// Least effort in the ratio, as the contract has it, so that nothing divides by zero.
+const LEAST_EFFORT: f64 = 0.01;
+
+/// Difference to the ratio that rounding explains: two decimals, or a hundredth of a large ratio.
+const ROUNDING: f64 = 0.01;
+
 /// The schema of hints, compiled once. It is our own, and a test makes sure that it compiles.
 static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| {
     let options = jsonschema::options().offline();
@@ -108,6 +114,7 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
         findings.add(Rule::HintsPresent, "the result has no agentHints");
         return;
     };
+    roi(&hints["estimatedImpact"], findings);
     let Some(validator) = VALIDATOR
         .as_ref()
         .filter(|validator| !validator.is_valid(hints))
@@ -117,9 +124,32 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
     for error in validator.iter_errors(hints).take(HINTS_LIMIT) {
         let path = error.instance_path().as_str();
         let separator = if path.is_empty() { ": " } else { "" };
-        let told = problem(&error);
-        findings.add(rule_of(&error), format!("agentHints{separator}{told}"));
+        let (rule, mut told) = (rule_of(&error), problem(&error));
+        if rule == Rule::HintsConfidence && hints["confidence"].is_number() {
+            told.push_str(&format!(", it is {}", hints["confidence"]));
+        }
+        findings.add(rule, format!("agentHints{separator}{told}"));
     }
+}
+
+/// The ratio against what it is made of. An effort below the least one may count as it is or as the least.
+fn roi(impact: &Value, findings: &mut Findings<'_>) {
+    let number = |name: &str| impact[name].as_f64();
+    let (Some(benefit), Some(effort), Some(roi)) =
+        (number("benefit"), number("effort"), number("roi"))
+    else {
+        return;
+    };
+    let is_near = |expected: f64| (roi - expected).abs() <= ROUNDING * expected.abs().max(1.0);
+    let expected = benefit / effort.max(LEAST_EFFORT);
+    if is_near(expected) || effort > 0.0 && is_near(benefit / effort) {
+        return;
+    }
+    let expected = (expected * 100.0).round() / 100.0;
+    let told = format!(
+        "agentHints/estimatedImpact: roi is {roi}, but benefit {benefit} / effort {effort} is {expected}"
+    );
+    findings.add(Rule::HintsRoi, told);
 }
 
 /// The rule that an error of the schema speaks of: that of the key it is in, or that is missing.

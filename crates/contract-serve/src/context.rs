@@ -13,9 +13,12 @@ use super::session::{self, Agent, ServedSession};
 const CORRELATION_KEY: &str = "dev.mcpproxy/correlationId";
 const CORRELATION_HEADER: &str = "x-correlation-id";
 
-/// Keys of MCP itself in `_meta`; the rest is for the tool.
-const PROTOCOL_KEYS: [&str; 3] = ["progressToken", "traceparent", CORRELATION_KEY];
-const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+/// Key of the user on whose behalf a gateway calls.
+const USER_KEY: &str = "dev.mcpproxy/userId";
+
+/// Keys and prefixes of MCP itself and of gateways in `_meta`; the rest is for the tool.
+const PROTOCOL_KEYS: [&str; 2] = ["progressToken", "traceparent"];
+const PROTOCOL_PREFIXES: [&str; 2] = ["io.modelcontextprotocol/", "dev.mcpproxy/"];
 
 /// The most of `_meta` that a tool gets to see. It is held for each call, and no more than remarks
 /// belong there.
@@ -57,8 +60,9 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
     let header = |name: &str| http?.headers.get(name)?.to_str().ok();
     let meta = |key: &str| request.meta.get(key).and_then(Value::as_str);
 
+    let user_id = user(&caller, meta(USER_KEY));
     let mut context = ToolContext::new(agent.id, agent.version, caller.grants);
-    context.user_id = caller.user_id;
+    context.user_id = user_id;
     context.session_id = match known {
         Some(_) => session.map(|session| session.id.clone()),
         None => header("mcp-session-id").map(|id| session::brief(id, "")),
@@ -74,12 +78,22 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
     context
 }
 
+/// User on whose behalf the call is made. A caller that may do everything and is no user itself, such as a gateway in
+/// front, can name one; any other caller would only pass itself off as somebody else.
+fn user(caller: &ServiceCaller, named: Option<&str>) -> Option<String> {
+    if caller.user_id.is_some() || caller.grants != Grants::Everything {
+        return caller.user_id.clone();
+    }
+    let named = named.map(|name| session::brief(name, ""));
+    named.filter(|name| !name.is_empty())
+}
+
 /// Everything else that was sent along, within bounds; what does not fit is left out whole.
 fn remarks(meta: &Map<String, Value>) -> Map<String, Value> {
     let mut bytes = 0;
     meta.iter()
         .filter(|(key, _)| !PROTOCOL_KEYS.contains(&key.as_str()))
-        .filter(|(key, _)| !key.starts_with(PROTOCOL_PREFIX))
+        .filter(|(key, _)| !PROTOCOL_PREFIXES.iter().any(|own| key.starts_with(own)))
         .filter(|(key, value)| {
             let size = key.len() + value.to_string().len();
             let fits = bytes + size <= MOST_BYTES;
@@ -98,12 +112,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_who_may_do_everything_and_is_nobody_can_name_a_user() {
+        let of = |own: Option<&str>, grants, named| {
+            let user_id = own.map(str::to_owned);
+            user(&ServiceCaller { user_id, grants }, named)
+        };
+        let everything = || Grants::Everything;
+        assert_eq!(of(None, everything(), Some("ann")).as_deref(), Some("ann"));
+        assert_eq!(of(None, everything(), None), None);
+        assert_eq!(of(None, everything(), Some(" \n")), None);
+        assert_eq!(
+            of(Some("bob"), everything(), Some("ann")).as_deref(),
+            Some("bob")
+        );
+        assert_eq!(of(None, Grants::only(["cards:read"]), Some("ann")), None);
+    }
+
+    #[test]
     fn remarks_are_what_the_protocol_does_not_use_and_fit_into_the_bounds() {
         let mut meta = json!({
             "progressToken": 1,
             "traceparent": "00",
             "io.modelcontextprotocol/clientInfo": {},
             "dev.mcpproxy/correlationId": "c",
+            "dev.mcpproxy/userId": "ann",
             "tenant": "north",
             "large": "x".repeat(MOST_BYTES),
         });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use mcpproxy_contract::{Service, ToolContext, wire};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
@@ -19,9 +20,9 @@ use super::{ServeError, ServiceCaller, context};
 
 /// Instructions for clients about the answers of every tool.
 const INSTRUCTIONS: &str = "Every result has `data` or `error`, and `agentHints`: what to do next \
-     (`suggestedNextActions` name tools of this server), how sure it is (`confidence`) and how \
-     long it holds (`validityPeriod`). An error says in `retryable` whether the same call may work \
-     later.";
+     (`suggestedNextActions` name tools of this server, and those of others as `server:tool`), how \
+     sure it is (`confidence`) and how long it holds (`validityPeriod`). An error says in `retryable` \
+     whether the same call may work later.";
 
 /// Answers `tools/list` and `tools/call`, for any transport that rmcp serves. Cheap to clone.
 ///
@@ -52,6 +53,14 @@ impl Handler {
             tools,
             client: Arc::new(ServiceCaller::owner()),
         })
+    }
+
+    /// Tools that are listed at this moment: all but those whose time is over.
+    fn listed(&self, at: Timestamp) -> Vec<Tool> {
+        let registered = self.service.registry().get_all();
+        let listed = registered.zip(self.tools.iter());
+        let listed = listed.filter(|(registered, _)| !registered.definition().is_removed(at));
+        listed.map(|(_, tool)| tool.clone()).collect()
     }
 
     /// Handler for a client that is not the owner of the process.
@@ -108,7 +117,9 @@ impl ServerHandler for Handler {
             let message = "There is one page of tools; ask for it without a cursor";
             return Err(ErrorData::invalid_params(message, None));
         }
-        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+        Ok(ListToolsResult::with_all_items(
+            self.listed(Timestamp::now()),
+        ))
     }
 
     async fn call_tool(

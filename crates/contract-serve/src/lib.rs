@@ -112,3 +112,8 @@ impl ServiceCaller {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/writing-a-tool.md")]
 mod guide {}
+
+/// The page on rich hints, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rich-hints.md")]
+mod rich_hints {}

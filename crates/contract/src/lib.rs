@@ -14,7 +14,7 @@ mod tool;
 #[doc(hidden)]
 pub mod wire;
 
-pub use pipeline::Service;
+pub use pipeline::{METRICS_FORMAT, Service};
 #[doc(hidden)]
 pub use registry::validate;
 pub use registry::violation::{ContractViolation, ContractViolations, Rule};
@@ -30,6 +30,7 @@ pub use tool::definition::{
 pub use tool::definition_builder::DefinitionBuilder;
 pub use tool::error::{ErrorCategory, PublishedError, ToolError};
 pub use tool::output::{ResultMetadata, ToolOutput, ToolResult};
+pub use tool::state::{ServiceState, StateAccess};
 pub use tool::{Data, Params, Tool, agent_hints};
 
 /// Everything a tool needs, in one line.
@@ -44,7 +45,7 @@ pub mod prelude {
     pub use crate::schemas::*;
     pub use crate::{
         Analysis, Data, Definition, Deprecation, Description, Destroys, Example, Generation,
-        Mutation, Query, RateLimit, Registry, ResponseTime, Service, Tool, ToolContext, ToolError,
-        ToolOutput, Ttl, Uncached, Version, Writes,
+        Mutation, Query, RateLimit, Registry, ResponseTime, Service, ServiceState, StateAccess,
+        Tool, ToolContext, ToolError, ToolOutput, Ttl, Uncached, Version, Writes,
     };
 }

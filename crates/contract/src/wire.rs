@@ -1,9 +1,12 @@
 //! Tools and results as MCP sends them: plain JSON, whatever library carries it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use crate::agent_hints::AgentHints;
 use crate::tool::output::ResultOutcome;
-use crate::{CategoryEffect, Registered, ToolResult, agent_hints};
+use crate::{CategoryEffect, PublishedError, Registered, ToolResult, agent_hints, pipeline};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
 pub const DEFINITION_KEY: &str = "dev.mcpproxy/definition";
@@ -33,6 +36,12 @@ pub fn call_result(result: &ToolResult) -> Value {
         "structuredContent": structured,
         "isError": result.error().is_some(),
     })
+}
+
+/// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
+/// as the service would.
+pub fn failure_hints(error: &PublishedError, retry_after: Option<Duration>) -> AgentHints {
+    pipeline::failed_with(error, retry_after, pipeline::KnownBeside::default())
 }
 
 /// Annotations: what a tool does to the world, as MCP says it. A repetition is only of interest where

@@ -506,3 +506,98 @@ async fn every_call_is_counted() {
     let uncached = r#"cache_hits_total{tool="count-cards"}"#;
     assert!(!text.contains(uncached), "the tool keeps nothing: {text}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn obs_4_refused_and_abandoned_calls_are_counted_besides_those_that_ended() {
+    let service = service_of(limited::Limited(limited::Plain {
+        runs: Runs::default(),
+        work: fine,
+    }));
+    let stranger = ToolContext::new("agent", "1", Grants::only::<[&str; 0]>([]));
+    let good = json!({ "cardId": "card_1" });
+    service.call("count-cards", good.clone(), &stranger).await;
+    service.call("count-cards", json!({}), &agent()).await;
+    service.call("no-such-tool", json!({}), &agent()).await;
+    for _ in 0..3 {
+        call(&service, "count-cards").await;
+    }
+    service.count_refusal("count-cards", "SERVER_MISMATCH");
+    service.count_refusal("of-the-caller", "UNKNOWN_TOOL");
+    // A call that is dropped before it was asked even once has not begun.
+    drop(call(&service, "count-cards"));
+
+    let text = service.metrics();
+    for line in [
+        "# TYPE mcp_tool_refused counter",
+        r#"mcp_tool_refused_total{tool="count-cards",code="FORBIDDEN"} 1"#,
+        r#"mcp_tool_refused_total{tool="count-cards",code="INVALID_ARGUMENTS"} 1"#,
+        r#"mcp_tool_refused_total{tool="count-cards",code="RATE_LIMITED"} 2"#,
+        r#"mcp_tool_refused_total{tool="count-cards",code="SERVER_MISMATCH"} 1"#,
+        r#"mcp_tool_refused_total{tool="unknown",code="UNKNOWN_TOOL"} 2"#,
+        r#"mcp_tool_abandoned_total{tool="count-cards"} 0"#,
+    ] {
+        assert!(
+            text.lines().any(|one| one == line),
+            "{line}\nis not in\n{text}"
+        );
+    }
+    assert!(!text.contains("of-the-caller"), "{text}");
+}
+
+#[tokio::test]
+async fn obs_4_metrics_of_several_services_are_one_text_with_a_label_for_each() {
+    let (one, _) = get_card(fine);
+    let (two, _) = get_card(fine);
+    call(&two, "get-card").await;
+    let text = Service::metrics_of([("north", &one), ("south", &two)]);
+    let executions = "# TYPE mcp_tool_executions counter";
+    assert_eq!(text.matches(executions).count(), 1, "{text}");
+    for line in [
+        r#"mcp_tool_executions_total{server="north",tool="get-card"} 0"#,
+        r#"mcp_tool_executions_total{server="south",tool="get-card"} 1"#,
+        r#"mcp_tool_execution_seconds_count{server="south",tool="get-card"} 1"#,
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}: {text}");
+    }
+    assert!(text.ends_with("# EOF\n"), "{text}");
+}
+
+/// Suggests tools of other services.
+struct Outward;
+
+impl Tool for Outward {
+    const NAME: &'static str = "look-elsewhere";
+    type Category = Query;
+    type Params = CardParams;
+    type Output = Card;
+    fn definition() -> Definition<Self> {
+        definition(None, true)
+    }
+    async fn call(
+        &self,
+        params: &CardParams,
+        _: &ToolContext,
+    ) -> Result<ToolOutput<Card>, ToolError> {
+        let list = Suggestion::elsewhere("decks", "list-decks");
+        if params.card_id.to_string() == "card_2" {
+            return Err(ToolError::conflict("no").suggest(list));
+        }
+        let evidence = Evidence::new(SourceQuality::High, completeness(1, 1));
+        let nowhere = Suggestion::elsewhere("", "list-decks");
+        let hints = found(&evidence, "the card").suggest(list).suggest(nowhere);
+        let front = "x".to_owned();
+        Ok(ToolOutput::new(Card { front, run: 1 }, hints))
+    }
+}
+
+#[tokio::test]
+async fn ex_4_a_suggestion_of_another_services_tool_is_sent_as_it_is() {
+    let service = service_of(Outward);
+    for card in ["card_1", "card_2"] {
+        let params = json!({ "cardId": card });
+        let result = service.call("look-elsewhere", params, &agent()).await;
+        let hints = result.to_json()["agentHints"]["suggestedNextActions"].clone();
+        let action = json!([{ "action": "decks:list-decks", "priority": "medium" }]);
+        assert_eq!(hints, action, "{card}");
+    }
+}

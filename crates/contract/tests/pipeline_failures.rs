@@ -119,6 +119,11 @@ async fn a_change_that_is_given_up_makes_kept_results_old_as_well() {
     let a_moment = Duration::from_millis(10);
     assert!(tokio::time::timeout(a_moment, given_up).await.is_err());
     assert!(!call(&service, "get-card").await.metadata().cached);
+    let metrics = service.metrics();
+    let abandoned = r#"mcp_tool_abandoned_total{tool="write-forever"} 1"#;
+    assert!(metrics.contains(abandoned), "{metrics}");
+    let ended = r#"mcp_tool_executions_total{tool="write-forever"} 0"#;
+    assert!(metrics.contains(ended), "{metrics}");
 }
 
 mod panicking_rule {

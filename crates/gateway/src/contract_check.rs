@@ -1,149 +1,279 @@
-//! Servers that announce the tool contract are held to it.
+//! Servers that announce the tool contract are watched.
 //!
-//! What such a tool answers is checked before it is passed on, and what it publishes is checked
-//! when it is listed. Nothing is repaired here: an answer that breaks the contract is refused,
-//! or passed on with a warning, as the operator's settings say.
+//! What such a tool answers is checked when it is passed on, and what it publishes when it is listed. Nothing is repaired
+//! or held back here: what a server said is passed on as it came, and what it breaks is told in the result's `_meta`, in
+//! `status`, and once in the log, and is counted.
+
+mod published;
+mod watched;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
+use mcpproxy_activity::PublishedStore;
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
-use mcpproxy_policy::{Operation, Warning};
+use mcpproxy_policy::Warning;
 use mcpproxy_wire::{CallResult, Json};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::failure::{Code, Failure, effect_of};
+use self::published::{KnownTools, compared};
+pub use self::watched::{BrokenRule, ContractStatus};
+use self::watched::{SeenAnswer, WatchedServers};
+use crate::background::Background;
+use crate::records::Records;
 use crate::request::cut;
 use crate::settings::LiveSettings;
 
-/// Number of violations that a message names; the details have all of them.
-const NAMED: usize = 3;
+/// Code of the warning.
+pub(crate) const CONTRACT_VIOLATED: &str = "CONTRACT_VIOLATED";
+
+/// Number of violations that one result is passed on with; `contract check` and `status` have all of them.
+const TOLD: usize = 5;
 
 /// Number of violations of definitions that a line of the log names.
 const LOGGED: usize = 5;
 
-/// Most of a server's text that goes into a message or a detail, in characters.
+/// Most of a server's text that goes into a message, in characters.
 const TEXT_LIMIT: usize = 500;
 
-/// Refuses an answer that breaks the contract its tool announces, or warns of it where servers are
-/// not held strictly to what they say.
-pub(crate) fn check_answer(
-    entry: &CatalogTool,
-    variant: Operation,
-    result: &CallResult,
-    settings: &LiveSettings,
-    warnings: &mut Vec<Warning>,
-) -> Result<(), Failure> {
-    let structured = result.structured();
-    let found = check::result(&outline(structured.as_ref()));
-    if found.is_empty() {
-        return Ok(());
-    }
-    let is_strict = settings.load().rules().strict_server_validation;
-    // A failure that its server only tells in words is passed on: the words are what the agent needs.
-    let is_only_in_words = result.is_error() && structured.is_none();
-    if is_strict && !is_only_in_words {
-        return Err(refusal(entry, variant, result, &found).masked(&settings.mask()));
-    }
-    warnings.push(Warning {
-        code: "CONTRACT_VIOLATION",
-        message: format!(
-            "The answer of '{}' breaks the tool contract that it announces: {}",
-            entry.qualified(),
-            named(&found, NAMED)
-        ),
-    });
-    Ok(())
+/// Rules of definitions that each call of the tool is warned of: what callers rely on and the server broke.
+const TOLD_WITH_CALLS: [Rule; 7] = [
+    Rule::CacheableFits,
+    Rule::DeprecationNotice,
+    Rule::RemovalKept,
+    Rule::NameKept,
+    Rule::ParametersKept,
+    Rule::OutputKept,
+    Rule::MajorRenamed,
+];
+
+/// Watch over the servers that announce the tool contract.
+pub(crate) struct ContractWatch {
+    servers: Mutex<WatchedServers>,
+    published: PublishedStore,
+    settings: Arc<LiveSettings>,
+    background: Background,
+    /// Held while a list is compared with what was published, so that it is one at a time.
+    comparing: tokio::sync::Mutex<()>,
+    /// Lists that are yet to be compared.
+    waiting: AtomicU64,
 }
 
-/// Tells the log what is wrong with the definitions of a server that announces the contract. Called
-/// when its list has changed.
-pub(crate) fn log_definition_problems(server: &str, snapshot: &Snapshot) {
-    let Some(state) = snapshot.server(server) else {
-        return;
-    };
-    let tools = state.tools().map(|entry| entry.tool().raw.to_value());
-    let tools: Vec<Value> = tools.collect();
-    if !tools.iter().any(check::announces) {
-        return;
+impl ContractWatch {
+    /// Watch that has seen nothing yet.
+    pub(crate) fn new(
+        settings: &Arc<LiveSettings>,
+        records: &Records,
+        background: &Background,
+    ) -> Self {
+        Self {
+            servers: Mutex::default(),
+            published: records.log().published_tools(),
+            settings: Arc::clone(settings),
+            background: background.clone(),
+            comparing: tokio::sync::Mutex::default(),
+            waiting: AtomicU64::default(),
+        }
     }
-    let server = server.to_owned();
-    let look = move || {
-        let mut found = check::tools(&tools);
-        let silent = found.iter().filter(|one| one.rule == Rule::Announced);
-        let silent: HashSet<String> = silent.map(|one| one.tool.clone()).collect();
-        // A server may offer tools beside those that keep the contract.
-        found.retain(|one| !silent.contains(&one.tool));
-        if found.is_empty() {
+
+    /// Checks an answer of a tool that announces the contract, and warns of what it breaks. `has_changed` tells that the
+    /// server announced a change during the call, and nothing but this call can have caused it.
+    pub(crate) fn check_answer(
+        &self,
+        entry: &CatalogTool,
+        result: &CallResult,
+        has_changed: bool,
+        warnings: &mut Vec<Warning>,
+    ) {
+        let structured = result.structured();
+        let (outline, data) = outline(structured.as_ref());
+        let answer = SeenAnswer {
+            violations: check::result(&outline),
+            confidence: outline["agentHints"]["confidence"].as_f64(),
+            data,
+            is_cached: outline["metadata"]["cached"] == true,
+            has_changed,
+        };
+        let (server, tool) = (entry.server(), entry.name());
+        let seen = self.lock().answered(server, tool, answer);
+        self.tell(server, tool, &seen.first);
+        let count = seen.all.len();
+        for violation in seen.all.into_iter().take(TOLD) {
+            warnings.push(self.warning(entry.qualified(), &violation));
+        }
+        if count > TOLD {
+            let message = format!(
+                "Tool '{}' breaks the tool contract in {} more places; `mcpproxy contract check {server}` shows them",
+                entry.qualified(),
+                count - TOLD
+            );
+            warnings.push(Warning {
+                code: CONTRACT_VIOLATED,
+                message,
+            });
+        }
+    }
+
+    /// Compares the tools of a server that announces the contract with what it published, and tells what is wrong with
+    /// them. Called when its list has changed.
+    pub(crate) fn listed(self: &Arc<Self>, server: &str, snapshot: &Snapshot) {
+        let Some(state) = snapshot.server(server) else {
+            return;
+        };
+        let tools: Vec<_> = state.tools().cloned().collect();
+        let announces = tools.iter().any(|tool| tool.announces_contract());
+        if !announces && !self.lock().is_watched(server) {
             return;
         }
-        tracing::warn!(
-            server,
-            violations = found.len(),
-            "definitions break the tool contract that they announce: {}. `mcpproxy contract check {server}` shows everything",
-            named(&found, LOGGED)
+        let (watch, server) = (Arc::clone(self), server.to_owned());
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // Schemas are compiled and the store is asked for this, which no call should wait for.
+        self.background.spawn(async move {
+            let one_at_a_time = watch.comparing.lock().await;
+            watch.compare(&server, tools).await;
+            drop(one_at_a_time);
+            watch.waiting.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    /// Whether every list that came was compared with what was published.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+    }
+
+    async fn compare(&self, server: &str, tools: Vec<Arc<CatalogTool>>) {
+        let stored = self.published.of_server(server).await;
+        if let Err(problem) = &stored {
+            tracing::debug!(%problem, server, "what a server published could not be read");
+        }
+        let can_store = stored.is_ok();
+        let stored = stored.unwrap_or_default();
+        let mask = self.settings.mask();
+        let work = move || {
+            let texts = tools
+                .iter()
+                .map(|tool| mask.apply(tool.tool().raw.text()).into_owned());
+            let tools = KnownTools::parse(texts);
+            let found = definition_problems(&tools);
+            (compared(&stored, &tools, Timestamp::now()), found, tools)
+        };
+        let Some((comparison, found, tools)) = self.background.compute(work).await else {
+            return;
+        };
+        log_definition_problems(server, &found);
+        let standing = comparison.broken.iter().chain(&found);
+        let standing = standing.filter(|one| TOLD_WITH_CALLS.contains(&one.rule));
+        let first = self
+            .lock()
+            .listed(server, &tools, standing.cloned().collect());
+        for violation in &first {
+            self.tell(server, &violation.tool, std::slice::from_ref(violation));
+        }
+        if can_store {
+            self.store(server, comparison).await;
+        }
+    }
+
+    async fn store(&self, server: &str, comparison: published::Comparison) {
+        let mut stored = self.published.put(server, &comparison.to_store).await;
+        for tool in &comparison.to_forget {
+            stored = stored.and(self.published.forget(server, tool).await);
+        }
+        if let Err(problem) = stored {
+            tracing::debug!(%problem, server, "what a server published could not be stored");
+        }
+    }
+
+    /// How a server keeps the contract; nothing if it announces none.
+    pub(crate) fn status(&self, server: &str) -> Option<ContractStatus> {
+        let mut status = self.lock().status(server)?;
+        let mask = self.settings.mask();
+        for broken in &mut status.broken {
+            broken.message = shortened(&mask.apply(&broken.message));
+        }
+        Some(status)
+    }
+
+    /// Counts of all violations, by server.
+    pub(crate) fn counts(&self) -> Vec<(Arc<str>, u64)> {
+        self.lock().counts()
+    }
+
+    fn warning(&self, tool: &str, violation: &ContractViolation) -> Warning {
+        let message = format!(
+            "Tool '{tool}' breaks the tool contract that it announces: {}: {}",
+            violation.rule.name(),
+            violation.message
         );
-    };
-    // Schemas are compiled for this, which no call should wait for; and nobody waits for a line of the log.
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(look)),
-        Err(_) => look(),
+        Warning {
+            code: CONTRACT_VIOLATED,
+            message: shortened(&self.settings.mask().apply(&message)),
+        }
+    }
+
+    /// Tells the log of violations that were not there before.
+    fn tell(&self, server: &str, tool: &str, violations: &[ContractViolation]) {
+        for violation in violations {
+            let message = shortened(&self.settings.mask().apply(&violation.message));
+            let rule = violation.rule.name();
+            tracing::warn!(server, tool, rule, "{CONTRACT_VIOLATED}: {message}");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WatchedServers> {
+        // Whoever panicked with it was counting; a count that is one short harms nobody.
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Outline of a result that is checked. The data may be large, and all that counts is whether there is any.
-fn outline(structured: Option<&Json>) -> Value {
+/// Faults of the definitions of those tools that announce the contract: a server may offer others beside them.
+fn definition_problems(tools: &KnownTools) -> Vec<ContractViolation> {
+    let mut found = check::tools(tools.values());
+    let silent = found.iter().filter(|one| one.rule == Rule::Announced);
+    let silent: HashSet<String> = silent.map(|one| one.tool.clone()).collect();
+    found.retain(|one| !silent.contains(&one.tool));
+    found
+}
+
+fn log_definition_problems(server: &str, found: &[ContractViolation]) {
+    if found.is_empty() {
+        return;
+    }
+    tracing::warn!(
+        server,
+        violations = found.len(),
+        "definitions break the tool contract that they announce: {}. `mcpproxy contract check {server}` shows everything",
+        named(found, LOGGED)
+    );
+}
+
+/// Outline of a result that is checked, and the text of its data. The data may be large, and all that is checked of it is
+/// whether there is any.
+fn outline(structured: Option<&Json>) -> (Value, Option<&str>) {
     let Some(fields) = structured.and_then(Json::fields) else {
-        return Value::Null;
+        return (Value::Null, None);
     };
     let mut outline = Map::new();
+    let mut data = None;
     for name in ["data", "error", "agentHints", "metadata"] {
         let Some(raw) = fields.get(name) else {
             continue;
         };
         let value = match (name, raw.get()) {
             ("data", "null") => Value::Null,
-            ("data", _) => Value::Bool(true),
+            ("data", text) => {
+                data = Some(text);
+                Value::Bool(true)
+            }
             (_, text) => mcpproxy_wire::json::decode_for_display(text),
         };
         outline.insert(name.to_owned(), value);
     }
-    Value::Object(outline)
-}
-
-fn refusal(
-    entry: &CatalogTool,
-    variant: Operation,
-    result: &CallResult,
-    found: &[ContractViolation],
-) -> Failure {
-    let violations: Vec<Value> = found
-        .iter()
-        .map(|one| json!({ "rule": one.rule, "message": shortened(&one.message) }))
-        .collect();
-    let message = format!(
-        "Server '{}' broke the tool contract that '{}' announces: {}. {}",
-        entry.server(),
-        entry.qualified(),
-        named(found, NAMED),
-        effect_of(true, variant)
-    );
-    let failure = Failure::new(Code::UpstreamError, message)
-        .with("server", &**entry.server())
-        .with("contract_violations", violations);
-    match result.is_error().then(|| said(result)).flatten() {
-        Some(text) => failure.with("upstream_message", text),
-        None => failure,
-    }
-}
-
-/// Words that the server said.
-fn said(result: &CallResult) -> Option<String> {
-    let content = result.json().fields()?.given("content")?.get().to_owned();
-    let blocks = mcpproxy_wire::json::decode_for_display(&content);
-    let mut texts = blocks.as_array()?.iter();
-    texts.find_map(|block| block["text"].as_str().map(shortened))
+    (Value::Object(outline), data)
 }
 
 /// First violations in one line.

@@ -50,6 +50,8 @@ words! {
         UnknownTool = "UNKNOWN_TOOL",
         /// An operator switched the tool or its server off.
         ToolDisabled = "TOOL_DISABLED",
+        /// The day of its removal, which the tool's server announced, has come.
+        ToolRemoved = "TOOL_REMOVED",
         /// The server waits for approval.
         ServerQuarantined = "SERVER_QUARANTINED",
         /// The server could not be reached.
@@ -122,6 +124,31 @@ pub struct Failure {
     pub details: Map<String, Value>,
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
     rpc_error: Option<Box<RpcError>>,
+    /// Parts that make it a whole result of the tool contract, where it is about a tool of a contract service.
+    contract_parts: Option<Box<ContractParts>>,
+}
+
+/// Parts of a result of the tool contract beside its error.
+#[derive(Debug, Clone)]
+pub(crate) struct ContractParts {
+    pub(crate) agent_hints: Map<String, Value>,
+    pub(crate) metadata: Map<String, Value>,
+}
+
+/// Answer to a request that failed: the error, and for a tool of a contract service all else that a result of it has.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ErrorAnswer<'a> {
+    /// What went wrong.
+    pub error: ErrorObject<'a>,
+    /// What to do next, how sure that is, and why; for a tool of a contract service.
+    #[serde(rename = "agentHints", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub agent_hints: Option<&'a Map<String, Value>>,
+    /// Versions, when, and how long; for a tool of a contract service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub metadata: Option<&'a Map<String, Value>>,
 }
 
 // === impl Code ===
@@ -133,6 +160,7 @@ impl Code {
             Self::ServerMismatch
             | Self::UnannotatedTool
             | Self::ToolDisabled
+            | Self::ToolRemoved
             | Self::ServerQuarantined
             | Self::RateLimited
             | Self::NameTaken
@@ -169,6 +197,19 @@ impl Code {
     }
 }
 
+// === impl ErrorAnswer ===
+
+impl<'a> ErrorAnswer<'a> {
+    /// Answer with an error and nothing else.
+    pub fn new(error: ErrorObject<'a>) -> Self {
+        Self {
+            error,
+            agent_hints: None,
+            metadata: None,
+        }
+    }
+}
+
 // === impl Failure ===
 
 impl Failure {
@@ -180,6 +221,7 @@ impl Failure {
             retryable: code.is_retryable(),
             details: Map::new(),
             rpc_error: None,
+            contract_parts: None,
         }
     }
 
@@ -215,6 +257,30 @@ impl Failure {
         let listed = listed.collect::<Vec<_>>().join("; ");
         let message = format!("Invalid arguments for '{of}': {listed}");
         Self::new(Code::InvalidArguments, message).with("violations", json!(violations))
+    }
+
+    /// Whether the request was refused. A fault of ours is no refusal, because the call may have been sent; but what
+    /// cannot be recorded is refused.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.code == Code::StoreUnavailable || self.code.category() != FailureCategory::System
+    }
+
+    /// Makes it a whole result of the tool contract.
+    #[must_use]
+    pub(crate) fn with_contract_parts(mut self, parts: Option<Box<ContractParts>>) -> Self {
+        self.contract_parts = parts;
+        self
+    }
+
+    /// Parts that make it a whole result of the tool contract, where it is about a tool of a contract service.
+    pub(crate) fn take_contract_parts(&mut self) -> Option<Box<ContractParts>> {
+        self.contract_parts.take()
+    }
+
+    /// Time to wait before the next try, where that is known.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let milliseconds = self.details.get("retry_after_ms")?.as_u64()?;
+        Some(Duration::from_millis(milliseconds))
     }
 
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
@@ -285,11 +351,21 @@ impl Failure {
         json!(self.to_object(request_id))
     }
 
+    /// Answer to the request, as every face gives it.
+    pub fn to_answer(&self, request_id: Uuid) -> ErrorAnswer<'_> {
+        let parts = self.contract_parts.as_deref();
+        ErrorAnswer {
+            agent_hints: parts.map(|parts| &parts.agent_hints),
+            metadata: parts.map(|parts| &parts.metadata),
+            ..ErrorAnswer::new(self.to_object(request_id))
+        }
+    }
+
     /// Text of a `CallToolResult`: the message as text, the object for programs.
     pub(crate) fn to_call_tool_result(&self, request_id: Uuid, activity_id: Uuid) -> String {
         let result = json!({
             "content": [{ "type": "text", "text": self.message }],
-            "structuredContent": { "error": self.to_json(request_id) },
+            "structuredContent": self.to_answer(request_id),
             "isError": true,
             "_meta": {
                 meta::ACTIVITY_ID: activity_id,
@@ -365,13 +441,10 @@ impl From<StoreError> for Failure {
 
 /// Outcome that a request is on record with: the text of its result, or its failure.
 pub(crate) fn record_outcome<'a>(result: Result<&'a str, &'a Failure>) -> RecordOutcome<'a> {
-    let status = match result.map_err(|failure| failure.code) {
+    let status = match result {
         Ok(_) => Status::Success,
-        // What cannot be recorded is refused.
-        Err(Code::StoreUnavailable) => Status::Blocked,
-        // Also a fault of ours is no refusal; the call may have been sent.
-        Err(code) if code.category() == FailureCategory::System => Status::Error,
-        Err(_) => Status::Blocked,
+        Err(failure) if failure.is_refusal() => Status::Blocked,
+        Err(_) => Status::Error,
     };
     let error = result.err();
     RecordOutcome {

@@ -29,6 +29,7 @@ use mcpproxy_support::rate::RateLimiter;
 use crate::agent_hints::ObservedHints;
 use crate::background::Background;
 pub use crate::call::CallOutcome;
+pub use crate::contract_check::{BrokenRule, ContractStatus};
 use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};
 use crate::prompts_resources::PromptsResources;
@@ -37,7 +38,7 @@ pub use crate::request::{CallRequest, UnreadableCall};
 use crate::search::Search;
 use crate::servers::Servers;
 pub use crate::servers::{
-    BuiltInFactory, BuiltInParts, NamedBuiltIn, ServerStatus, ServersToStart,
+    BuiltInFactory, BuiltInParts, BuiltInServer, ServerStatus, ServersToStart,
 };
 pub use crate::settings::redaction;
 use crate::settings::{LiveSettings, Settings};
@@ -123,6 +124,7 @@ impl Gateway {
         if gateway.servers.starts_all() {
             gateway.tokens.keep_current(&gateway.background);
         }
+        gateway.servers.keep_day();
         // A command that makes a single call has no use for what happened before.
         if gateway.servers.starts_all() {
             let (hints, background) = (&gateway.hints, &gateway.background);

@@ -5,11 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{Environment, Sources, load};
-use mcpproxy_gateway::{CallRequest, Code, Gateway, GatewayOptions};
+use mcpproxy_gateway::{BuiltInServer, CallRequest, Code, Gateway, GatewayOptions};
 use mcpproxy_policy::{Caller, Operation};
-use mcpproxy_upstream::BuiltIn;
+use mcpproxy_upstream::{BuiltIn, CallHead};
 use mcpproxy_wire::{Json, JsonObject, RpcError};
-use uuid::Uuid;
 
 struct Fragile;
 
@@ -30,8 +29,7 @@ impl BuiltIn for Fragile {
         &'a self,
         tool: &'a str,
         _arguments: &'a JsonObject,
-        _caller: &'a Arc<Caller>,
-        _request_id: Uuid,
+        _head: &'a CallHead<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             assert_ne!(tool, "break", "a secret cause");
@@ -50,7 +48,13 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
     })
     .unwrap();
     let options = GatewayOptions {
-        built_ins: Box::new(|_| vec![("fragile".into(), Arc::new(Fragile))]),
+        built_ins: Box::new(|_| {
+            vec![BuiltInServer {
+                name: "fragile".into(),
+                server: Arc::new(Fragile),
+                service: None,
+            }]
+        }),
         ..GatewayOptions::default()
     };
     let gateway = Gateway::start(settings, options).unwrap();

@@ -4,7 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::{AccessTo, Rights};
+use uuid::Uuid;
+
+use crate::{AccessTo, CallMetadata, Rights};
 
 /// Caller, who a request counts for: the token, else the client within its session, with the rights of its credential.
 ///
@@ -18,8 +20,14 @@ pub struct Caller {
     pub client_name: Option<String>,
     /// The client's own version.
     pub client_version: Option<String>,
-    /// The W3C trace id of the request, where it came with one.
+    /// The W3C trace id of the request. One that came without a trace begins one.
     pub trace_id: Option<String>,
+    /// Span of the client within that trace, and its flags: how the `traceparent` ends that the request came with.
+    pub parent_span: Option<String>,
+    /// Id by which the client links its calls, where it sent one.
+    pub correlation_id: Option<Uuid>,
+    /// Whatever else the client sent along, for tools of the contract.
+    pub metadata: CallMetadata,
     /// Address that the request came from; none for those that came through a pipe or the local socket.
     pub peer: Option<IpAddr>,
     /// Rights of the caller. Decide about calls, and are no part of a record.
@@ -83,6 +91,18 @@ impl Caller {
             (Rights::Token(token), _) => LimitKey::Token(Arc::clone(&token.id)),
             (Rights::Anonymous(_), Some(peer)) => LimitKey::Peer(peer),
             (Rights::Anonymous(_), None) => LimitKey::Local,
+        }
+    }
+
+    /// Key of who may be given a result that was cached for the caller; none where callers cannot be told apart. It is
+    /// nothing that the caller chooses.
+    pub fn cache_key(&self) -> Option<String> {
+        match self.limit_key() {
+            key @ (LimitKey::Administrator | LimitKey::Token(_)) => Some(key.to_string()),
+            LimitKey::Peer(_) | LimitKey::Local => {
+                let session = self.session_id.as_ref();
+                session.map(|session| format!("session {session}"))
+            }
         }
     }
 

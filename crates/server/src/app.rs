@@ -40,8 +40,10 @@ impl App {
         self.credentials.set_key(api_key);
     }
 
-    /// Ends the sessions of endpoints that the settings of now do not offer.
+    /// Ends what the settings of now do not offer: sessions of endpoints, and whatever callers without a credential
+    /// opened under another role.
     pub fn end_closed_endpoints(&self) {
+        self.credentials.end_former_anonymous();
         let gateway = self.gateway();
         let is_closed = |session: &Session| !session.endpoint.is_offered(gateway);
         self.sessions.end_where(is_closed);

@@ -5,19 +5,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, Uri, header};
-use mcpproxy_gateway::failure::{ErrorObject, FailureCategory};
+use mcpproxy_gateway::failure::{ErrorAnswer, ErrorObject, FailureCategory};
 use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_wire::json::to_text;
-use serde::Serialize;
 use serde_json::Map;
 use uuid::Uuid;
-
-/// The one shape of errors.
-#[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub(crate) struct ErrorAnswer<'a> {
-    error: ErrorObject<'a>,
-}
 
 /// Response to a REST request, or the failure that it is refused with.
 pub(crate) type RestResult = Result<Response, RestRefusal>;
@@ -71,8 +63,8 @@ pub(crate) fn failure_response(failure: &Failure) -> Response {
 
 /// Failure of a request that already has an id.
 pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Response {
-    let error = failure.to_object(request_id);
-    let mut response = json_response(status_of(failure.code), to_text(&ErrorAnswer { error }));
+    let answer = failure.to_answer(request_id);
+    let mut response = json_response(status_of(failure.code), to_text(&answer));
     if failure.code == Code::Unauthorized {
         let bearer = HeaderValue::from_static("Bearer");
         response
@@ -109,7 +101,7 @@ fn misdirected(status: StatusCode, code: &str, message: &str) -> Response {
         details: Map::new(),
         request_id: Uuid::now_v7(),
     };
-    json_response(status, to_text(&ErrorAnswer { error }))
+    json_response(status, to_text(&ErrorAnswer::new(error)))
 }
 
 fn status_of(code: Code) -> StatusCode {
@@ -128,6 +120,7 @@ fn status_of(code: Code) -> StatusCode {
         Code::ServerMismatch
         | Code::UnannotatedTool
         | Code::ToolDisabled
+        | Code::ToolRemoved
         | Code::ServerQuarantined
         | Code::NameTaken => StatusCode::CONFLICT,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,

@@ -92,8 +92,9 @@ pub(crate) fn rest() -> Vec<Route> {
 /// Routes of whoever watches over the gateway.
 pub(crate) fn health() -> Vec<Route> {
     vec![
-        read("/healthz", get(rest::status::healthz)),
-        read("/readyz", get(rest::status::readyz)),
+        for_tokens(read("/healthz", get(rest::status::healthz))),
+        for_tokens(read("/readyz", get(rest::status::readyz))),
+        read("/metrics", get(rest::status::metrics)),
     ]
 }
 
@@ -109,10 +110,14 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
     let administration = routed(administration).layer(admit);
     let admit = axum::middleware::from_fn_with_state(side.clone(), access::tokens_too);
     let for_tokens = routed(for_tokens).layer(admit);
-    let health = routed(health()).layer(axum::middleware::from_fn_with_state(side, access::health));
+    let (health, metrics) = health().into_iter().partition(|route| route.is_for_tokens);
+    let admit = axum::middleware::from_fn_with_state(side.clone(), access::health);
+    let health = routed(health).layer(admit);
+    let admit = axum::middleware::from_fn_with_state(side, access::metrics);
+    let metrics = routed(metrics).layer(admit);
     Router::new()
         .nest("/api/v1", administration.merge(for_tokens))
-        .merge(health)
+        .merge(health.merge(metrics))
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)
         .with_state(Arc::clone(app))

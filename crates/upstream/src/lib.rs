@@ -13,6 +13,7 @@
 
 mod backoff;
 mod call_error;
+mod call_head;
 pub mod client;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -28,7 +29,9 @@ mod transport;
 mod upstream;
 
 pub use call_error::CallError;
+pub use call_head::CallHead;
 pub use lifecycle::call_slots::CallSlot;
+pub use lifecycle::change_counters::ChangeMark;
 pub use mcpproxy_policy::Permit;
 pub use offerings::subscriptions::{Subscription, SubscriptionEnded};
 pub use process::guard;

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_policy::Caller;
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde::Deserialize;
-use uuid::Uuid;
+
+use crate::CallHead;
 
 /// Upstream as the operator configured it, references resolved. Nothing here can be shown as a whole: it has secrets.
 #[derive(Clone)]
@@ -84,12 +84,11 @@ pub trait BuiltIn: Send + Sync {
     /// Definitions, each as `tools/list` would give it.
     fn tools(&self) -> Vec<Json>;
 
-    /// Calls one tool; gives its `CallToolResult`. `request_id` links all that is done for the request.
+    /// Calls one tool; gives its `CallToolResult`.
     fn call<'a>(
         &'a self,
         tool: &'a str,
         arguments: &'a JsonObject,
-        caller: &'a Arc<Caller>,
-        request_id: Uuid,
+        head: &'a CallHead<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>>;
 }

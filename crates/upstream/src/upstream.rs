@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::client::ClientLink;
 use crate::lifecycle::call_slots::CallSlot;
+use crate::lifecycle::change_counters::ChangeMark;
 use crate::lifecycle::fair_slots::FairSlots;
 use crate::lifecycle::readiness::{Need, Readiness};
 use crate::lifecycle::shared::SharedUpstream;
@@ -89,6 +90,11 @@ impl Upstream {
         shared.touch();
         let listing = shared.readiness.wait(Need::Listing(kind), deadline.into());
         listing.await.map(|_| ())
+    }
+
+    /// Mark of now among the changes that the server announces.
+    pub fn change_mark(&self) -> ChangeMark {
+        self.0.shared.readiness.changes.mark()
     }
 
     /// Waits for a slot among the calls that the server gets at the same time. Callers share them fairly.

@@ -22,6 +22,8 @@ pub const PARAM_PREFIX: &str = "mcp-param-";
 pub const LAST_EVENT_ID: &str = "last-event-id";
 /// W3C trace that a request belongs to.
 pub const TRACEPARENT: &str = "traceparent";
+/// Id by which a client links its calls.
+pub const CORRELATION_ID: &str = "x-correlation-id";
 
 const OPENING: &str = "=?base64?";
 const CLOSING: &str = "?=";

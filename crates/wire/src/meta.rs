@@ -18,6 +18,11 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Token that progress of a request is reported under; also a member of the notification.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
+/// Beginning of the keys of MCP itself.
+pub const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+/// W3C trace that a request belongs to.
+pub const TRACEPARENT: &str = "traceparent";
+
 /// Beginning of the gateway's own keys; an upstream cannot set them.
 pub const OWN_PREFIX: &str = "dev.mcpproxy/";
 /// Part of [`OWN_PREFIX`] and of [`SERVER_INFO`] that is spelt in one way only, escapes of JSON aside: a slash has two.
@@ -39,6 +44,10 @@ impl ServerIdentity {
     }
 }
 
+/// Id by which a client links its calls. A client sets it, and a server that keeps the tool contract gets it.
+pub const CORRELATION_ID: &str = "dev.mcpproxy/correlationId";
+/// User on whose behalf a call is made, for servers that keep the tool contract. The gateway alone sets it.
+pub const USER_ID: &str = "dev.mcpproxy/userId";
 /// Record of a call in the activity log.
 pub const ACTIVITY_ID: &str = "dev.mcpproxy/activity_id";
 /// Request that a record belongs to.

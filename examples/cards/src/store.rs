@@ -5,7 +5,8 @@
 //! should. So at most one such thread is busy with a store, however many calls wait, and a call
 //! that gave up waiting has changed nothing.
 //!
-//! What reads gets a [`Reading`], what writes a [`Writing`]: a query that writes does not compile.
+//! What reads gets a [`Reading`], what writes a [`Writing`]. Tools that read hold a [`StoreReader`], which has no way to
+//! a [`Writing`]: a query that writes does not compile.
 
 mod cards;
 mod decks;
@@ -49,6 +50,10 @@ const WAIT_FOR_OTHERS: Duration = Duration::from_millis(300);
 pub struct Store {
     connection: Arc<Mutex<Connection>>,
 }
+
+/// The store as tools that read have it.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreReader(Store);
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -147,8 +152,13 @@ impl Store {
         })
     }
 
+    /// The store for a tool that reads.
+    pub(crate) fn reader(self) -> StoreReader {
+        StoreReader(self)
+    }
+
     /// Does something that changes nothing, all of it on the same state.
-    pub(crate) async fn read<T, W>(&self, work: W) -> Result<T, StoreError>
+    async fn read<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
         W: FnOnce(&Reading<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -178,6 +188,19 @@ impl Store {
             Ok(done)
         })
         .await?
+    }
+}
+
+// === impl StoreReader ===
+
+impl StoreReader {
+    /// Does something that changes nothing, all of it on the same state.
+    pub(crate) async fn read<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Reading<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.0.read(work).await
     }
 }
 

@@ -23,30 +23,30 @@ use mcpproxy_contract::{ContractViolations, Registry, ToolContext, ToolError};
 use serde_json::{Map, Value};
 
 use crate::model::{Card, CardId, Deck};
-use crate::store::{Reading, Store, StoreError, Writing};
+use crate::store::{Reading, Store, StoreError, StoreReader, Writing};
 
 /// Registers every tool.
 pub(crate) fn register(registry: &mut Registry, store: Store) -> Result<(), ContractViolations> {
-    registry.register(lookup::GetCard(store.clone()))?;
-    registry.register(lookup::ReviewNextCard(store.clone()))?;
-    registry.register(search::SearchCards(store.clone()))?;
-    registry.register(search::FindCards(store.clone()))?;
-    registry.register(decks::ListDecks(store.clone()))?;
-    registry.register(history::ListReviews(store.clone()))?;
+    registry.register(lookup::GetCard(store.clone().reader()))?;
+    registry.register(lookup::ReviewNextCard(store.clone().reader()))?;
+    registry.register(search::SearchCards(store.clone().reader()))?;
+    registry.register(search::FindCards(store.clone().reader()))?;
+    registry.register(decks::ListDecks(store.clone().reader()))?;
+    registry.register(history::ListReviews(store.clone().reader()))?;
     registry.register(decks::CreateDeck(store.clone()))?;
     registry.register(edit::CreateCard(store.clone()))?;
     registry.register(edit::UpdateCard(store.clone()))?;
     registry.register(edit::DeleteCard(store.clone()))?;
     registry.register(review::ReviewCard(store.clone()))?;
     registry.register(difficulty::AdjustDifficulty(store.clone()))?;
-    registry.register(analyze::AnalyzeDeck(store.clone()))?;
-    registry.register(forecast::ForecastWorkload(store.clone()))?;
-    registry.register(quiz::GenerateQuiz(store.clone()))?;
-    registry.register(export::ExportDeck(store))
+    registry.register(analyze::AnalyzeDeck(store.clone().reader()))?;
+    registry.register(forecast::ForecastWorkload(store.clone().reader()))?;
+    registry.register(quiz::GenerateQuiz(store.clone().reader()))?;
+    registry.register(export::ExportDeck(store.reader()))
 }
 
 /// Reads from the store.
-async fn read<T, W>(store: &Store, work: W) -> Result<T, ToolError>
+async fn read<T, W>(store: &StoreReader, work: W) -> Result<T, ToolError>
 where
     T: Send + 'static,
     W: FnOnce(&Reading<'_>) -> Result<T, StoreError> + Send + 'static,

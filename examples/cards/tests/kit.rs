@@ -20,7 +20,10 @@ fn service() -> Service {
 
 #[tokio::test]
 async fn every_tool_conforms() {
-    testing::conforms(&service()).await.unwrap();
+    let kept = StoredSnapshot::new();
+    testing::conforms(&kept.service(), async || kept.state())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -85,46 +88,122 @@ async fn an_example_that_fails_does_not_count_as_one_that_changes_nothing() {
 }
 
 #[tokio::test]
-async fn confidence_rises_with_the_evidence() {
-    let service = service();
-    for (tool, little, much) in [
+async fn confidence_of_every_tool_is_computed() {
+    let card = |number: u32| json!({ "cardId": format!("card_{number}") });
+    let deck = |number: u32| json!({ "deckId": format!("deck_{number}") });
+    let write = |explanation: Option<&str>| json!({ "deckId": "deck_1", "front": "Who?", "back": "They", "explanation": explanation });
+    let pairs = [
         // A card with two sides and nothing else; one with tags and an explanation.
-        (
-            "get-card",
-            json!({ "cardId": "card_8" }),
-            json!({ "cardId": "card_7" }),
-        ),
-        // One deck of three; all of them.
-        ("list-decks", json!({ "limit": 1 }), json!({ "limit": 3 })),
+        ("get-card", card(8), card(7)),
+        // A card nobody has reviewed; one with reviews.
+        ("review-next-card", deck(2), deck(1)),
         // The first card of twelve; all of them.
         (
             "search-cards",
             json!({ "limit": 1 }),
             json!({ "limit": 50 }),
         ),
-        // A card nobody has reviewed before; one with four reviews.
+        // Cards with the words; cards with the phrase.
+        (
+            "find-cards",
+            json!({ "text": "tool what" }),
+            json!({ "text": "percent" }),
+        ),
+        // One deck of three; all of them.
+        ("list-decks", json!({ "limit": 1 }), json!({ "limit": 3 })),
+        (
+            "list-reviews",
+            json!({ "limit": 1 }),
+            json!({ "limit": 50 }),
+        ),
+        // A name alone; a name and a description.
+        (
+            "create-deck",
+            json!({ "name": "Capitals" }),
+            json!({ "name": "Capitals", "description": "Cities that govern" }),
+        ),
+        ("create-card", write(None), write(Some("All of them"))),
+        // A card that had no explanation, with and without one.
+        (
+            "update-card",
+            json!({ "cardId": "card_8", "back": "At least 90 days" }),
+            json!({ "cardId": "card_8", "explanation": "Counted from the announcement" }),
+        ),
+        // Four reviews are lost; none is.
+        ("delete-card", card(9), card(4)),
+        // A card nobody has reviewed before; one with four reviews, measured.
         (
             "review-card",
             json!({ "cardId": "card_4", "grade": 3 }),
-            json!({ "cardId": "card_9", "grade": 3 }),
+            json!({ "cardId": "card_9", "grade": 3, "answerTimeMs": 900 }),
+        ),
+        // Nobody has reviewed it; most reviews speak for it.
+        (
+            "adjust-difficulty",
+            json!({ "cardId": "card_4", "difficulty": 1 }),
+            json!({ "cardId": "card_9", "difficulty": 1 }),
         ),
         // A deck with three reviews; one with eight.
-        (
-            "analyze-deck",
-            json!({ "deckId": "deck_2" }),
-            json!({ "deckId": "deck_1" }),
-        ),
-        // More questions than the deck has cards; as many as it has.
+        ("analyze-deck", deck(2), deck(1)),
+        ("forecast-workload", deck(2), deck(1)),
+        // More questions than the deck has cards; fewer.
         (
             "generate-quiz",
             json!({ "deckId": "deck_3", "questions": 20 }),
-            json!({ "deckId": "deck_3", "questions": 4 }),
+            json!({ "deckId": "deck_3", "questions": 3 }),
         ),
+        (
+            "export-deck",
+            json!({ "deckId": "deck_1", "offset": 3 }),
+            json!({ "deckId": "deck_1" }),
+        ),
+    ];
+    testing::confidence_is_computed(async || service(), &pairs)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn decks_that_were_skipped_counted_as_looked_at() {
+    let service = service();
+    for (tool, whole) in [
+        ("list-decks", 3),
+        ("search-cards", 12),
+        ("list-reviews", 17),
     ] {
-        testing::confidence_moves(&service, tool, little, much)
-            .await
-            .unwrap();
+        let agent = ToolContext::new("tests", "1.0.0", Grants::Everything);
+        let last = json!({ "offset": whole - 1, "limit": 50 });
+        let result = service.call(tool, last, &agent).await;
+        let total = result.data().map(|data| data["total"].clone());
+        assert_eq!(total, Some(json!(whole)), "{tool}");
+        let told = format!("(1 of {whole}, weight 2)");
+        let reasoning = result.hints().reasoning();
+        assert!(reasoning.contains(&told), "{tool}: {reasoning}");
+        assert!(result.hints().confidence().value() < 1.0, "{tool}");
     }
+}
+
+#[tokio::test]
+async fn a_confidence_that_was_typed_in_as_a_factor_is_found() {
+    let kept = StoredSnapshot::new();
+    let file = kept.file();
+    let pair = ("peek-card", json!({ "number": 4 }), json!({ "number": 5 }));
+    let typed = testing::confidence_is_computed(
+        async || Service::of(PeekCard(file.clone())).unwrap(),
+        &[pair],
+    )
+    .await;
+    let told = typed.unwrap_err().to_string();
+    assert!(
+        told.contains("completeness was 1 of 1 in every call"),
+        "{told}"
+    );
+    let none = testing::confidence_is_computed(async || service(), &[]).await;
+    let told = none.unwrap_err().to_string();
+    assert!(
+        told.contains("get-card: there is no pair of calls"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -146,6 +225,11 @@ fn a_changed_schema_is_told() {
             "/get-card/data",
             json!({}),
             "get-card: its schemas are not those that were published",
+        ),
+        (
+            "/get-card/version",
+            json!("0.9.0"),
+            "get-card: the version went from 0.9.0 to",
         ),
     ] {
         let mut before: Value = serde_json::from_str(&text).expect("it is JSON");

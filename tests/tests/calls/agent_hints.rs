@@ -135,7 +135,7 @@ async fn resources_that_a_result_names_are_related() {
 
 /// A tool that announces the contract, and two more of its server.
 const CONTRACT_TOOLS: [&str; 3] = [
-    r#"{"name":"get-card","inputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"dev.mcpproxy/definition":{"name":"get-card"}}}"#,
+    r#"{"name":"get-card","inputSchema":{},"annotations":{"readOnlyHint":true},"_meta":{"dev.mcpproxy/definition":{"name":"get-card","category":"query","cacheable":false}}}"#,
     r#"{"name":"review-card","inputSchema":{},"annotations":{"readOnlyHint":false,"destructiveHint":false}}"#,
     r#"{"name":"drop-deck","inputSchema":{},"annotations":{"destructiveHint":true}}"#,
 ];

@@ -530,14 +530,14 @@ async fn callers_without_a_credential_have_what_the_operator_leaves_them() {
 
     let house = House::start("none").await;
     house.refused("nobody, none", None).await;
-    for path in ["healthz", "readyz"] {
+    for path in ["healthz", "readyz", "metrics"] {
         let url = format!("http://{}/{path}", house.product.address());
         let health = HttpClient::without_session(&url);
         let health = health.send(Method::GET, &[], String::new()).await;
         assert_eq!(
             health.status,
             StatusCode::OK,
-            "whether it lives is told to all here"
+            "whether it lives, and how it does, is told to all here"
         );
     }
     let mut command = house.product.home.command();

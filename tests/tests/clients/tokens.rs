@@ -253,6 +253,77 @@ async fn what_a_token_had_opened_went_on_after_it_was_revoked() {
     }
 }
 
+/// The record of a refused call had the arguments where the tool exists, and only their size where it does not.
+#[tokio::test]
+async fn its_own_records_told_a_token_which_hidden_tools_exist() {
+    let (product, _shelf) = shelf().await;
+    let credential = token(&product, "outside", &["--tools", "shelf:other*"]).await;
+    let mut told = Vec::new();
+    for tool in ["shelf:look", "shelf:nope"] {
+        let client = HttpClient::connect_as(&product.endpoint(), &credential).await;
+        let call = json!({ "name": tool, "args": { "word": "x" }, "intent": { "operation_type": "read" } });
+        let refused = client.call("call_tool_read", &call).await;
+        let path = format!(
+            "/activity?request_id={}",
+            refused["_meta"]["dev.mcpproxy/request_id"]
+                .as_str()
+                .unwrap()
+        );
+        let record = eventually("the refusal is on record", async || {
+            let list = get(&product, &credential, &path).await;
+            list["activities"].get(0).cloned()
+        })
+        .await;
+        let shown = ["arguments", "arguments_truncated", "intent_type", "status"];
+        told.push(shown.map(|name| record[name].clone()));
+    }
+    assert_eq!(told[0], told[1]);
+}
+
+/// An id was the place in the whole log, so two of them told how many records others made in between.
+#[tokio::test]
+async fn ids_of_events_told_a_token_how_many_records_others_made() {
+    let (product, _shelf) = shelf().await;
+    let own = token(&product, "own", &[]).await;
+    let other = token(&product, "other", &[]).await;
+    let open = async |path: &str| {
+        let events = HttpClient::without_session(&product.rest(path)).showing(&own);
+        events.open(Method::GET, &[], String::new()).await
+    };
+    let stream = open("/events").await;
+    let start = stream.headers()["last-event-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    drop(stream);
+    for credential in [&other, &other, &own] {
+        let client = HttpClient::connect_as(&product.endpoint(), credential).await;
+        let call =
+            json!({ "name": "shelf:look", "args": {}, "intent": { "operation_type": "read" } });
+        let called = client.call("call_tool_read", &call).await;
+        assert_eq!(called["isError"], Value::Null, "{called}");
+    }
+    let resumed = open(&format!("/events?type=tool_call&last_event_id={start}")).await;
+    assert_eq!(resumed.status(), StatusCode::OK);
+    let mut body = resumed.into_body();
+    let mut text = String::new();
+    while !text.contains("event: ") {
+        let frame = within("the event of its own call", body.frame()).await;
+        let bytes = frame.unwrap().unwrap().into_data().unwrap();
+        text.push_str(std::str::from_utf8(&bytes).unwrap());
+    }
+    assert_eq!(text.matches("event: activity").count(), 1, "{text}");
+    for id in text.lines().filter_map(|line| line.strip_prefix("id: ")) {
+        assert!(!id.contains('.'), "not a place that can be read: {id}");
+    }
+    let foreign = HttpClient::without_session(&product.rest("/events?last_event_id=0.1"));
+    let refused = foreign
+        .showing(&own)
+        .send(Method::GET, &[], String::new())
+        .await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.body);
+}
+
 #[tokio::test]
 async fn an_event_stream_outlived_the_key_it_was_opened_with() {
     let (old, new) = ("the-first-key-of-this-test", "the-second-key-of-this-test");

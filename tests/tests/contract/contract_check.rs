@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::PROGRAMS;
 
 /// The lines of the checklist that a definition decides, and those that a good result decides as well.
-const BY_DEFINITION: u64 = 11;
+const BY_DEFINITION: u64 = 12;
 const BY_RESULT: u64 = 24;
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_file_is_checked_in_all_its_forms() {
         let ran = check_file(&home, &content.to_string(), &["-o", "json"]).await;
         assert_eq!(ran.code, 0, "{ran:?}");
         let report = ran.json();
-        let expected = json!({ "tools": 2, "holds": 2 * BY_DEFINITION, "violated": 0, "not_checked": 36, "besides": 0 });
+        let expected = json!({ "tools": 2, "holds": 2 * BY_DEFINITION, "violated": 0, "not_checked": 34, "besides": 0 });
         assert_eq!(report["summary"], expected, "{report}");
         assert_eq!(report["tools"][1]["tool"], "add-card");
     }
@@ -207,95 +207,142 @@ async fn what_the_operator_says_of_a_tool_keeps_it_from_being_called_and_is_not_
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_the_contract_is_an_upstream_error_where_servers_are_held_strictly() {
-    let fixture = breaking();
-    let config = json!({ "mcpServers": { "cards": fixture.entry() } });
-    let product = Product::start(PROGRAMS, &config).await;
-    let client = product.connect().await;
+async fn a_result_that_breaks_the_contract_is_passed_on_as_it_came_with_a_warning() {
+    for strict in [true, false] {
+        let fixture = breaking();
+        let config = json!({
+            "mcpServers": { "cards": fixture.entry() },
+            "intent_declaration": { "strict_server_validation": strict },
+        });
+        let product = Product::start(PROGRAMS, &config).await;
+        let client = product.connect().await;
+        let mut id = String::new();
+        for _ in 0..2 {
+            let read = client
+                .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+                .await;
+            let structured = &read["structuredContent"];
+            assert_eq!(structured["data"]["id"], "card_123", "{read}");
+            assert_eq!(structured["agentHints"]["confidence"], "very", "{read}");
+            let warning = &read["_meta"]["dev.mcpproxy/warnings"][0];
+            assert_eq!(warning["code"], "CONTRACT_VIOLATED");
+            let message = warning["message"].as_str().unwrap();
+            assert!(
+                message.contains("'cards:get-card'") && message.contains("hints-confidence: "),
+                "{message}"
+            );
+            read["_meta"]["dev.mcpproxy/activity_id"]
+                .as_str()
+                .unwrap()
+                .clone_into(&mut id);
+        }
+        let record = product.record(&id).await;
+        assert_eq!(record["status"], "success", "{record}");
+        assert_eq!(
+            record["warnings"][0]["code"], "CONTRACT_VIOLATED",
+            "{record}"
+        );
+        let log = product.log();
+        assert_eq!(
+            log.matches("CONTRACT_VIOLATED").count(),
+            1,
+            "told once: {log}"
+        );
 
+        let ran = product
+            .run(&["contract", "check", "cards", "-o", "json"])
+            .await;
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert_eq!(violated(&ran.json(), "get-card"), [14], "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn def_immutable_nobody_knew_what_a_server_had_published() {
+    let before = Fixture::new(PROGRAMS).tools(&[reading().to_string(), writing().to_string()]);
+    let config = |fixture: &Fixture| json!({ "mcpServers": { "cards": fixture.entry() } });
+    let mut product = Product::start(PROGRAMS, &config(&before)).await;
+    product.settle().await;
+    product.stop().await;
+    let home = product.into_home();
+
+    let mut changed = reading();
+    changed["inputSchema"]["required"] = json!(["cardId", "side"]);
+    changed["inputSchema"]["properties"]["side"] =
+        json!({ "enum": ["front", "back"], "description": "The side" });
+    let after = Fixture::new(PROGRAMS)
+        .tools(&[changed.to_string()])
+        .result("get-card", &answer(&good_result()));
+    home.write_config(&config(&after));
+    let product = Product::start_in(home, &[]).await;
+    product.settle().await;
+    let broken = eventually("the change is noticed", async || {
+        let status = product.status().await;
+        let servers = status["servers"].as_array()?;
+        let cards = servers.iter().find(|server| server["name"] == "cards")?;
+        let broken = cards["contract"]["broken"].as_array()?;
+        (!broken.is_empty()).then(|| broken.clone())
+    })
+    .await;
+    let rules: Vec<&Value> = broken.iter().map(|one| &one["rule"]).collect();
+    assert_eq!(rules, ["name-kept", "parameters-kept"], "{broken:?}");
+    let client = product.connect().await;
     let read = client
-        .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
+        .call_as(
+            "read",
+            "cards:get-card",
+            &json!({ "cardId": "card_1", "side": "back" }),
+        )
         .await;
-    let error = &read["structuredContent"]["error"];
-    assert_eq!(
-        (&read["isError"], &error["code"]),
-        (&json!(true), &json!("UPSTREAM_ERROR")),
+    let warning = read["_meta"]["dev.mcpproxy/warnings"][0]["message"]
+        .as_str()
+        .unwrap();
+    assert!(
+        warning.contains("the parameter 'side' has become required"),
         "{read}"
     );
-    let message = error["message"].as_str().unwrap();
-    assert!(
-        message.contains("'cards:get-card' announces") && message.contains("confidence"),
-        "{message}"
-    );
-    assert!(
-        message.ends_with("as a read it is safe to repeat."),
-        "{message}"
-    );
-    assert_eq!(
-        error["details"]["contract_violations"][0]["rule"],
-        "hints-confidence"
-    );
-
-    let write = client
-        .call_as("write", "cards:add-card", &json!({ "front": "f" }))
-        .await;
-    let error = &write["structuredContent"]["error"];
-    assert_eq!(
-        (&error["code"], &error["retryable"]),
-        (&json!("UPSTREAM_ERROR"), &json!(false)),
-        "{write}"
-    );
-    let message = error["message"].as_str().unwrap();
-    assert!(message.contains("may have taken effect"), "{message}");
-    assert_eq!(fixture.ledger().len(), 2, "both calls were made");
-
-    let id = write["_meta"]["dev.mcpproxy/activity_id"].as_str().unwrap();
-    let record = product.record(id).await;
-    assert_eq!(
-        (&record["type"], &record["status"]),
-        (&json!("tool_call"), &json!("error")),
-        "{record}"
-    );
-
     let ran = product
         .run(&["contract", "check", "cards", "-o", "json"])
         .await;
     assert_eq!(ran.code, 1, "{ran:?}");
     assert_eq!(
-        violated(&ran.json(), "get-card"),
-        [14],
-        "the gateway tells what it found: {ran:?}"
+        of_tool(&ran.json(), "add-card")["besides"][0]["rule"],
+        "name-kept"
     );
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_the_contract_is_a_warning_where_servers_are_not_held_strictly() {
-    let fixture = breaking();
-    let config = json!({
-        "mcpServers": { "cards": fixture.entry() },
-        "intent_declaration": { "strict_server_validation": false },
-    });
-    let product = Product::start(PROGRAMS, &config).await;
-    let client = product.connect().await;
-    let read = client
-        .call_as("read", "cards:get-card", &json!({ "cardId": "card_1" }))
-        .await;
-    assert_eq!(
-        read["structuredContent"]["data"]["id"], "card_123",
-        "{read}"
-    );
-    let warning = &read["_meta"]["dev.mcpproxy/warnings"][0];
-    assert_eq!(warning["code"], "CONTRACT_VIOLATION");
+async fn ver_2_a_file_is_compared_with_what_was_published() {
+    let home = Home::new(PROGRAMS, &json!({}));
+    let published = home.folder().join("published.json");
+    let path = published.to_str().expect("the folder has a plain name");
+    let now = json!([reading(), writing()]).to_string();
+    let mut wider = reading();
+    wider["inputSchema"]["properties"]["cardId"]["pattern"] = json!("^c");
+    let snapshot = json!({ "get-card": {
+        "version": "0.9.0", "deprecated": null, "data": null,
+        "parameters": { "type": "object", "properties": {}, "required": [] },
+    } });
+    for (before, rules) in [
+        (json!([reading(), writing()]), &[][..]),
+        (json!({ "tools": [wider] }), &["parameters-kept"]),
+        (snapshot, &["parameters-kept", "major-renamed"]),
+    ] {
+        std::fs::write(&published, before.to_string()).expect("the file can be written");
+        let ran = check_file(&home, &now, &["--against", path, "-o", "json"]).await;
+        assert_eq!(ran.code, i32::from(!rules.is_empty()), "{ran:?}");
+        let report = ran.json();
+        let besides = of_tool(&report, "get-card")["besides"].as_array();
+        let besides = besides.into_iter().flatten().map(|one| &one["rule"]);
+        assert_eq!(besides.collect::<Vec<_>>(), rules, "{report}");
+    }
+    std::fs::write(&published, "{}").expect("the file can be written");
+    let ran = check_file(&home, &now, &["--against", path]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
     assert!(
-        warning["message"].as_str().unwrap().contains("confidence"),
-        "{warning}"
+        ran.stderr.contains("a snapshot that the test kit wrote"),
+        "{ran:?}"
     );
-
-    let ran = product
-        .run(&["contract", "check", "cards", "-o", "json"])
-        .await;
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert_eq!(violated(&ran.json(), "get-card"), [14], "{ran:?}");
 }
 
 #[tokio::test]
@@ -326,7 +373,7 @@ async fn good_results_and_failures_told_in_words_pass() {
         .await;
     assert_eq!(write["content"][0]["text"], "no room", "{write}");
     assert_eq!(
-        write["_meta"]["dev.mcpproxy/warnings"][0]["code"], "CONTRACT_VIOLATION",
+        write["_meta"]["dev.mcpproxy/warnings"][0]["code"], "CONTRACT_VIOLATED",
         "{write}"
     );
 }

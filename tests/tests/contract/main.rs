@@ -1,7 +1,13 @@
 //! Tools of the contract, from the outside.
 
+mod announced;
+mod announced_tools;
+mod context;
 mod contract_check;
 mod first_tool;
+mod metrics;
+mod refusals;
+mod service;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -4,4 +4,5 @@ pub(crate) mod alone;
 pub(crate) mod conformance;
 pub(crate) mod gateway;
 mod lesson;
+pub(crate) mod metrics;
 mod program;

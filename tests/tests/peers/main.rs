@@ -2,6 +2,8 @@
 
 mod agent_hints;
 mod cards;
+mod comparison;
+mod contract_by_hand;
 mod direct_endpoints;
 mod everything_server;
 mod prompts_resources;
@@ -20,6 +22,9 @@ fn main() {
         cards::alone::trials(),
         cards::conformance::trials(),
         cards::gateway::trials(),
+        comparison::trials(),
+        cards::metrics::trials(),
+        contract_by_hand::trials(),
         direct_endpoints::trials(),
         everything_server::trials(),
         prompts_resources::trials(),

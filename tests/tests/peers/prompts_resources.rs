@@ -1,7 +1,7 @@
 //! The official reference server with everything, behind the gateway.
 
 use mcpproxy_tests::peers::Peers;
-use mcpproxy_tests::{Client, Product, trials};
+use mcpproxy_tests::{Client, Product, eventually, trials};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -18,11 +18,14 @@ async fn the_reference_server_offers_all_it_has_through_the_gateway() {
     for (path, prefix) in [("", "everything__"), ("/s/everything", "")] {
         let client = product.connect_to(path).await;
         let list = async |method: &str, member: &str| -> Vec<Value> {
-            let listed = client.request(method, &json!({})).await;
-            let items = listed["result"][member].as_array();
-            items
-                .unwrap_or_else(|| panic!("{method}: {listed}"))
-                .clone()
+            // On a busy machine it takes the server a while to say what it has.
+            eventually(&format!("{method} has items"), async || {
+                let listed = client.request(method, &json!({})).await;
+                let items = listed["result"][member].as_array();
+                let items = items.unwrap_or_else(|| panic!("{method}: {listed}"));
+                (!items.is_empty()).then(|| items.clone())
+            })
+            .await
         };
         let prompts = list("prompts/list", "prompts").await;
         let simple = prompts

@@ -129,6 +129,7 @@ const ALLOWED: [(&str, &[&str], &str); 18] = [
             "builtin",
             "catalog",
             "contract",
+            "contract-check",
             "contract-serve",
             "gateway",
             "policy",

@@ -5,9 +5,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::store::{StoreError, bound, known_steps};
 
 /// Steps that were ever taken to change the tables, in order. They are only ever added to.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_tokens.sql"),
+    include_str!("migrations/0003_published_tools.sql"),
 ];
 
 /// Number of steps that a current file has taken.

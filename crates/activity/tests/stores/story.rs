@@ -3,6 +3,7 @@
 //! A store is compared with a list in memory that the same filters are applied to. A file of tests
 //! names a [`Place`] and gets all the tests by `story!`.
 
+mod published_tools;
 mod reading;
 pub(crate) mod sketch;
 mod tokens;
@@ -16,6 +17,9 @@ use mcpproxy_activity::store::{Journal, OpenStore, RecordPage, Store, StoreError
 use mcpproxy_activity::{Filter, chain::ChainHead};
 use uuid::Uuid;
 
+pub(crate) use published_tools::{
+    no_more_than_so_many_published_tools_are_read, published_tools_keep_when_they_were_first_seen,
+};
 pub(crate) use reading::{
     counts_are_those_of_the_list, every_cell_comes_back_as_it_was_written,
     large_records_end_a_page_early, links_come_in_the_order_of_their_numbers,
@@ -161,10 +165,12 @@ macro_rules! story {
             large_records_end_a_page_early,
             links_come_in_the_order_of_their_numbers,
             many_are_touched_at_once,
+            no_more_than_so_many_published_tools_are_read,
             no_more_than_so_many_tokens_are_stored,
             pages_are_those_of_the_list,
             pairs_of_filters_find_what_both_admit,
             pruning_removes_what_lies_before,
+            published_tools_keep_when_they_were_first_seen,
             records_of_others_are_in_no_page_count_summary_or_search,
             tokens_are_stored_rotated_touched_and_removed,
             two_processes_want_the_same_name,

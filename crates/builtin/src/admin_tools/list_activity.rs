@@ -124,7 +124,7 @@ impl Tool for ListActivity {
         let mut pairs = params.filters.to_pairs();
         pairs.push(("limit".to_owned(), params.limit.to_string()));
         if let Some(cursor) = &params.cursor {
-            pairs.push(("cursor".to_owned(), cursor.as_str().to_owned()));
+            pairs.push(("cursor".to_owned(), cursor.as_ref().to_owned()));
         }
         let archive = parts.records.archive();
         let (query, found) = records::page(archive, &pairs, parts.caller.record_scope())
@@ -132,7 +132,7 @@ impl Tool for ListActivity {
             .map_err(failed)?;
         let total = archive.count(&query.filter).await.map_err(failed)?;
 
-        let next = found.next.map(|id| Cursor::opaque(id.to_string()));
+        let next = found.next.map(|id| Cursor::from(id.to_string()));
         let items = found.records.into_iter().map(listed);
         let items: Vec<ListedRecord> = items.collect::<Result<_, _>>()?;
         let shown = items.len() as u64;

@@ -110,12 +110,12 @@ impl Tool for ListServers {
         // A server that is starting has not said yet what it has.
         let starting = all.iter().filter(|server| server.state == "starting");
         let known = completeness(total - starting.count() as u64, total);
-        let evidence = Evidence::new(SourceQuality::High, known);
-
         let mut servers: Vec<ListedServer> = all.iter().map(listed).collect();
         servers.retain(|server| params.state.is_none_or(|state| state == server.state));
         let found = servers.len() as u64;
         servers.truncate(MOST_SERVERS);
+        let evidence =
+            Evidence::new(SourceQuality::High, known).and(coverage(servers.len() as u64, found));
         let mut hints = agent_hints::listed(&evidence, servers.len() as u64, found)
             .because("The state of each server was read from the running gateway");
         if let Some(unwell) = servers.iter().find(|server| server.state == State::Failed) {

@@ -69,13 +69,19 @@ impl Tool for PruneActivity {
         let moment = past(&params.older_than, Timestamp::now())?;
         let removed = parts.records.prune_before(moment).await;
         let removed = removed.map_err(|error| ToolError::unavailable("The activity log", error))?;
-        let remaining = parts.records.archive().count(&Filter::default()).await;
+        let archive = parts.records.archive();
+        let remaining = archive.count(&Filter::default()).await.map_err(failed)?;
+        let older = Filter {
+            to: Some(moment),
+            ..Filter::default()
+        };
+        let left = archive.count(&older).await.map_err(failed)?;
         let pruned = Pruned {
             removed,
-            remaining: remaining.map_err(failed)?,
+            remaining,
             older_than: moment.to_string(),
         };
-        let hints = parts.warned_of_log(hints(parts.log_quality(), &pruned));
+        let hints = parts.warned_of_log(hints(parts.log_quality(), &pruned, left));
         Ok(ToolOutput::new(pruned, hints))
     }
 }
@@ -101,8 +107,9 @@ fn past(text: &str, now: Timestamp) -> Result<Timestamp, ToolError> {
     Ok(moment)
 }
 
-fn hints(quality: SourceQuality, pruned: &Pruned) -> AgentHints {
-    let evidence = Evidence::new(quality, completeness(1, 1));
+/// How sure it is that the old records are gone: it was counted how many of them are left.
+fn hints(quality: SourceQuality, pruned: &Pruned, left: u64) -> AgentHints {
+    let evidence = Evidence::new(quality, completeness(pruned.removed, pruned.removed + left));
     let summary = Suggestion::with::<SummarizeActivity>(&ActivityFilters::default())
         .priority(Priority::Low)
         .described("See what is left");
@@ -137,5 +144,21 @@ mod tests {
         check("2026-06-02", None);
         check("2026-13-01", None);
         check("yesterday!", None);
+    }
+
+    #[test]
+    fn a_removal_was_always_sure_whatever_was_left() {
+        let confidence = |removed, left| {
+            let pruned = Pruned {
+                removed,
+                remaining: 100,
+                older_than: "2026-01-01T00:00:00Z".to_owned(),
+            };
+            let hints = hints(SourceQuality::High, &pruned, left);
+            hints.confidence().value()
+        };
+        assert!((confidence(12, 0) - 1.0).abs() < f64::EPSILON);
+        assert!(confidence(12, 4) < confidence(12, 1));
+        assert!(confidence(0, 4) < confidence(12, 4));
     }
 }

@@ -1,7 +1,7 @@
 //! The admin tools and their parameters, in one place because their answers suggest each other.
 
 use mcpproxy_contract::prelude::*;
-use mcpproxy_contract::schemas::{Cursor, LARGEST_LIMIT, Pagination};
+use mcpproxy_contract::schemas::{Cursor, Pagination};
 
 use super::GatewayParts;
 use super::filters::ActivityFilters;
@@ -15,6 +15,9 @@ pub(crate) struct ProposePermissions(pub(super) GatewayParts);
 pub(crate) struct RestartServer(pub(super) GatewayParts);
 pub(crate) struct PruneActivity(pub(super) GatewayParts);
 
+/// The most records of a page, as many as a page of any tool has.
+const MOST_RECORDS: u32 = 100;
+
 /// Which records, and how many of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +27,7 @@ pub(crate) struct ListActivityParams {
     pub(super) filters: ActivityFilters,
     /// The most records to return, 1 to 100.
     #[serde(default = "default_limit")]
-    #[garde(range(min = 1, max = LARGEST_LIMIT))]
+    #[garde(range(min = 1, max = MOST_RECORDS))]
     pub(super) limit: u32,
     /// nextCursor of the previous page, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

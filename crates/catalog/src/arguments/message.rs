@@ -2,6 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::Value;
 
 use super::Violation;
@@ -16,17 +17,39 @@ const REASON_LIMIT: usize = 300;
 /// Number of allowed values that are listed.
 const LISTED: usize = 20;
 
+/// Number of names of a schema that an unknown one is compared with.
+const COMPARED: usize = 200;
+
+/// Likeness from which on a name is offered for another.
+const ALIKE: f64 = 0.7;
+
 /// An error of the library as violations. Properties that must not be there become one each, so
-/// that each path points at what has to go.
-pub(super) fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
+/// that each path points at what has to go, and each is told with the name that was likely meant.
+pub(super) fn violations(error: &ValidationError<'_>, schema: &Value) -> Vec<Violation> {
     let path = error.instance_path().as_str();
+    if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind()
+        // Where null is the other alternative, this one was meant.
+        && let Some(errors) = only_near_alternative(context, path)
+    {
+        let all = errors.iter().flat_map(|error| violations(error, schema));
+        return all.collect();
+    }
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             unexpected
                 .iter()
                 .map(|name| Violation {
                     path: format!("{path}/{}", escaped(name)),
-                    message: format!("unknown property {}", quoted(name)),
+                    message: match meant(name, error, schema) {
+                        Some(near) => {
+                            format!(
+                                "unknown property {}, did you mean {}?",
+                                quoted(name),
+                                quoted(near)
+                            )
+                        }
+                        None => format!("unknown property {}", quoted(name)),
+                    },
                 })
                 .collect()
         }
@@ -44,6 +67,29 @@ pub(super) fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
             },
         }],
     }
+}
+
+/// Errors of the one alternative that takes a value of this type, if all others fail at the type itself.
+fn only_near_alternative<'a>(
+    context: &'a [Vec<ValidationError<'static>>],
+    path: &str,
+) -> Option<&'a [ValidationError<'static>]> {
+    let is_far = |errors: &Vec<ValidationError<'_>>| {
+        errors.iter().any(|error| {
+            error.instance_path().as_str() == path && matches!(error.kind(), Kind::Type { .. })
+        })
+    };
+    let mut near = context.iter().filter(|errors| !is_far(errors));
+    let only = near.next().filter(|errors| !errors.is_empty())?;
+    (context.len() > 1 && near.next().is_none()).then_some(only)
+}
+
+/// Name of the schema that an unknown one was most likely meant to be.
+fn meant<'a>(name: &str, error: &ValidationError<'_>, schema: &'a Value) -> Option<&'a str> {
+    let (object, _) = error.schema_path().as_str().rsplit_once('/')?;
+    let known = schema.pointer(object)?.get("properties")?.as_object()?;
+    let known = known.keys().take(COMPARED).map(String::as_str);
+    nearest(known.map(|known| (likeness(name, known), known)), ALIKE, 1).pop()
 }
 
 /// A reason for the log, short enough for one line.

@@ -59,6 +59,30 @@ fn every_violation_is_reported_with_its_path() {
 }
 
 #[test]
+fn an_unknown_name_is_told_with_the_one_that_was_meant_at_any_depth() {
+    let range = json!({"type": "object", "additionalProperties": false,
+        "properties": {"from": {"type": "string"}, "to": {"type": "string"}}});
+    let schema = json!({"type": "object", "additionalProperties": false,
+        "$defs": {"range": range},
+        "properties": {
+            "due": range,
+            "ranges": {"type": "array", "items": {"$ref": "#/$defs/range"}},
+            "made": {"anyOf": [{"$ref": "#/$defs/range"}, {"type": "null"}]}}});
+    check(
+        &schema,
+        &json!({"due": {"fro": "x"}, "ranges": [{}, {"too": "x"}], "made": {"form": "x", "zzz": 1},
+            "maed": null}),
+        &[
+            "/due/fro: unknown property \"fro\", did you mean \"from\"?",
+            "/made/form: unknown property \"form\", did you mean \"from\"?",
+            "/made/zzz: unknown property \"zzz\"",
+            "/maed: unknown property \"maed\", did you mean \"made\"?",
+            "/ranges/1/too: unknown property \"too\", did you mean \"to\"?",
+        ],
+    );
+}
+
+#[test]
 fn missing_arguments_are_an_empty_object_and_others_must_be_one() {
     let strict = compiled(&json!({"required": ["a"]}));
     assert_eq!(strict.check(None).unwrap_err().len(), 1);

@@ -164,7 +164,7 @@ impl Directory {
             }
             (Scope::All, ListedKind::Resource) => self.shared_resource(named, rights),
             // A completion refers to a template as it is listed, or to an address.
-            (Scope::All, ListedKind::Template) => match self.others().claims.owner(named) {
+            (Scope::All, ListedKind::Template) => match self.template_owner(named, rights) {
                 Some(server) => Some((Arc::clone(server), named.into())),
                 None => self.shared_resource(named, rights),
             },
@@ -270,15 +270,26 @@ impl Directory {
 
     /// A server's address of its own, which may be given qualified as well.
     fn own_address(&self, server: &Arc<str>, address: &str, kind: ListedKind) -> Target {
-        let is_listed = self.usable(server).is_some_and(|state| {
-            let items = state.offerings().items(kind);
-            items.iter().any(|item| *item.key == *address)
-        });
         let own = match split(address) {
-            Some((named, original)) if !is_listed && *named == **server => original,
+            Some((named, original)) if *named == **server && !self.lists(server, kind, address) => {
+                original
+            }
             _ => address,
         };
         (Arc::clone(server), own.into())
+    }
+
+    /// Server whose template a text is, if the caller may use it.
+    fn template_owner(&self, text: &str, rights: &Rights) -> Option<&Arc<str>> {
+        let owner = self.others().claims.owner(text);
+        owner.filter(|server| rights.allow(AccessTo::PromptsResources(server)))
+    }
+
+    fn lists(&self, server: &str, kind: ListedKind, address: &str) -> bool {
+        self.usable(server).is_some_and(|state| {
+            let items = state.offerings().items(kind);
+            items.iter().any(|item| *item.key == *address)
+        })
     }
 
     fn qualified(&self, address: &str) -> Option<Target> {
@@ -288,12 +299,19 @@ impl Directory {
     }
 
     /// Resource of the server that lists it, else of the one whose template claims it, else of the only one that has
-    /// resources.
+    /// resources. Servers that the caller may not use take nothing away from the others.
     fn shared_resource(&self, address: &str, rights: &Rights) -> Option<Target> {
         let others = self.others();
-        let server = others.resources.get(address);
-        let server = server.or_else(|| others.claims.claimant(address));
-        let server = match (server, self.with_resources(rights).as_slice()) {
+        let is_usable = |server: &str| rights.allow(AccessTo::PromptsResources(server));
+        let usable = self.with_resources(rights);
+        let server = others.resources.get(address).and_then(|owner| {
+            let mut next = usable.iter().copied();
+            is_usable(owner)
+                .then_some(owner)
+                .or_else(|| next.find(|server| self.lists(server, ListedKind::Resource, address)))
+        });
+        let server = server.or_else(|| others.claims.claimant(address, is_usable));
+        let server = match (server, usable.as_slice()) {
             (Some(server), _) => server,
             (None, [server]) => server,
             _ => return None,

@@ -1,3 +1,4 @@
+use mcpproxy_policy::{AgentToken, TokenGrant};
 use mcpproxy_wire::{Capabilities, ListChanges, Offerings};
 use serde_json::{Value, json};
 
@@ -465,4 +466,39 @@ fn a_completion_refers_to_a_template_as_it_is_listed() {
         ));
         assert_eq!(target.as_deref(), expected, "{text}");
     }
+}
+
+/// An address that a server listed which the caller may not use was not found, although another one has it.
+#[test]
+fn a_server_out_of_reach_took_the_addresses_of_others() {
+    let directory = directory(&[
+        (
+            "a",
+            offerings(&[], &["db://x/1"], &["db://x/{id}", "db://only-a/{id}"]),
+        ),
+        ("b", offerings(&[], &["db://x/1"], &["db://x/{id}"])),
+        ("c", offerings(&[], &["db://c/1"], &[])),
+    ]);
+    let grant = TokenGrant {
+        servers: Some(vec!["b".to_owned(), "c".to_owned()]),
+        ..TokenGrant::default()
+    };
+    let rights = Rights::Token(Arc::new(AgentToken {
+        id: "1".into(),
+        name: "agent".into(),
+        grant,
+    }));
+    let target = |address, rights: &Rights| {
+        shown(directory.target(&Scope::All, ListedKind::Resource, address, rights))
+    };
+    assert_eq!(target("db://x/1", &rights).as_deref(), Some("b db://x/1"));
+    assert_eq!(target("db://x/2", &rights).as_deref(), Some("b db://x/2"));
+    let completed = |template: &str| {
+        shown(directory.target(&Scope::All, ListedKind::Template, template, &rights))
+    };
+    // Whether a server out of reach has a template cannot be told from one that nobody has.
+    assert_eq!(completed("db://only-a/{id}"), completed("db://nobody/{id}"));
+    let all = Rights::Administrator;
+    assert_eq!(target("db://x/1", &all).as_deref(), Some("a db://x/1"));
+    assert_eq!(target("db://x/2", &all), None);
 }

@@ -43,3 +43,25 @@ fn presentations_have_their_fields_in_order_and_bytes_as_sent() {
         r#"{"name":"s:plain","server":"s","description":"","inputSchema":{},"call_with":"call_tool_write"}"#
     );
 }
+
+#[test]
+fn a_deprecated_tool_was_shown_like_any_other() {
+    let sent = json!({"name": "find-cards", "description": "Finds cards.", "inputSchema": {},
+        "_meta": {"dev.mcpproxy/definition": {"deprecated":
+            {"since": "1.2.0", "replacement": "search-cards", "removalDate": "2027-06-01", "why": "slow"}}}});
+    let catalog = catalog(vec![(
+        "cards",
+        vec![tool(&sent), named("search-cards", "", &Value::Null)],
+    )]);
+    let snapshot = catalog.snapshot();
+    let entry = snapshot.find("cards", "find-cards").unwrap();
+    let expected =
+        json!({"since": "1.2.0", "replacement": "cards:search-cards", "removalDate": "2027-06-01"});
+    assert_eq!(json!(full(entry, 0.5))["deprecated"], expected);
+    assert_eq!(json!(described(entry))["deprecated"], expected);
+    let line = json!(compact(entry, 0.5));
+    assert_eq!(line["deprecated"], expected);
+    assert_eq!(line["signature"], "find-cards() !deprecated→search-cards");
+    let other = snapshot.find("cards", "search-cards").unwrap();
+    assert_eq!(json!(compact(other, 0.5)).get("deprecated"), None);
+}

@@ -147,6 +147,49 @@ fn the_tool_that_is_meant_comes_first() {
     assert!(score("run") > 0.9 && score("") < f64::EPSILON);
 }
 
+/// A tool whose definition says that another one takes its place.
+fn replaced_by(name: &str, description: &str, replacement: &str) -> ToolDefinition {
+    tool(
+        &json!({"name": name, "description": description, "inputSchema": {},
+        "_meta": {"dev.mcpproxy/definition": {"deprecated": {"replacement": replacement}}}}),
+    )
+}
+
+#[test]
+fn a_deprecated_tool_stood_above_its_replacement() {
+    let tools = vec![
+        replaced_by("find-cards", "Finds cards by a text", "search-cards"),
+        named("search-cards", "Looks through all of them", &Value::Null),
+        replaced_by("seek-cards", "Seeks cards", "find-cards"),
+        replaced_by("old-one", "Turns", "other-one"),
+        replaced_by("other-one", "Turns", "old-one"),
+        replaced_by("lost-cards", "Was lost", "nobody-has-it"),
+    ];
+    let catalog = catalog(vec![("cards", tools)]);
+    let snapshot = catalog.snapshot();
+    for text in [
+        "find cards",
+        "find-cards",
+        "cards:find-cards",
+        "seek cards",
+        "finds by text",
+    ] {
+        let found = names(&snapshot, &SearchQuery::new(text, 2));
+        assert_eq!(found[0], "cards:search-cards", "{text}");
+        assert!(
+            found[1].ends_with("k-cards") || found[1].ends_with("d-cards"),
+            "{text}: {found:?}"
+        );
+    }
+    let all = names(&snapshot, &SearchQuery::new("", 10));
+    assert_eq!((all.len(), &*all[0]), (6, "cards:search-cards"));
+    assert_eq!(names(&snapshot, &SearchQuery::new("turns", 5)).len(), 2);
+    assert_eq!(
+        names(&snapshot, &SearchQuery::new("lost", 5)),
+        ["cards:lost-cards"]
+    );
+}
+
 #[test]
 fn wrong_names_get_the_nearest_ones() {
     let catalog = catalog(sample());

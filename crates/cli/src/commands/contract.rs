@@ -1,19 +1,25 @@
 //! `mcpproxy contract check SERVER|FILE`
 
 mod file;
+mod metrics;
 mod page;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use mcpproxy_contract::ContractViolation;
 use mcpproxy_contract::wire::DEFINITION_KEY;
-use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
-use mcpproxy_contract_check::checklist::{self, Report};
-use mcpproxy_gateway::ServersToStart;
+use mcpproxy_contract_check::checklist::{self, Report, ServiceEvidence, ShownMetrics};
+use mcpproxy_contract_check::confidence::ConfidenceSeen;
+use mcpproxy_contract_check::published::PublishedTool;
+use mcpproxy_gateway::{BrokenRule, ServersToStart};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -27,12 +33,30 @@ use crate::progress_bar::TerminalProgress;
 const CALLED_EXAMPLES: usize = 10;
 
 pub(crate) async fn run(common: &Common, contract: ContractCommand) -> CommandResult {
-    let ContractCommand::Check { target, no_calls } = contract;
-    let report = if is_file(&target) {
-        checklist::report(&file::tools(&target)?, &[], &[])
+    let ContractCommand::Check {
+        target,
+        no_calls,
+        against,
+    } = contract;
+    let before = against.as_deref().map(file::published).transpose()?;
+    let mut gathered = if is_file(&target) {
+        GatheredEvidence {
+            tools: file::tools(&target)?,
+            ..GatheredEvidence::default()
+        }
     } else {
         of_server(common, &target, !no_calls).await?
     };
+    // Dates of removal are in UTC.
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    if let Some(before) = before {
+        let now = gathered.tools.iter().filter_map(PublishedTool::of_listed);
+        let now: Vec<PublishedTool> = now.collect();
+        gathered
+            .found
+            .extend(check::published::broken(&before, &now, today));
+    }
+    let report = gathered.report(today);
     common
         .output
         .result(&json!(report).to_string(), |_| page::of(&report));
@@ -48,13 +72,40 @@ fn is_file(target: &str) -> bool {
     path.is_file() || is_json
 }
 
-async fn of_server(common: &Common, server: &str, with_calls: bool) -> Result<Report, CliError> {
+/// Everything that was found out about a service.
+#[derive(Default)]
+struct GatheredEvidence {
+    tools: Vec<Value>,
+    results: Vec<(String, Value)>,
+    found: Vec<ContractViolation>,
+    confidence: Option<BTreeMap<String, ConfidenceSeen>>,
+    metrics: Option<ShownMetrics>,
+}
+
+impl GatheredEvidence {
+    fn report(&self, today: Date) -> Report {
+        let evidence = ServiceEvidence {
+            results: &self.results,
+            found: &self.found,
+            confidence: self.confidence.as_ref(),
+            metrics: self.metrics.as_ref(),
+            today,
+        };
+        checklist::report(&self.tools, &evidence)
+    }
+}
+
+async fn of_server(
+    common: &Common,
+    server: &str,
+    with_calls: bool,
+) -> Result<GatheredEvidence, CliError> {
     let backend = Backend::find(&common.sources(), ServersToStart::Only(server.to_owned())).await?;
     let progress = TerminalProgress::start("checking");
-    let report = gather(&backend, server, with_calls, &progress).await;
+    let gathered = gather(&backend, server, with_calls, &progress).await;
     progress.end();
     backend.finish().await;
-    report
+    gathered
 }
 
 /// Tool to be checked, as the gateway shows it.
@@ -101,14 +152,14 @@ async fn gather(
     server: &str,
     with_calls: bool,
     progress: &TerminalProgress,
-) -> Result<Report, CliError> {
+) -> Result<GatheredEvidence, CliError> {
     let tools = checked_tools(backend, server, progress).await?;
     let calls: Vec<_> = tools
         .iter()
         .filter(|_| with_calls)
         .flat_map(calls)
         .collect();
-    let (mut results, mut violations) = (Vec::new(), Vec::new());
+    let mut gathered = GatheredEvidence::default();
     for (done, (tool, number, params)) in calls.iter().enumerate() {
         progress.at(done as u64, calls.len() as u64);
         let request = json!({
@@ -118,41 +169,37 @@ async fn gather(
         });
         match backend.call(Operation::Read, request).await {
             Ok(result) => {
-                let result = decode_for_display(&result);
-                results.push(((*tool).to_owned(), result["structuredContent"].clone()));
+                let mut result = decode_for_display(&result);
+                let structured = result["structuredContent"].take();
+                gathered.results.push(((*tool).to_owned(), structured));
             }
             Err(failed) => {
-                let told = violations_in(&failed.error, tool);
-                if told.is_empty() {
-                    let message = text(&failed.error["message"]);
-                    note(&format!(
-                        "example {number} of '{tool}' gave no result: {message}"
-                    ));
-                }
-                violations.extend(told);
+                let message = text(&failed.error()["message"]);
+                note(&format!(
+                    "example {number} of '{tool}' gave no result: {message}"
+                ));
             }
         }
     }
-    let tools: Vec<Value> = tools.into_iter().map(|one| one.published).collect();
-    Ok(checklist::report(&tools, &results, &violations))
+    // The gateway has seen the calls of others, too, and what was published before.
+    let servers = backend.servers(server).await?;
+    let status = servers.into_iter().find(|one| one.name == server);
+    if let Some(status) = status.and_then(|status| status.contract) {
+        gathered.found = status.broken.into_iter().map(violation).collect();
+        gathered.confidence = Some(status.confidence);
+    }
+    gathered.metrics = metrics::shown(backend, server).await;
+    gathered.tools = tools.into_iter().map(|one| one.published).collect();
+    Ok(gathered)
 }
 
-/// Violations that the gateway found in a result it did not pass on.
-fn violations_in(error: &Value, tool: &str) -> Vec<ContractViolation> {
-    /// Violation as the gateway reports it.
-    #[derive(Deserialize)]
-    struct ReportedViolation {
-        rule: Rule,
-        message: String,
+/// Violation that the gateway found.
+fn violation(broken: BrokenRule) -> ContractViolation {
+    ContractViolation {
+        tool: broken.tool,
+        rule: broken.rule,
+        message: broken.message,
     }
-    let told = &error["details"]["contract_violations"];
-    let told: Vec<ReportedViolation> = Deserialize::deserialize(told).unwrap_or_default();
-    let told = told.into_iter().map(|one| ContractViolation {
-        tool: tool.to_owned(),
-        rule: one.rule,
-        message: one.message,
-    });
-    told.collect()
 }
 
 /// Every tool of a server that is there and offers some.

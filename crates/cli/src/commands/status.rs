@@ -8,6 +8,9 @@ use crate::arguments::Common;
 use crate::daemon::Daemon;
 use crate::output::{elements, on_one_line, table, text};
 
+/// Number of broken rules of a server that are shown.
+const SHOWN_RULES: usize = 5;
+
 pub(crate) async fn run(common: &Common) -> CommandResult {
     let daemon = Daemon::require(&common.sources()).await?;
     let status = daemon.get("/api/v1/status").await?;
@@ -64,12 +67,34 @@ fn page(status: &Value) -> String {
         for warning in elements(&server["warnings"]) {
             page.push_str(&format!("warning: {name} {}\n", text(warning)));
         }
+        page.push_str(&contract(&name, &server["contract"]));
         for line in elements(&server["stderr"]) {
             page.push_str(&format!("{name}: {}\n", text(line)));
         }
     }
     page.push_str(&collisions(&status["resource_collisions"]));
     page
+}
+
+/// Rules of the tool contract that a server broke, the first of them.
+fn contract(server: &str, contract: &Value) -> String {
+    let broken = elements(&contract["broken"]);
+    let mut lines = String::new();
+    for one in broken.iter().take(SHOWN_RULES) {
+        let [tool, rule, message] =
+            ["tool", "rule", "message"].map(|name| on_one_line(&text(&one[name])));
+        lines.push_str(&format!(
+            "warning: {server} breaks the tool contract that it announces ({}x): {tool}: {rule}: {message}\n",
+            one["count"]
+        ));
+    }
+    let more = broken.len().saturating_sub(SHOWN_RULES);
+    if more > 0 {
+        lines.push_str(&format!(
+            "warning: {server} breaks {more} more rules; `mcpproxy contract check {server}` shows them\n"
+        ));
+    }
+    lines
 }
 
 /// Resources and templates that have to be named with their server.
@@ -152,6 +177,23 @@ mod tests {
           x:{+a} of 'b': it has no scheme of its own; use mcpproxy:b/x:{+a}
           and 5 more
         ");
+    }
+
+    #[test]
+    fn broken_rules_of_the_contract_are_told_in_bounds() {
+        assert_eq!(contract("cards", &Value::Null), "");
+        let one =
+            json!({ "tool": "get-card", "rule": "hints-roi", "message": "roi is 99", "count": 3 });
+        let told = contract(
+            "cards",
+            &json!({ "violations": 21, "broken": vec![one; 7] }),
+        );
+        assert_eq!(told.lines().count(), 6);
+        assert!(
+            told.starts_with("warning: cards breaks the tool contract that it announces (3x): get-card: hints-roi: roi is 99\n"),
+            "{told}"
+        );
+        assert!(told.contains("breaks 2 more rules"), "{told}");
     }
 
     #[test]

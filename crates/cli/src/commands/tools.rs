@@ -55,8 +55,9 @@ fn rows(value: &Value, is_search: bool) -> String {
     let mut shown = table(
         &["NAME", "CLASS", "CALL WITH", "STATUS", "SUMMARY"],
         tools.iter().map(|tool| {
-            let names = ["name", "class", "call_with", "status", "summary"];
-            names.map(|name| text(&tool[name])).to_vec()
+            let [name, class, call_with, summary] =
+                ["name", "class", "call_with", "summary"].map(|name| text(&tool[name]));
+            vec![name, class, call_with, status(tool), summary]
         }),
     );
     let total = value["total"].as_u64().unwrap_or_default();
@@ -74,14 +75,54 @@ fn page(tool: &Value) -> String {
         ("Server", "server"),
         ("Class", "class"),
         ("Call with", "call_with"),
-        ("Status", "status"),
     ] {
         page.push_str(&format!("{label:<12}{}\n", shown(name)));
     }
+    page.push_str(&format!("{:<12}{}\n", "Status", status(tool)));
     if !tool["annotations"].is_null() {
         page.push_str(&format!("Annotations {}\n", shown("annotations")));
     }
     page.push_str(&format!("\n{}\n", shown("description")));
     page.push_str(&format!("\nArguments\n{:#}\n", tool["inputSchema"]));
     page
+}
+
+/// Whether a tool can be called, and whether that is going to end.
+fn status(tool: &Value) -> String {
+    let status = text(&tool["status"]);
+    let deprecated = &tool["deprecated"];
+    if deprecated.is_null() {
+        return status;
+    }
+    let told = |name: &str, before: &str| match text(&deprecated[name]) {
+        text if text.is_empty() => String::new(),
+        text => format!("{before}{text}"),
+    };
+    let (replacement, removal) = (told("replacement", "→"), told("removalDate", " until "));
+    format!("{status}, deprecated{replacement}{removal}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_did_not_say_that_a_tool_is_going_to_be_removed() {
+        let tool = json!({
+            "name": "cards:find-cards", "class": "read", "call_with": "call_tool_read", "status": "callable",
+            "summary": "Finds cards.", "inputSchema": {}, "description": "Finds cards.",
+            "deprecated": { "replacement": "cards:search-cards", "removalDate": "2027-06-01" },
+        });
+        let told = "callable, deprecated→cards:search-cards until 2027-06-01";
+        assert_eq!(status(&tool), told);
+        assert!(page(&tool).contains(told));
+        assert!(rows(&json!({ "total": 1, "tools": [tool] }), false).contains(told));
+        assert_eq!(
+            status(&json!({ "status": "callable", "deprecated": {} })),
+            "callable, deprecated"
+        );
+        assert_eq!(status(&json!({ "status": "disabled" })), "disabled");
+    }
 }

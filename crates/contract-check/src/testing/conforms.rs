@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::purity::changed_by_queries;
 use super::{Failures, call_examples, is_harmless, is_removed, tester};
 use mcpproxy_contract::{Grants, Registered, Service, ToolResult, wire};
 
-/// Checks every tool: what it publishes, what the examples of harmless tools answer, and that
-/// wrong parameters and missing permissions are refused. Tools that change something are not
-/// called with parameters that would pass.
-pub async fn conforms(service: &Service) -> Result<(), Failures> {
+/// Checks every tool: what it publishes, what the examples of harmless tools answer, that these
+/// change nothing (see [`queries_are_pure`](super::queries_are_pure), where `state` is explained),
+/// and that wrong parameters and missing permissions are refused. Tools that change something are
+/// not called with parameters that would pass.
+pub async fn conforms(service: &Service, state: impl AsyncFn() -> String) -> Result<(), Failures> {
     let tools: Vec<&Registered> = service.registry().get_all().collect();
     let published: Vec<Value> = tools.iter().map(|tool| wire::tool(tool)).collect();
     let mut found: Vec<String> = crate::tools(&published)
@@ -19,6 +21,7 @@ pub async fn conforms(service: &Service) -> Result<(), Failures> {
         found.extend(results(service, tool).await);
         found.extend(refusals(service, tool).await);
     }
+    found.extend(changed_by_queries(service, state).await);
     Failures::none_or(found)
 }
 

@@ -6,13 +6,15 @@
 mod conforms;
 mod evidence;
 mod examples;
+mod purity;
 mod snapshot;
 
 use std::fmt;
 
 pub use conforms::conforms;
-pub use evidence::{confidence_moves, queries_are_pure};
+pub use evidence::{confidence_is_computed, confidence_moves};
 pub use examples::examples_hold;
+pub use purity::queries_are_pure;
 pub use snapshot::unchanged;
 
 use mcpproxy_contract::{CategoryEffect, Grants, Registered, Service, ToolContext, ToolResult};

@@ -2,18 +2,22 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::Failures;
+use crate::published;
 use mcpproxy_contract::Service;
 
 /// Set to anything, it writes the snapshot anew instead of comparing, unless that would break
 /// those who call.
 const UPDATE: &str = "UPDATE_PUBLISHED";
 
-/// Compares names and schemas with those that were published, kept in a file. A name that is gone
-/// and a change that breaks callers are always told; any other change is told until the file is
-/// written anew with `UPDATE_PUBLISHED=1`.
+/// Compares names and schemas with those that were published, kept in a file. A name that is gone before its removal
+/// date, a change that breaks callers and a major version under the old name are always told; any other change is told
+/// until the file is written anew with `UPDATE_PUBLISHED=1`.
 pub fn unchanged(service: &Service, file: impl AsRef<Path>) -> Result<(), Failures> {
     let file = file.as_ref();
     let now = published(service);
@@ -28,7 +32,8 @@ pub fn unchanged(service: &Service, file: impl AsRef<Path>) -> Result<(), Failur
             return Err(Failures(vec![told]));
         }
     };
-    let (breaking, changed) = compare(&before, &now);
+    let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
+    let (breaking, changed) = compare(&before, &now, today);
     if updating && breaking.is_empty() {
         let text = format!("{now:#}\n");
         return std::fs::write(file, text)
@@ -42,7 +47,7 @@ fn published(service: &Service) -> Value {
         let definition = tool.definition();
         let facts = json!({
             "version": definition.version,
-            "deprecated": definition.deprecated.is_some(),
+            "deprecated": definition.deprecated,
             "parameters": tool.input_schema(),
             "data": tool.data_schema(),
         });
@@ -52,64 +57,29 @@ fn published(service: &Service) -> Value {
 }
 
 /// Changes that break those who call, and all others.
-fn compare(before: &Value, now: &Value) -> (Vec<String>, Vec<String>) {
-    let (mut breaking, mut changed) = (Vec::new(), Vec::new());
-    for (name, before) in before.as_object().into_iter().flatten() {
-        let Some(now) = now.get(name) else {
-            if before["deprecated"] != true {
-                breaking.push(format!(
-                    "{name}: it was published and is gone; deprecate it for 90 days first"
-                ));
-            }
+fn compare(before: &Value, now: &Value, today: Date) -> (Vec<String>, Vec<String>) {
+    let tools = |snapshot: &Value| published::published(snapshot).unwrap_or_default();
+    let broken = published::broken(&tools(before), &tools(now), today);
+    let breaking = broken
+        .iter()
+        .map(|one| format!("{}: {}", one.tool, one.message));
+    let mut changed = Vec::new();
+    for (name, now) in now.as_object().into_iter().flatten() {
+        let Some(before) = before.get(name) else {
+            changed.push(format!(
+                "{name}: it is new; {UPDATE}=1 takes it into the snapshot"
+            ));
             continue;
         };
-        let broken = broken_calls(&before["parameters"], &now["parameters"]);
-        if !broken.is_empty() && major(before) == major(now) {
-            breaking.extend(broken.into_iter().map(|one| {
-                format!("{name}: {one}; give the changed tool a new name, or a new major version")
-            }));
-        } else if before["parameters"] != now["parameters"] || before["data"] != now["data"] {
+        let is_broken = broken.iter().any(|one| one.tool == *name);
+        let has_changed = |key: &str| before[key] != now[key];
+        if !is_broken && (has_changed("parameters") || has_changed("data")) {
             changed.push(format!(
                 "{name}: its schemas are not those that were published; {UPDATE}=1 accepts them"
             ));
         }
     }
-    for name in now.as_object().into_iter().flat_map(Map::keys) {
-        if before.get(name).is_none() {
-            changed.push(format!(
-                "{name}: it is new; {UPDATE}=1 takes it into the snapshot"
-            ));
-        }
-    }
-    (breaking, changed)
-}
-
-/// Calls that were right and are no longer.
-fn broken_calls(before: &Value, now: &Value) -> Vec<String> {
-    let required = |schema: &Value| schema["required"].as_array().cloned().unwrap_or_default();
-    let already = required(before);
-    let mut broken = Vec::new();
-    let mut retyped = Vec::new();
-    for (name, known) in before["properties"].as_object().into_iter().flatten() {
-        match now["properties"].get(name) {
-            None => broken.push(format!("the parameter '{name}' is gone")),
-            Some(offered) if offered["type"] != known["type"] => {
-                retyped.push(format!("the parameter '{name}' has another type"));
-            }
-            Some(_) => {}
-        }
-    }
-    for name in required(now).iter().filter(|name| !already.contains(name)) {
-        let name = name.as_str().unwrap_or_default();
-        broken.push(format!("the parameter '{name}' has become required"));
-    }
-    broken.extend(retyped);
-    broken
-}
-
-fn major(facts: &Value) -> &str {
-    let version = facts["version"].as_str().unwrap_or_default();
-    version.split('.').next().unwrap_or_default()
+    (breaking.collect(), changed)
 }
 
 #[cfg(test)]
@@ -119,10 +89,16 @@ mod tests {
     fn tool(version: &str, properties: &Value, required: &Value) -> Value {
         json!({ "get-card": {
             "version": version,
-            "deprecated": false,
+            "deprecated": null,
             "parameters": { "properties": properties, "required": required },
             "data": {},
         } })
+    }
+
+    fn compared(before: &Value, now: &Value) -> (usize, usize) {
+        let today = "2026-06-01".parse().unwrap();
+        let (breaking, changed) = compare(before, now, today);
+        (breaking.len(), changed.len())
     }
 
     #[test]
@@ -130,36 +106,45 @@ mod tests {
         let text = json!({ "type": "string" });
         let before = tool("1.0.0", &json!({ "id": text }), &json!(["id"]));
         let more = json!({ "id": text, "more": text });
-        for (now, breaking, changed) in [
-            (before.clone(), 0, 0),
-            (tool("1.0.0", &more, &json!(["id"])), 0, 1),
-            (tool("1.0.0", &more, &json!(["id", "more"])), 1, 0),
-            (tool("2.0.0", &more, &json!(["id", "more"])), 0, 1),
-            (tool("1.0.0", &json!({}), &json!([])), 1, 0),
+        let mut other_data = before.clone();
+        other_data["get-card"]["data"] = json!({ "title": "Card" });
+        for (now, expected) in [
+            (before.clone(), (0, 0)),
+            (other_data, (0, 1)),
+            (tool("1.0.0", &more, &json!(["id"])), (0, 1)),
+            (tool("1.0.0", &more, &json!(["id", "more"])), (1, 0)),
+            (tool("1.0.0", &json!({}), &json!([])), (1, 0)),
             (
                 tool(
                     "1.0.0",
                     &json!({ "id": { "type": "integer" } }),
                     &json!(["id"]),
                 ),
-                1,
-                0,
+                (1, 0),
             ),
-            (json!({}), 1, 0),
+            (json!({}), (1, 0)),
         ] {
-            let found = compare(&before, &now);
-            assert_eq!(
-                (found.0.len(), found.1.len()),
-                (breaking, changed),
-                "{now}: {found:?}"
-            );
+            assert_eq!(compared(&before, &now), expected, "{now}");
         }
     }
 
     #[test]
-    fn a_deprecated_tool_may_go() {
+    fn brk_the_snapshot_accepted_a_major_version_under_the_old_name() {
+        let before = tool("1.0.0", &json!({}), &json!([]));
+        assert_eq!(
+            compared(&before, &tool("2.0.0", &json!({}), &json!([]))),
+            (1, 0)
+        );
+        let required = tool("2.0.0", &json!({ "id": {} }), &json!(["id"]));
+        assert_eq!(compared(&before, &required), (2, 0));
+    }
+
+    #[test]
+    fn a_deprecated_tool_may_go_on_its_removal_date() {
         let mut before = tool("1.0.0", &json!({}), &json!([]));
-        before["get-card"]["deprecated"] = json!(true);
-        assert_eq!(compare(&before, &json!({})), (vec![], vec![]));
+        before["get-card"]["deprecated"] = json!({ "removalDate": "2026-06-01" });
+        assert_eq!(compared(&before, &json!({})), (0, 0));
+        before["get-card"]["deprecated"] = json!({ "removalDate": "2026-06-02" });
+        assert_eq!(compared(&before, &json!({})), (1, 0));
     }
 }

@@ -276,3 +276,36 @@ fn long_and_private_values_are_not_repeated() {
     );
     assert!(!found[0].message.contains("s3cret"), "{}", found[0].message);
 }
+
+#[test]
+fn post_roi_any_ratio_of_a_foreign_service_passed() {
+    let rules = |benefit: f64, effort: f64, roi: f64| {
+        let impact = json!({ "benefit": benefit, "effort": effort, "roi": roi });
+        let result = with(good_result(), "/agentHints/estimatedImpact", Some(impact));
+        let found = crate::result(&result);
+        found.into_iter().map(|one| one.rule).collect::<Vec<_>>()
+    };
+    for (benefit, effort, roi) in [
+        (0.85, 0.2, 4.25),
+        (0.5, 0.3, 1.67),
+        (0.5, 0.3, 1.666_666),
+        (0.5, 0.0, 50.0),
+        (0.5, 0.005, 50.0),
+        (0.5, 0.005, 100.0),
+        (0.0, 0.0, 0.0),
+    ] {
+        assert_eq!(rules(benefit, effort, roi), [], "{benefit} {effort} {roi}");
+    }
+    for (benefit, effort, roi) in [
+        (0.85, 0.2, 99.0),
+        (0.85, 0.2, 4.3),
+        (0.5, 0.0, 0.0),
+        (0.0, 0.5, 1.0),
+    ] {
+        assert_eq!(
+            rules(benefit, effort, roi),
+            [Rule::HintsRoi],
+            "{benefit} {effort} {roi}"
+        );
+    }
+}

@@ -353,6 +353,85 @@ async fn line_26_logging_is_added() {
 }
 
 #[tokio::test]
+async fn err_2_validation_errors_are_logged_with_their_violations_and_without_what_was_sent() {
+    let agent = logged_agent();
+    let service = service_of(Weighed);
+    let wrong = [
+        json!({ "text": "open sesame" }),
+        json!({ "text": 12345 }),
+        json!({ "txt": "open sesame" }),
+    ];
+    for arguments in wrong {
+        service.call("weigh-text", arguments, &agent).await;
+    }
+    let lines = logged(&agent);
+    let refused: Vec<&str> = lines
+        .lines()
+        .filter(|line| line.contains("tool call refused"))
+        .collect();
+    assert_eq!(refused.len(), 3, "{lines}");
+    for (line, told) in refused.iter().zip([
+        r#""path":"/text""#,
+        "invalid type: integer ***, expected a string",
+        "unknown parameter, did you mean 'text'?",
+    ]) {
+        assert!(line.contains("INVALID_ARGUMENTS"), "{line}");
+        assert!(line.contains(told), "{told} in {line}");
+        assert!(
+            !line.contains("sesame") && !line.contains("12345"),
+            "{line}"
+        );
+    }
+    service.call("weigh-txt", json!({}), &agent).await;
+    let lines = logged(&agent);
+    assert!(lines.contains("UNKNOWN_TOOL"), "{lines}");
+}
+
+/// A process reads this variable once, so the test runs itself again in one that asks for no stacks.
+#[tokio::test]
+async fn obs_3_errors_are_logged_with_their_stack_whatever_the_environment_says() {
+    fn deep_inside(run: u32) -> Result<(), ToolError> {
+        match run {
+            1 => Err(ToolError::internal("the disk is on fire")),
+            _ => panic!("a bug"),
+        }
+    }
+    const VARIABLE: &str = "RUST_BACKTRACE";
+    if std::env::var(VARIABLE).as_deref() != Ok("0") {
+        let name = "lines::obs_3_errors_are_logged_with_their_stack_whatever_the_environment_says";
+        let ran = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env(VARIABLE, "0")
+            .env_remove("RUST_LIB_BACKTRACE")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&ran.stdout);
+        assert!(told.contains("1 passed"), "{told}");
+        return;
+    }
+    let agent = logged_agent();
+    let service = service_of(SaveCard {
+        runs: Runs::default(),
+        work: deep_inside,
+    });
+    for _ in 0..2 {
+        let arguments = json!({ "cardId": "card_1" });
+        let result = service.call("save-card", arguments, &agent).await;
+        let told = result.to_json().to_string();
+        assert!(!told.contains("deep_inside"), "{told}");
+    }
+    let lines = logged(&agent);
+    let failed = |cause: &str| {
+        let mut lines = lines.lines();
+        lines.find(|line| line.contains(cause)).unwrap_or_default()
+    };
+    for cause in ["the disk is on fire", "the tool panicked: a bug"] {
+        let line = failed(cause);
+        assert!(line.contains("deep_inside"), "{cause}: {lines}");
+    }
+}
+
+#[tokio::test]
 async fn line_27_metrics_are_emitted() {
     let service = service();
     call(&service, "get-card").await;
@@ -372,7 +451,9 @@ async fn line_27_metrics_are_emitted() {
 
 #[tokio::test]
 async fn line_28_tests_are_written() {
-    testing::conforms(&service()).await.unwrap();
+    testing::conforms(&service(), async || String::new())
+        .await
+        .unwrap();
     testing::examples_hold(async || service()).await.unwrap();
 }
 

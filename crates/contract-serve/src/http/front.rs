@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, StatusCode};
+use http::header::{CONTENT_TYPE, HOST};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
+use mcpproxy_contract::{METRICS_FORMAT, Service};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -22,6 +25,9 @@ use crate::{Handler, ServeError};
 /// Path of the service.
 pub(super) const PATH: &str = "/mcp";
 
+/// Path of the metrics.
+const METRICS_PATH: &str = "/metrics";
+
 /// The largest message.
 const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
@@ -33,14 +39,17 @@ const OWN_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The door: who comes in, with what, and what becomes of it.
 pub(super) struct Front {
+    service: Arc<Service>,
     authorizer: Option<Authorizer>,
+    /// Names under which the metrics are given out; any where it is empty.
+    hosts: Vec<String>,
     running: Arc<RunningCalls>,
     rmcp: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
 impl Front {
     pub(super) fn new(http: Http) -> Result<Self, ServeError> {
-        let handler = Handler::new(http.service)?;
+        let handler = Handler::new(Arc::clone(&http.service))?;
         let origins = |scheme| OWN_HOSTS.map(|host| format!("{scheme}://{host}:*"));
         let own = ["http", "https"].into_iter().flat_map(origins);
         let config = StreamableHttpServerConfig::default()
@@ -48,6 +57,10 @@ impl Front {
             .with_json_response(true)
             .with_max_request_body_bytes(LARGEST_MESSAGE)
             .with_allowed_origins(own.chain(http.origins));
+        let hosts = match (http.hosts.is_empty(), &http.authorizer) {
+            (true, None) => OWN_HOSTS.map(str::to_owned).into(),
+            _ => http.hosts.clone(),
+        };
         let config = match (http.hosts.is_empty(), &http.authorizer) {
             (false, _) => config.with_allowed_hosts(http.hosts),
             (true, Some(_)) => config.disable_allowed_hosts(),
@@ -55,7 +68,9 @@ impl Front {
         };
         let sessions = Arc::new(NeverSessionManager::default());
         Ok(Self {
+            service: http.service,
             authorizer: http.authorizer,
+            hosts,
             running: Arc::default(),
             rmcp: StreamableHttpService::new(move || Ok(handler.clone()), sessions, config),
         })
@@ -67,9 +82,15 @@ impl Front {
         request: Request<Incoming>,
     ) -> Result<HttpResponse, HttpResponse> {
         let (mut head, body) = request.into_parts();
-        if head.uri.path() != PATH {
-            let text = format!("There is nothing here; MCP is served under {PATH}");
-            return Err(plain(StatusCode::NOT_FOUND, &text));
+        match head.uri.path() {
+            PATH => {}
+            METRICS_PATH => return self.metrics(&head).await,
+            _ => {
+                let text = format!(
+                    "There is nothing here; MCP is served under {PATH}, metrics under {METRICS_PATH}"
+                );
+                return Err(plain(StatusCode::NOT_FOUND, &text));
+            }
         }
         let caller = access::caller(self.authorizer.as_ref(), &head.headers).await?;
         let session = ServedSession::of(&head.headers).map_err(|UnknownSession| {
@@ -94,6 +115,27 @@ impl Front {
         Ok(answer)
     }
 
+    /// Metrics of the service, for everybody who may call. A page of somebody else that makes a browser ask here does
+    /// so under its own name.
+    async fn metrics(&self, head: &Parts) -> Result<HttpResponse, HttpResponse> {
+        if head.method != Method::GET {
+            return Err(plain(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Metrics are read with GET",
+            ));
+        }
+        access::caller(self.authorizer.as_ref(), &head.headers).await?;
+        let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+        if !self.hosts.is_empty() && !host.is_some_and(|host| is_named(host, &self.hosts)) {
+            let text = "The Host header must name this server";
+            return Err(plain(StatusCode::FORBIDDEN, text));
+        }
+        let mut answer = plain(StatusCode::OK, &self.service.metrics());
+        let format = HeaderValue::from_static(METRICS_FORMAT);
+        answer.headers_mut().insert(CONTENT_TYPE, format);
+        Ok(answer)
+    }
+
     /// rmcp's answer, unless the call is cancelled before. Dropping the request ends the call.
     async fn run(&self, key: Option<CallKey>, request: Request<Full<Bytes>>) -> HttpResponse {
         let Some(key) = key else {
@@ -106,6 +148,18 @@ impl Front {
             () = listed.cancelled.notified() => plain(StatusCode::ACCEPTED, ""),
         }
     }
+}
+
+/// Whether a host, with or without its port, is one of these names.
+fn is_named(host: &str, names: &[String]) -> bool {
+    let port = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+    let without_port = &host[..port.unwrap_or(host.len())];
+    let is_host = |name: &str| {
+        [host, without_port]
+            .iter()
+            .any(|one| one.eq_ignore_ascii_case(name))
+    };
+    names.iter().any(|name| is_host(name))
 }
 
 /// Members of a message that matter here; rmcp reads the rest.

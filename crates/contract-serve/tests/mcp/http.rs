@@ -304,3 +304,55 @@ async fn a_call_in_flight_comes_to_its_end_when_the_server_stops() {
     stopped.await.expect("an end in order");
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
+
+#[tokio::test]
+async fn obs_4_metrics_are_served_for_prometheus() {
+    let server = server().await;
+    let card = json!({ "card": "one" });
+    server.post(&[], &call(&json!(1), "get-card", &card)).await;
+    let metrics = server.send("GET", "/metrics", String::new()).await;
+    assert_eq!(metrics.status, StatusCode::OK);
+    let format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(metrics.header("content-type"), format);
+    let counted = r#"mcp_tool_executions_total{tool="get-card"} 1"#;
+    assert!(metrics.text.contains(counted), "{}", metrics.text);
+    assert!(metrics.text.ends_with("# EOF\n"), "{}", metrics.text);
+
+    let posted = server.send("POST", "/metrics", String::new()).await;
+    assert_eq!(posted.status, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn metrics_are_not_for_pages_of_others() {
+    let ask = async |server: &Server, host: &str| {
+        let headers = [("host", host)];
+        let asked = send(server.address, "GET", "/metrics", &headers, String::new());
+        within(asked).await.status.as_u16()
+    };
+    let own = server().await;
+    for (host, status) in [
+        ("localhost", 200),
+        ("LOCALHOST:80", 200),
+        ("[::1]:8080", 200),
+        ("127.0.0.1", 200),
+        ("evil.example", 403),
+        ("localhost.evil.example:80", 403),
+    ] {
+        assert_eq!(ask(&own, host).await, status, "{host}");
+    }
+    let named = Server::start(|http| http.hosts(["cards.example"])).await;
+    for (host, status) in [("cards.example:80", 200), ("localhost", 403)] {
+        assert_eq!(ask(&named, host).await, status, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn ctx_user_id_is_taken_from_a_gateway_and_kept_from_metadata() {
+    let server = server().await;
+    let mut message = call(&json!(1), "show-context", &json!({}));
+    message["params"]["_meta"] = json!({ "dev.mcpproxy/userId": "ann", "tenant": "north" });
+    let reply = server.post(&[], &message).await;
+    let seen = &reply.structured()["data"];
+    assert_eq!(seen["user"], "ann");
+    assert_eq!(seen["metadata"], json!({ "tenant": "north" }));
+}

@@ -1,6 +1,10 @@
 //! With rmcp's own client on the other end of a pipe in memory, in both eras of the protocol.
 
-use mcpproxy_contract::{Grants, wire};
+use jiff::civil::date;
+use mcpproxy_contract::prelude::{
+    Definition, Deprecation, Query, Registry, ToolContext, ToolError, ToolOutput, Version,
+};
+use mcpproxy_contract::{Grants, Tool as ContractTool, wire};
 use mcpproxy_contract_serve::{Handler, ServiceCaller};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ErrorCode, ErrorData,
@@ -269,4 +273,46 @@ async fn a_cancelled_call_is_dropped_in_both_eras() {
         assert_eq!(within(events.recv()).await, Some(Event::Ended));
         call(&client, "get-card", json!({ "card": "one" })).await;
     }
+}
+
+/// Its time is over.
+struct FetchCard;
+
+impl ContractTool for FetchCard {
+    const NAME: &'static str = "fetch-card";
+    type Category = Query;
+    type Params = tools::CardParams;
+    type Output = tools::Card;
+
+    fn definition() -> Definition<Self> {
+        let (announced, removal) = (date(2020, 1, 1), date(2020, 6, 1));
+        let since = Version::new(0, 9, 0);
+        let deprecated = Deprecation::replaced_by::<tools::GetCard>(since, announced, removal);
+        Definition {
+            deprecated: Some(deprecated),
+            ..tools::definition(None, &[], tools::card_example())
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &tools::CardParams,
+        context: &ToolContext,
+    ) -> Result<ToolOutput<tools::Card>, ToolError> {
+        tools::GetCard.call(params, context).await
+    }
+}
+
+#[tokio::test]
+async fn dep_6_a_tool_past_its_removal_date_is_refused_and_not_listed() {
+    let registry = Registry::new("cards", Version::new(1, 0, 0));
+    let registry = registry.with(tools::GetCard).with(FetchCard);
+    let service = registry.into_service().expect("keeps the contract");
+    let handler = Handler::new(service).expect("tools that fit");
+    let client = connect(handler, ClientLifecycleMode::Initialize).await;
+    let listed = within(client.list_all_tools()).await.expect("tools");
+    let names: Vec<&str> = listed.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["get-card"]);
+    let removed = call(&client, "fetch-card", json!({ "card": "x" })).await;
+    assert_eq!(structured(&removed)["error"]["code"], "TOOL_REMOVED");
 }

@@ -5,7 +5,7 @@ use mcpproxy_contract::Grants;
 use mcpproxy_contract_serve::{Http, ServiceCaller, TokenRefusal};
 use serde_json::json;
 
-use crate::support::{Server, call};
+use crate::support::{Server, call, send, within};
 
 /// Ann reads; one token breaks the authorizer, and one it cannot decide on.
 fn with_tokens(http: Http) -> Http {
@@ -102,4 +102,23 @@ async fn a_credential_that_nobody_can_check_is_refused_not_ignored() {
         "Bearer error=\"invalid_token\""
     );
     assert_eq!(server.post(&[], &message).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_token_reads_metrics_and_cannot_name_another_user() {
+    let server = Server::start(with_tokens).await;
+    let ask = async |headers: &[(&str, &str)]| {
+        let asked = send(server.address, "GET", "/metrics", headers, String::new());
+        within(asked).await.status
+    };
+    assert_eq!(ask(&[]).await, StatusCode::UNAUTHORIZED);
+    let headers = [("authorization", "Bearer token-of-eve")];
+    assert_eq!(ask(&headers).await, StatusCode::UNAUTHORIZED);
+    let headers = [("authorization", "Bearer token-of-ann")];
+    assert_eq!(ask(&headers).await, StatusCode::OK);
+
+    let mut message = call(&json!(1), "show-context", &json!({}));
+    message["params"]["_meta"] = json!({ "dev.mcpproxy/userId": "bob" });
+    let reply = server.post(&headers, &message).await;
+    assert_eq!(reply.structured()["data"]["user"], "ann");
 }

@@ -115,7 +115,7 @@ fn hints(what: &str) -> AgentHints {
 }
 
 /// What all the tools here publish alike.
-fn definition<T: Tool>(
+pub(crate) fn definition<T: Tool>(
     cache: <T::Category as mcpproxy_contract::Category>::Cache,
     permissions: &'static [&'static str],
     example: Example,
@@ -147,7 +147,7 @@ fn example(params: serde_json::Value, expected_result: serde_json::Value) -> Exa
     }
 }
 
-fn card_example() -> Example {
+pub(crate) fn card_example() -> Example {
     example(json!({ "card": "one" }), json!({ "front": "one" }))
 }
 

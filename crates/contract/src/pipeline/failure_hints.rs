@@ -2,17 +2,32 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::agent_hints::{
     AgentHints, Evidence, HintWarning, RiskFactor, RiskType, Severity, Share, SourceQuality,
-    ValidityPeriod, WarningType, completeness,
+    ValidityPeriod, WarningType, agreement, completeness, coverage, matched,
 };
 use crate::{ErrorCategory, PublishedError};
 
 /// Chance that a call took effect of which nobody knows more than that it may have.
 const EVEN_CHANCE: Share = Share::percent(50);
 
+/// Facts that are known beside an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KnownBeside {
+    /// Tools that the error suggests as a way out.
+    pub(super) helpers: u64,
+    /// Calls of the tool that broke, of all so far, this one included. None were counted where it is zero of zero.
+    pub(super) broken_of_all: (u64, u64),
+}
+
 /// Hints for every error of a tool; how sure they are follows from how much is known about the failure.
-pub(super) fn failed(error: &PublishedError, retry_after: Option<Duration>) -> AgentHints {
+pub(crate) fn failed_with(
+    error: &PublishedError,
+    retry_after: Option<Duration>,
+    known: KnownBeside,
+) -> AgentHints {
     let code = error.code;
     let (reason, context, about, severity, message) = match error.category {
         ErrorCategory::Validation => (
@@ -61,7 +76,7 @@ pub(super) fn failed(error: &PublishedError, retry_after: Option<Duration>) -> A
         None if error.category == ErrorCategory::Validation => ValidityPeriod::Immediate,
         None => ValidityPeriod::Short,
     };
-    let hints = AgentHints::new(&known_about(error, retry_after), validity)
+    let hints = AgentHints::new(&known_about(error, retry_after, known), validity)
         .because(format!("The call failed with {code}: {reason}"))
         .needs(context)
         .warn(HintWarning {
@@ -82,12 +97,20 @@ pub(super) fn failed(error: &PublishedError, retry_after: Option<Duration>) -> A
     })
 }
 
-/// Evidence of a failure: that it happened; whose doing it is, unless something does not
-/// work; what helps, if it is to correct the call or to repeat it; and when, if it is to repeat it.
-fn known_about(error: &PublishedError, retry_after: Option<Duration>) -> Evidence {
+/// Evidence of a failure.
+///
+/// - How much is known of it: that it happened; whose doing it is, unless something does not work; what helps; and when,
+///   if it is to call again.
+/// - Of what is wrong with the parameters, how much was told, and for how much of that the remedy is named.
+/// - How the calls of the tool have ended so far. Where few broke, the tool is right about this one; where many did, it
+///   is likely not to work.
+fn known_about(
+    error: &PublishedError,
+    retry_after: Option<Duration>,
+    beside: KnownBeside,
+) -> Evidence {
     let is_system = error.category == ErrorCategory::System;
-    let knows_remedy = error.retryable || error.category == ErrorCategory::Validation;
-    let mut facts = vec![true, !is_system, knows_remedy];
+    let mut facts = vec![true, !is_system, knows_remedy(error, beside.helpers)];
     if error.retryable {
         facts.push(retry_after.is_some());
     }
@@ -98,7 +121,49 @@ fn known_about(error: &PublishedError, retry_after: Option<Duration>) -> Evidenc
     } else {
         SourceQuality::High
     };
-    Evidence::new(quality, completeness(known as u64, facts.len() as u64))
+    let mut evidence = Evidence::new(quality, completeness(known as u64, facts.len() as u64));
+    if let Some(violations) = error.details.get("violations").and_then(Value::as_array) {
+        let told = violations.len() as u64;
+        let all = error.details.get("violation_count").and_then(Value::as_u64);
+        let clear = violations.iter().filter(|one| names_remedy(one)).count();
+        evidence = evidence
+            .and(matched(clear as u64, told))
+            .and(coverage(told, all.unwrap_or(told)));
+    }
+    let (broken, calls) = beside.broken_of_all;
+    if calls == 0 {
+        return evidence;
+    }
+    let alike = if is_system {
+        broken
+    } else {
+        calls.saturating_sub(broken)
+    };
+    // One more on either side, so that the first call alone neither proves nor ruins anything. How other calls ended
+    // says less than this one does.
+    evidence.and(agreement(alike + 1, calls + 2).weighing(1))
+}
+
+/// Whether the error says what to do: to call again, to change the call, to use what it names, or to call what helps.
+fn knows_remedy(error: &PublishedError, helpers: u64) -> bool {
+    let names = |detail: &str| {
+        error
+            .details
+            .get(detail)
+            .is_some_and(|value| !value.is_null())
+    };
+    let has_own = match error.code {
+        "UNKNOWN_TOOL" => names("nearest"),
+        "TOOL_REMOVED" => names("replacement"),
+        _ => error.category == ErrorCategory::Validation,
+    };
+    error.retryable || has_own || helpers > 0
+}
+
+/// Whether a violation says what to send instead: all do but that of a name which is like no other.
+fn names_remedy(violation: &Value) -> bool {
+    let message = violation["message"].as_str().unwrap_or_default();
+    !message.starts_with("unknown ") || message.contains("did you mean")
 }
 
 /// The shortest period that covers a wait; at least a short one.

@@ -5,6 +5,7 @@ mod cache;
 mod failure_hints;
 mod metrics;
 mod observe;
+mod panics;
 mod redact;
 
 use std::panic::AssertUnwindSafe;
@@ -13,12 +14,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use mcpproxy_support::rate::RateLimiter;
-use prometheus_client::encoding::text::encode;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
-use crate::agent_hints::{AgentHints, HintWarning, Severity, WarningType};
+use crate::agent_hints::{AgentHints, HintWarning, Severity, Suggestion, WarningType};
 use crate::registry::{Parsed, Registered, Registry, nearest_name};
 use crate::tool::output::ResultOutcome;
 use crate::{
@@ -26,7 +26,10 @@ use crate::{
     ResultMetadata, Rule, Tool, ToolContext, ToolError, ToolResult, Version,
 };
 use cache::{Cache, CacheKey, Outdating};
+pub(crate) use failure_hints::{KnownBeside, failed_with};
+pub use metrics::METRICS_FORMAT;
 use metrics::{Counters, Metrics};
+use panics::panicked;
 
 /// Pause before the one repetition, so that what was away has a moment to come back.
 const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
@@ -74,6 +77,7 @@ impl Registry {
         });
         self.refused.extend(missing);
         ContractViolations::none_or(std::mem::take(&mut self.refused))?;
+        panics::keep_stacks();
         let definitions = self.tools.iter().map(|tool| &tool.definition);
         Ok(Service {
             metrics: Metrics::new(definitions),
@@ -99,6 +103,8 @@ impl Service {
         let Some(&index) = self.registry.by_name.get(name) else {
             let known = self.registry.by_name.keys().map(String::as_str);
             let error = ToolError::unknown_tool(name, nearest_name(name, known));
+            self.metrics.unknown.count(error.code());
+            observe::unknown_tool(name, &error, context);
             return self.seal(name, self.registry.version, Err(error), context, started);
         };
         let execution = Execution {
@@ -123,7 +129,7 @@ impl Service {
         let (outcome, mut hints) = match attempt {
             Ok(answered) => (ResultOutcome::Data(answered.data), answered.hints),
             Err(error) => {
-                let hints = self.hints_of(&error);
+                let hints = self.hints_of(name, &error);
                 (ResultOutcome::Error(error.published().clone()), hints)
             }
         };
@@ -148,12 +154,24 @@ impl Service {
         }
     }
 
-    fn hints_of(&self, error: &ToolError) -> AgentHints {
-        let hints = failure_hints::failed(error.published(), error.retry_after());
+    fn hints_of(&self, name: &str, error: &ToolError) -> AgentHints {
+        let counters = self.registry.by_name.get(name);
+        let counters = counters.map(|&index| self.metrics.tools[index].broken_of_all());
+        let known = KnownBeside {
+            helpers: error.suggestions().len() as u64,
+            broken_of_all: counters.unwrap_or_default(),
+        };
+        let hints = failed_with(error.published(), error.retry_after(), known);
         let suggestions = error.suggestions().iter().cloned();
         let mut hints = suggestions.fold(hints, AgentHints::suggest);
-        hints.retain_suggestions(|action| self.registry.by_name.contains_key(action));
+        hints.retain_suggestions(|action| self.can_suggest(action));
         hints
+    }
+
+    /// Whether an action may be suggested: a tool of this service, or one that is named as that of another, which only
+    /// a gateway in front of both can look up.
+    fn can_suggest(&self, action: &str) -> bool {
+        self.registry.by_name.contains_key(action) || Suggestion::is_elsewhere(action)
     }
 
     /// The tools that answer.
@@ -162,12 +180,22 @@ impl Service {
     }
 
     /// Counts so far, as `OpenMetrics` text: executions, how long they took, errors by category, hits and
-    /// misses of the cache, refusals of callers that called too often, and results that broke the contract.
+    /// misses of the cache, refusals, calls that were given up, and results that broke the contract.
     pub fn metrics(&self) -> String {
-        let mut text = String::new();
-        // Writing into a string does not fail.
-        let _ = encode(&mut text, &self.metrics.registry);
-        text
+        metrics::to_text(std::iter::once((None, &self.metrics)))
+    }
+
+    /// Metrics of several services as one text. Each sample has the name of its service as label `server`.
+    pub fn metrics_of<'a>(services: impl IntoIterator<Item = (&'a str, &'a Self)>) -> String {
+        let services = services.into_iter();
+        metrics::to_text(services.map(|(name, service)| (Some(name), &service.metrics)))
+    }
+
+    /// Counts a call that the host of the service refused, so that it never came here.
+    pub fn count_refusal(&self, tool: &str, code: &'static str) {
+        let index = self.registry.by_name.get(tool);
+        let refusals = index.map(|&index| &self.metrics.tools[index].refused);
+        refusals.unwrap_or(&self.metrics.unknown).count(code);
     }
 }
 
@@ -177,8 +205,8 @@ impl Execution<'_> {
         let definition = &self.tool.definition;
         let span = observe::span(&definition.name, self.context);
         async {
-            observe::start(self.tool, &arguments);
-            let under_way = observe::UnderWay;
+            let secrets = observe::start(self.tool, &arguments);
+            let under_way = observe::UnderWay(&self.counters().abandoned);
             // A rule on a parameter is the author's code as well as the handler is.
             let attempt = AssertUnwindSafe(self.attempt(arguments))
                 .catch_unwind()
@@ -191,7 +219,7 @@ impl Execution<'_> {
             let elapsed = started.elapsed();
             let outcome = attempt.as_ref().map(|one| (&one.data, one.cached));
             self.counters().executed(elapsed, &outcome);
-            observe::end(self.tool, outcome, elapsed);
+            observe::end(self.tool, outcome, elapsed, &secrets);
             let (name, version) = (&definition.name, definition.version);
             self.service
                 .seal(name, version, attempt, self.context, started)
@@ -202,11 +230,7 @@ impl Execution<'_> {
 
     /// The straight line: permissions, rate limit, parameters, cache, deadline and handler, check.
     async fn attempt(&self, arguments: Value) -> Result<Answered, ToolError> {
-        self.refuse_removed()?;
-        self.check_permissions()?;
-        self.check_rate()?;
-        let params = self.tool.tool.parse(arguments, &self.tool.input_schema)?;
-
+        let params = self.admit(arguments)?;
         let cache = &self.service.cache;
         let key = self.cache_key(&params);
         if let Some(key) = &key
@@ -235,14 +259,28 @@ impl Execution<'_> {
         })
     }
 
+    /// Parameters of a call that may begin. What is refused is counted.
+    fn admit(&self, arguments: Value) -> Result<Parsed, ToolError> {
+        let admitted = (|| {
+            self.refuse_removed()?;
+            self.check_permissions()?;
+            self.check_rate()?;
+            self.tool.tool.parse(arguments, &self.tool.input_schema)
+        })();
+        admitted.inspect_err(|error| {
+            if error.published().category != ErrorCategory::System {
+                self.counters().refused.count(error.code());
+            }
+        })
+    }
+
     /// The time of a deprecated tool ends; the date comes with the call, so that this needs no clock.
     fn refuse_removed(&self) -> Result<(), ToolError> {
         let Some(deprecated) = &self.tool.definition.deprecated else {
             return Ok(());
         };
         let (replacement, removal_date) = (deprecated.replacement, deprecated.removal_date);
-        let now = self.context.timestamp.to_zoned(jiff::tz::TimeZone::UTC);
-        if now.date() < removal_date {
+        if !self.tool.definition.is_removed(self.context.timestamp) {
             observe::deprecated(self.tool, replacement);
             return Ok(());
         }
@@ -326,8 +364,7 @@ impl Execution<'_> {
             self.counters().contract_violations.inc();
             return Err(ToolError::internal("the handler gave null as data"));
         }
-        let known = &self.service.registry.by_name;
-        let removed = hints.retain_suggestions(|action| known.contains_key(action));
+        let removed = hints.retain_suggestions(|action| self.service.can_suggest(action));
         if !removed.is_empty() {
             self.counters().contract_violations.inc();
             observe::unknown_suggestions(self.tool, &removed);
@@ -361,16 +398,6 @@ impl Execution<'_> {
     fn counters(&self) -> &Counters {
         &self.service.metrics.tools[self.index]
     }
-}
-
-/// A panic as an error: what it said goes to the log.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
-    let said = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    ToolError::internal(format!("the tool panicked: {said}"))
 }
 
 /// A mutation that failed on our side may have got far enough to change something.

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use mcpproxy_redact::OwnSecrets;
+use prometheus_client::metrics::counter::Counter;
 use serde_json::Value;
 use tracing::Span;
 
@@ -23,14 +25,30 @@ pub(super) fn span(tool: &str, context: &ToolContext) -> Span {
     )
 }
 
-pub(super) fn start(tool: &Registered, arguments: &Value) {
+/// Tells of the start; gives the secrets among the parameters, which no later line may show.
+pub(super) fn start(tool: &Registered, arguments: &Value) -> OwnSecrets {
     if tracing::enabled!(tracing::Level::INFO) {
         let params = redact::redact(arguments, &tool.secret_fields);
         tracing::info!(%params, "tool call started");
     }
+    if tool.secret_fields.is_empty() {
+        return OwnSecrets::none();
+    }
+    tool.secret_fields.collect(arguments)
 }
 
-pub(super) fn end(tool: &Registered, outcome: FinishedCall<'_>, elapsed: Duration) {
+pub(super) fn unknown_tool(name: &str, error: &ToolError, context: &ToolContext) {
+    let (code, tool) = (error.code(), redact::shortened(name));
+    let trace_id = &context.trace_id;
+    tracing::warn!(code, tool, trace_id, "tool call refused");
+}
+
+pub(super) fn end(
+    tool: &Registered,
+    outcome: FinishedCall<'_>,
+    elapsed: Duration,
+    secrets: &OwnSecrets,
+) {
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     match outcome {
         Ok((data, cached)) => {
@@ -44,24 +62,32 @@ pub(super) fn end(tool: &Registered, outcome: FinishedCall<'_>, elapsed: Duratio
                 );
             }
         }
-        Err(error) => failed(error, duration_ms),
+        Err(error) => failed(error, duration_ms, secrets),
     }
 }
 
-fn failed(error: &ToolError, duration_ms: f64) {
+fn failed(error: &ToolError, duration_ms: f64, secrets: &OwnSecrets) {
     let (code, message) = (error.code(), error.message());
-    match (error.published().category, error.cause()) {
+    match error.published().category {
         // The message repeats what was sent, which may be secret.
-        (ErrorCategory::Validation, _) => tracing::warn!(code, duration_ms, "tool call refused"),
-        (ErrorCategory::Business, _) => {
+        ErrorCategory::Validation => {
+            let violations = redact::violations(error, secrets);
+            tracing::warn!(code, duration_ms, %violations, "tool call refused");
+        }
+        ErrorCategory::Business => {
             tracing::warn!(code, duration_ms, message, "tool call refused");
         }
-        (ErrorCategory::System, Some(cause)) => {
-            let (chain, backtrace) = (cause.chain(), &cause.backtrace);
-            tracing::error!(code, duration_ms, message, cause = chain, %backtrace, "tool call failed");
-        }
-        (ErrorCategory::System, None) => {
-            tracing::error!(code, duration_ms, message, "tool call failed");
+        ErrorCategory::System => {
+            let cause = error.cause().map(Cause::chain);
+            let backtrace = error.backtrace().map(ToString::to_string);
+            tracing::error!(
+                code,
+                duration_ms,
+                message,
+                cause,
+                backtrace,
+                "tool call failed"
+            );
         }
     }
 }
@@ -85,11 +111,13 @@ pub(super) fn unknown_suggestions(tool: &Registered, removed: &[String]) {
     );
 }
 
-/// A call that has begun. One that is dropped was given up by its caller; one that ends is forgotten.
-pub(super) struct UnderWay;
+/// A call that has begun. One that is dropped was given up by its caller, and counts as such; one that ends is
+/// forgotten.
+pub(super) struct UnderWay<'a>(pub(super) &'a Counter);
 
-impl Drop for UnderWay {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
+        self.0.inc();
         tracing::warn!("tool call was given up by its caller before it ended");
     }
 }

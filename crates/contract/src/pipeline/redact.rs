@@ -1,10 +1,12 @@
-//! Parameters as the log may show them.
+//! Parameters, and what is wrong with them, as the log may show them.
 //!
 //! Hidden is what the schema marks as secret and what stands under a name that says so. What is
 //! left is shortened: a log line is for people.
 
-use mcpproxy_redact::{SecretFields, is_secret_name};
-use serde_json::{Map, Value};
+use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields, is_secret_name};
+use serde_json::{Map, Value, json};
+
+use crate::ToolError;
 
 /// Text in place of a secret.
 const HIDDEN: &str = "***";
@@ -26,6 +28,12 @@ const DEEPEST: usize = 16;
 
 /// Most values of one call that are shown, whatever their arrangement.
 const MOST_VALUES: usize = 1000;
+
+/// Most violations of one call that are shown.
+const MOST_VIOLATIONS: usize = 20;
+
+/// Beginning of the second part of a violation that tells what was found, and then what was expected.
+const EXPECTED: &str = ", expected ";
 
 /// Parameters as the log may show them, without the fields that the tool's schema calls secret.
 pub(super) fn redact(params: &Value, secret: &SecretFields) -> Value {
@@ -74,6 +82,51 @@ fn shown(value: &Value, values_left: &mut usize, depth_left: usize) -> Value {
     }
 }
 
+/// Violations of an error as the log may show them: where, and what, without the values that were sent. Those are in the
+/// line of the call's start, as far as they may be.
+pub(super) fn violations(error: &ToolError, secrets: &OwnSecrets) -> Value {
+    let found = error.published().details.get("violations");
+    let found = found
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let mut list: Vec<Value> = found
+        .iter()
+        .take(MOST_VIOLATIONS)
+        .map(|violation| {
+            let text = |name: &str| violation[name].as_str().unwrap_or_default();
+            let path = text("path");
+            let message = if path.split('/').any(says_secret) {
+                HIDDEN.to_owned()
+            } else {
+                let told = without_values(text("message"));
+                shortened(&Redactor::default().text(&told, secrets))
+            };
+            json!({ "path": shortened(path), "message": message })
+        })
+        .collect();
+    if found.len() > MOST_VIOLATIONS {
+        let more = found.len() - MOST_VIOLATIONS;
+        list.push(format!("{LEFT_OUT} {more} more violations").into());
+    }
+    list.into()
+}
+
+/// Message of a violation without the value that was found, which stands in quotes before what was expected.
+fn without_values(message: &str) -> String {
+    let (found, expected) = message.split_at(message.rfind(EXPECTED).unwrap_or(message.len()));
+    let mut told = String::new();
+    let mut rest = found;
+    while let Some(start) = rest.find(['"', '`']) {
+        let quote = &rest[start..=start];
+        // The value may have quotes itself, so it ends with the last one.
+        let end = rest.rfind(quote).filter(|end| *end > start);
+        told.push_str(&rest[..start]);
+        told.push_str(HIDDEN);
+        rest = end.map_or("", |end| &rest[end + 1..]);
+    }
+    told + rest + expected
+}
+
 /// Whether a name says that its value is secret. Parameters have more such names than texts do:
 /// plurals, credentials, and the short words for a password.
 fn says_secret(name: &str) -> bool {
@@ -90,7 +143,7 @@ fn says_secret(name: &str) -> bool {
 }
 
 /// Beginning of a text.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}{LEFT_OUT}", &text[..end]),
         None => text.to_owned(),

@@ -1,5 +1,6 @@
 //! The tools of a service, each of which keeps the contract.
 
+mod closing;
 mod params;
 mod registered;
 #[doc(hidden)]
@@ -121,14 +122,7 @@ impl Registry {
 
 fn prepare<T: Tool>(tool: T) -> Registered {
     let mut input_schema = schema_of::<T::Params>(SchemaSettings::draft2020_12().for_deserialize());
-    if let Some(schema) = input_schema.as_object_mut() {
-        // Whether the type says so or not: the pipeline refuses names that nobody reads.
-        schema.insert("additionalProperties".to_owned(), Value::Bool(false));
-        schema.remove("unevaluatedProperties");
-        schema
-            .entry("properties")
-            .or_insert_with(|| Value::Object(serde_json::Map::new()));
-    }
+    closing::close(&mut input_schema);
     Registered {
         definition: T::definition().publish(),
         secret_fields: SecretFields::of_schema(&input_schema),

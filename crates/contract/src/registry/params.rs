@@ -1,5 +1,7 @@
 //! Arguments as they were sent → parameters of the tool's own type, or everything that is wrong.
 
+mod names;
+
 use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::Value;
 
@@ -9,10 +11,10 @@ use crate::{Params, ToolError};
 /// Likeness from which on a name is offered for another.
 const ALIKE: f64 = 0.7;
 
-/// Reads and checks. The schema is the one that is published, so nothing passes here that it
-/// forbids at the top level, and the rules of the type see to the rest.
+/// Reads and checks. The schema is the one that is published, so no name passes here that it does
+/// not give, and the rules of the type see to the rest.
 pub(crate) fn parse<P: Params>(arguments: Value, schema: &Value) -> Result<P, ToolError> {
-    let violations = names(&arguments, schema);
+    let violations = names::wrong(&arguments, schema);
     let parsed = if violations.is_empty() {
         typed(arguments, schema)
     } else {
@@ -20,30 +22,6 @@ pub(crate) fn parse<P: Params>(arguments: Value, schema: &Value) -> Result<P, To
     };
     parsed
         .map_err(|violations| ToolError::invalid(&violations).with("input_schema", schema.clone()))
-}
-
-/// Names that are missing, and names that nobody reads: most likely a misspelling.
-fn names(arguments: &Value, schema: &Value) -> Vec<ParameterViolation> {
-    let Some(given) = arguments.as_object() else {
-        return vec![violation(String::new(), "must be an object")];
-    };
-    let known = schema["properties"].as_object().into_iter().flatten();
-    let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-    let required = schema["required"].as_array().into_iter().flatten();
-    let missing = required
-        .filter_map(Value::as_str)
-        .filter(|name| !given.contains_key(*name))
-        .map(|name| violation(pointer(name), "is required"));
-    let unknown = given
-        .keys()
-        .filter(|name| !known.contains(&name.as_str()))
-        .map(|name| {
-            let near = nearest_name(name, known.iter().copied());
-            let hint = near.map(|near| format!(", did you mean '{near}'?"));
-            let hint = hint.unwrap_or_default();
-            violation(pointer(name), format!("unknown parameter{hint}"))
-        });
-    missing.chain(unknown).collect()
 }
 
 fn typed<P: Params>(arguments: Value, schema: &Value) -> Result<P, Vec<ParameterViolation>> {

@@ -6,13 +6,17 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
+use super::closing::open_objects;
 use super::violation::{ContractViolation, Rule};
 
 /// The shortest description that can say what, when and what comes back.
 const SHORTEST_DESCRIPTION: usize = 50;
 
+/// The most objects with unknown names that are told of one tool.
+const OPEN_OBJECTS: usize = 20;
+
 /// Days that a deprecated tool stays.
-const DAYS_OF_NOTICE: i32 = 90;
+pub const DAYS_OF_NOTICE: i32 = 90;
 
 /// Faults of one tool, as they are found.
 #[derive(Debug)]
@@ -148,7 +152,8 @@ pub fn is_said(value: &Value) -> bool {
     !text(value).trim().is_empty()
 }
 
-fn date(value: &Value) -> Option<Date> {
+/// Day that a value names; what follows the day does not count.
+pub fn date(value: &Value) -> Option<Date> {
     text(value).get(..10)?.parse().ok()
 }
 
@@ -158,6 +163,16 @@ fn parameters(schema: &Value, findings: &mut Findings<'_>) {
     let open =
         "the parameters must be an object that refuses unknown names (additionalProperties: false)";
     findings.expect(is_closed, Rule::ParametersChecked, open);
+    for path in open_objects(schema)
+        .iter()
+        .filter(|path| !path.is_empty())
+        .take(OPEN_OBJECTS)
+    {
+        let open = format!(
+            "the object at {path} takes unknown names, close it with additionalProperties: false"
+        );
+        findings.add(Rule::ParametersChecked, open);
+    }
     let properties = schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
         let is_documented = is_said(&property["description"]);

@@ -55,6 +55,8 @@ pub enum Rule {
     HintsForm,
     /// The confidence is there, from 0 to 1.
     HintsConfidence,
+    /// The confidence moves with what it is calculated from.
+    ConfidenceCalculated,
     /// The source quality is there, one of the four.
     HintsSourceQuality,
     /// The validity period is there, one of the five.
@@ -69,6 +71,8 @@ pub enum Rule {
     HintsDependencies,
     /// The estimated impact is there with benefit, effort and roi.
     HintsImpact,
+    /// The roi is the benefit over the effort.
+    HintsRoi,
     /// The list of preferences met is there, each complete.
     HintsAlignment,
     /// The reasoning, where there is one, is a text.
@@ -83,6 +87,31 @@ pub enum Rule {
     DeprecationReplacement,
     /// A deprecated tool is removed 90 days after it was announced, or later.
     DeprecationNotice,
+    /// A tool is not offered beyond its removal date.
+    RemovalKept,
+    /// A query changes nothing.
+    QueryPure,
+    /// A published name stays until its removal date.
+    NameKept,
+    /// A call that was right stays right: nothing new is required, and no value is narrowed.
+    ParametersKept,
+    /// A published field of the output stays, with its type.
+    OutputKept,
+    /// A change of the major version has a name of its own.
+    MajorRenamed,
+}
+
+// === impl Rule ===
+
+impl Rule {
+    /// Name of the rule, as reports have it.
+    pub fn name(self) -> String {
+        // An enum of plain words always serialises as its word.
+        let name = serde_json::to_value(self);
+        name.ok()
+            .and_then(|name| name.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
 }
 
 /// One rule that a tool breaks.
@@ -112,10 +141,14 @@ impl ContractViolations {
             Err(Self(found))
         }
     }
+}
 
-    /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &ContractViolation> {
-        self.0.iter()
+/// Each of them: `violations.iter()`.
+impl std::ops::Deref for ContractViolations {
+    type Target = [ContractViolation];
+
+    fn deref(&self) -> &[ContractViolation] {
+        &self.0
     }
 }
 

@@ -14,7 +14,7 @@ mod sorting;
 
 pub use id::UserId;
 pub use metadata::CommonMetadata;
-pub use pages::{Cursor, LARGEST_LIMIT, Page, Pagination};
+pub use pages::{Cursor, Page, Pagination};
 pub use private::InvalidId;
 pub use range::DateRange;
 pub use sorting::{SortOrder, Sorting};

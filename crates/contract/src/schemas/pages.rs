@@ -10,7 +10,7 @@ use super::named;
 use crate::{Data, ToolError};
 
 /// The most items of a page. More would fill an agent's context with what it has not asked about.
-pub const LARGEST_LIMIT: u32 = 100;
+const LARGEST_LIMIT: u32 = 100;
 
 /// The items of a page where no limit is sent.
 const DEFAULT_LIMIT: u32 = 20;
@@ -220,14 +220,17 @@ impl Cursor {
             )
         })
     }
+}
 
-    /// A cursor that somebody else made and will read.
-    pub fn opaque(text: impl Into<String>) -> Self {
-        Self(text.into())
+/// A cursor that somebody else made and will read.
+impl From<String> for Cursor {
+    fn from(text: String) -> Self {
+        Self(text)
     }
+}
 
-    /// The cursor as text.
-    pub fn as_str(&self) -> &str {
+impl AsRef<str> for Cursor {
+    fn as_ref(&self) -> &str {
         &self.0
     }
 }

@@ -1,5 +1,7 @@
 //! A span of time that something is asked about.
 
+use std::ops::{Bound, RangeBounds};
+
 use garde::Validate;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -30,10 +32,14 @@ pub struct DateRange {
 
 // === impl DateRange ===
 
-impl DateRange {
-    /// Whether a moment is within the range.
-    pub fn contains(&self, moment: Timestamp) -> bool {
-        self.from.is_none_or(|from| from <= moment) && self.to.is_none_or(|to| moment < to)
+/// Whether a moment is within it: `range.contains(&moment)`.
+impl RangeBounds<Timestamp> for DateRange {
+    fn start_bound(&self) -> Bound<&Timestamp> {
+        self.from.as_ref().map_or(Bound::Unbounded, Bound::Included)
+    }
+
+    fn end_bound(&self) -> Bound<&Timestamp> {
+        self.to.as_ref().map_or(Bound::Unbounded, Bound::Excluded)
     }
 }
 

@@ -116,12 +116,14 @@ impl ToolContext {
         }
     }
 
-    /// Key of who may see a kept result; none where nothing is kept for the caller.
+    /// Key of who may see a kept result; none where nothing is kept for the caller. What the client sent besides is part
+    /// of it, because a tool may answer by it.
     pub(crate) fn cache_key(&self) -> Option<String> {
-        match &self.keys {
-            Some(keys) => keys.cache.as_ref().map(|key| format!("host\n{key}")),
-            None => Some(self.named_caller()),
-        }
+        let caller = match &self.keys {
+            Some(keys) => format!("host\n{}", keys.cache.as_ref()?),
+            None => self.named_caller(),
+        };
+        Some(format!("{caller}\n{}", serde_json::json!(self.metadata)))
     }
 
     /// Caller by the names in the context: the user if there is one, else the agent in its session.

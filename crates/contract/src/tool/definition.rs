@@ -1,6 +1,8 @@
 //! What is published about a tool.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -184,6 +186,16 @@ impl<T: Tool> Definition<T> {
             deprecated: self.deprecated,
             effect: T::Category::EFFECT,
         }
+    }
+}
+
+// === impl PublishedDefinition ===
+
+impl PublishedDefinition {
+    /// Whether the tool's time is over at this moment: from the day of its removal on, in UTC.
+    pub fn is_removed(&self, at: Timestamp) -> bool {
+        let today = at.to_zoned(TimeZone::UTC).date();
+        self.deprecated.is_some_and(|one| one.removal_date <= today)
     }
 }
 

@@ -13,6 +13,9 @@ use uuid::Uuid;
 
 use super::agent_hints::Suggestion;
 
+/// The most violations of parameters that are told. An agent repairs the first few and tries again.
+const MOST_VIOLATIONS: usize = 20;
+
 /// The three groups of errors, in the order in which metrics count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +41,8 @@ struct ErrorParts {
     published: PublishedError,
     suggestions: Vec<Suggestion>,
     cause: Option<Cause>,
+    /// Stack of an error of the system, for the log. It is there whatever the environment says.
+    backtrace: Option<Backtrace>,
 }
 
 /// One thing that is wrong with the parameters.
@@ -68,22 +73,23 @@ pub struct PublishedError {
 #[derive(Debug)]
 pub(crate) struct Cause {
     error: Box<dyn Error + Send + Sync>,
-    pub(crate) backtrace: Backtrace,
 }
 
 // === impl ToolError ===
 
 impl ToolError {
-    /// The parameters are wrong: every violation with its path.
+    /// The parameters are wrong: the violations with their paths, and how many there are.
     pub(crate) fn invalid(violations: &[ParameterViolation]) -> Self {
-        let told = violations.iter().map(|one| match one.path.as_str() {
+        let shown = &violations[..violations.len().min(MOST_VIOLATIONS)];
+        let told = shown.iter().map(|one| match one.path.as_str() {
             "" => one.message.clone(),
             path => format!("{path}: {}", one.message),
         });
         let told: Vec<String> = told.collect();
         let message = format!("Invalid parameters: {}", told.join("; "));
         Self::new("INVALID_ARGUMENTS", ErrorCategory::Validation, message)
-            .with("violations", json!(violations))
+            .with("violations", json!(shown))
+            .with("violation_count", violations.len() as u64)
     }
 
     /// One parameter is wrong, for a reason that no rule on the type can say.
@@ -131,7 +137,11 @@ impl ToolError {
     pub(crate) fn unknown_tool(name: &str, near: Option<&str>) -> Self {
         let hint = near.map(|near| format!(", did you mean '{near}'?"));
         let message = format!("There is no tool '{name}'{}", hint.unwrap_or_default());
-        Self::new("UNKNOWN_TOOL", ErrorCategory::Validation, message)
+        let error = Self::new("UNKNOWN_TOOL", ErrorCategory::Validation, message);
+        match near {
+            Some(near) => error.with("nearest", near),
+            None => error,
+        }
     }
 
     /// The tool's time is over.
@@ -224,6 +234,16 @@ impl ToolError {
         self.0.cause.as_ref()
     }
 
+    pub(crate) fn backtrace(&self) -> Option<&Backtrace> {
+        self.0.backtrace.as_ref()
+    }
+
+    /// Tool error with a stack that is nearer to what broke.
+    pub(crate) fn with_backtrace(mut self, backtrace: Backtrace) -> Self {
+        self.0.backtrace = Some(backtrace);
+        self
+    }
+
     pub(crate) fn suggestions(&self) -> &[Suggestion] {
         &self.0.suggestions
     }
@@ -239,11 +259,12 @@ impl ToolError {
             },
             suggestions: Vec::new(),
             cause: None,
+            backtrace: None,
         }))
     }
 
     fn system(code: &'static str, message: String) -> Self {
-        Self::new(code, ErrorCategory::System, message)
+        Self::new(code, ErrorCategory::System, message).with_backtrace(Backtrace::force_capture())
     }
 
     fn retryable(mut self, retryable: bool) -> Self {
@@ -252,10 +273,7 @@ impl ToolError {
     }
 
     fn caused_by(mut self, error: Box<dyn Error + Send + Sync>) -> Self {
-        self.0.cause = Some(Cause {
-            error,
-            backtrace: Backtrace::capture(),
-        });
+        self.0.cause = Some(Cause { error });
         self
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod definition;
 pub(crate) mod definition_builder;
 pub(crate) mod error;
 pub(crate) mod output;
+pub(crate) mod state;
 
 use schemars::JsonSchema;
 use serde::Serialize;

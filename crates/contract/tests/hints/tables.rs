@@ -218,11 +218,11 @@ fn shares_and_scores_stay_in_their_range() {
         check_number(score, expected);
         assert_eq!(score.is_sign_negative(), expected < 0.0, "{given}");
     }
-    check_number(Share::percent(255).value(), 1.0);
-    check_number(Share::percent(33).value(), 0.33);
-    check_number(Share::of(1, 3).value(), 0.333);
-    check_number(Share::of(5, 3).value(), 1.0);
-    check_number(Share::of(5, 0).value(), 0.0);
+    check_number(Share::percent(255).into(), 1.0);
+    check_number(Share::percent(33).into(), 0.33);
+    check_number(Share::of(1, 3).into(), 0.333);
+    check_number(Share::of(5, 3).into(), 1.0);
+    check_number(Share::of(5, 0).into(), 0.0);
 }
 
 #[test]

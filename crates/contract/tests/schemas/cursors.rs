@@ -13,10 +13,10 @@ use super::{CardId, LONGEST_CURSOR};
 fn a_cursor_gives_back_what_was_put_in() {
     fn check<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(position: &T) {
         let cursor = Cursor::encode(position).unwrap();
-        assert!(cursor.as_str().len() <= LONGEST_CURSOR);
+        assert!(cursor.as_ref().len() <= LONGEST_CURSOR);
         assert!(
             cursor
-                .as_str()
+                .as_ref()
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric())
         );
@@ -39,7 +39,7 @@ fn what_does_not_fit_into_a_cursor_is_an_error_of_the_tool() {
 #[test]
 fn a_cursor_that_was_not_made_here_is_the_callers_mistake() {
     let good = Cursor::encode(&17_u64).unwrap();
-    let good = good.as_str();
+    let good = good.as_ref();
     for text in [
         String::new(),
         "1".to_owned(),
@@ -54,9 +54,9 @@ fn a_cursor_that_was_not_made_here_is_the_callers_mistake() {
         good.to_uppercase() + "A",
         "9".repeat(LONGEST_CURSOR * 4),
     ] {
-        told_as_violation(&Cursor::opaque(text.clone()).decode::<u64>().unwrap_err());
+        told_as_violation(&Cursor::from(text.clone()).decode::<u64>().unwrap_err());
         let pagination = Pagination {
-            cursor: Some(Cursor::opaque(text)),
+            cursor: Some(Cursor::from(text)),
             ..Pagination::default()
         };
         told_as_violation(&pagination.skip().unwrap_err());
@@ -68,11 +68,11 @@ fn a_cursor_that_was_not_made_here_is_the_callers_mistake() {
 #[test]
 fn every_slip_of_one_letter_in_a_cursor_is_noticed() {
     let good = Cursor::encode(&("card_17", 1_700_000_000)).unwrap();
-    for (index, letter) in good.as_str().char_indices() {
+    for (index, letter) in good.as_ref().char_indices() {
         for other in "0123456789abcdef".chars().filter(|other| *other != letter) {
-            let mut text = good.as_str().to_owned();
+            let mut text = good.as_ref().to_owned();
             text.replace_range(index..=index, &other.to_string());
-            let error = Cursor::opaque(text).decode::<(String, u64)>().unwrap_err();
+            let error = Cursor::from(text).decode::<(String, u64)>().unwrap_err();
             told_as_violation(&error);
         }
     }
@@ -89,7 +89,7 @@ fn told_as_violation(error: &ToolError) {
 proptest! {
     #[test]
     fn no_text_makes_reading_a_cursor_panic(text in "\\PC{0,80}|1[0-9a-f]{0,600}") {
-        let cursor = Cursor::opaque(text);
+        let cursor = Cursor::from(text);
         let _ = cursor.decode::<Value>();
     }
 }

@@ -1,5 +1,7 @@
 //! Sorting, ranges of time and metadata.
 
+use std::ops::RangeBounds;
+
 use jiff::Timestamp;
 use mcpproxy_contract::schemas::{CommonMetadata, DateRange, SortOrder, Sorting, UserId};
 use serde_json::json;
@@ -85,9 +87,9 @@ fn a_range_holds_its_beginning_and_not_its_end() {
         to: Some(at(20)),
     };
     for (second, inside) in [(9, false), (10, true), (19, true), (20, false)] {
-        assert_eq!(range.contains(at(second)), inside, "{second}");
+        assert_eq!(range.contains(&at(second)), inside, "{second}");
     }
-    assert!(DateRange::default().contains(at(0)));
+    assert!(DateRange::default().contains(&at(0)));
 }
 
 #[test]

@@ -20,11 +20,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use mcpproxy_catalog::{Catalog, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::{AgentHints, RelatedResource};
-use mcpproxy_policy::agent_hints::vet;
 use mcpproxy_policy::{AnonymousRole, Caller, Permit, Rights};
 use mcpproxy_wire::meta::AGENT_HINTS;
 use mcpproxy_wire::{CallResult, Json, JsonObject};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::observed::{Observed, ObservedCall};
 use self::proxied::CallEnding;
@@ -169,10 +168,13 @@ impl ObservedHints {
         catalog: &Catalog,
     ) -> Option<PlacedHints> {
         // Of the same caller are the calls of a session, else those of a client.
-        let same_caller = caller.session_id.as_deref();
-        let same_caller = same_caller.or(caller.client_name.as_deref());
+        let same_caller = caller.session_id.clone().or_else(|| {
+            // A client chooses its name, so the name alone joins nobody.
+            let client = caller.client_name.as_ref()?;
+            Some(format!("{}\n{client}", caller.limit_key()))
+        });
         let call = ObservedCall {
-            caller: same_caller.map(Into::into),
+            caller: same_caller.map(Cow::from),
             tool: observed_by(group_of(&caller.rights), answered.tool.qualified()),
             succeeded: answered.ending == CallEnding::Well,
             took: answered.took,
@@ -256,15 +258,7 @@ impl CachedText {
 impl HintText {
     /// JSON of hints, each suggestion with how to call it.
     fn of(hints: &AgentHints, catalog: &Snapshot, rights: &Rights) -> Self {
-        let members = match serde_json::to_value(hints) {
-            Ok(Value::Object(members)) => members,
-            // Hints are an object of plain values, which always serialises.
-            _ => serde_json::Map::new(),
-        };
-        let vetted = vet(members, &|action| {
-            vetting::resolve(catalog, "", action, rights)
-        });
-        let members = vetted.hints.into_iter();
+        let members = vetting::own_hints(hints, catalog, rights).into_iter();
         Self(
             members
                 .map(|(name, value)| (name, Json::of(&value)))

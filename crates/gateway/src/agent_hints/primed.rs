@@ -72,9 +72,11 @@ fn observed(record: Record) -> Option<ObservedCall<'static>> {
     let took = Duration::from_micros(u64::try_from(record.duration_us?).ok()?);
     let ended = record.timestamp.checked_add(took);
     let group = record.token_id.as_deref().unwrap_or_default();
+    // Who has neither cannot be told from others of that name.
+    let same_caller = record.session_id.or_else(|| record.token_id.clone());
     let qualified = format!("{}:{}", record.server_name?, record.tool_name?);
     Some(ObservedCall {
-        caller: record.session_id.or(record.agent).map(Into::into),
+        caller: same_caller.map(Cow::from),
         tool: Cow::Owned(observed_by(group, &qualified).into_owned()),
         succeeded,
         took,

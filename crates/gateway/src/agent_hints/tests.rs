@@ -1,6 +1,6 @@
 use mcpproxy_catalog::{Catalog, Operator};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use mcpproxy_contract::agent_hints::Share;
 
@@ -53,6 +53,7 @@ fn each_suggestion_says_how_to_call_it() {
         )
         .unwrap();
     let action = &decoded(&text)["suggestedNextActions"][0];
+    assert_eq!(action["action"], "b");
     assert_eq!(action["tool"], "s:b");
     assert_eq!(action["call_with"], "call_tool_read");
     let resources = ["a", "b"].map(|id| RelatedResource::new("file", id, id, Share::ALL));

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::{CatalogTool, Snapshot};
+use mcpproxy_contract::agent_hints::AgentHints;
 use mcpproxy_policy::agent_hints::{Vetted, vet};
 use mcpproxy_policy::{Operation, Rights, Warning};
 use mcpproxy_wire::json::with_member;
 use mcpproxy_wire::json::{Fields, JsonError, decode_for_display, parse_strict};
 use mcpproxy_wire::{CallResult, Json};
 use serde::Serializer;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// Member of `structuredContent` that the hints stand in.
 const HINTS: &str = "agentHints";
@@ -55,8 +56,53 @@ pub(crate) fn resolve(
 ) -> Option<(String, Operation)> {
     let own = catalog.find(server, action);
     let entry = own.or_else(|| qualified(catalog, action))?;
-    let is_usable = entry.is_callable() && entry.is_within(rights);
+    let is_usable = entry.is_callable_by(rights);
     is_usable.then(|| (entry.qualified().to_owned(), entry.call_with()))
+}
+
+/// Hints of our own as JSON. They suggest tools as `server:tool`; what a caller with these rights cannot call is left
+/// out, and each of the rest is an action in kebab case, with the tool and how to call it beside it.
+pub(crate) fn own_hints(
+    hints: &AgentHints,
+    catalog: &Snapshot,
+    rights: &Rights,
+) -> Map<String, Value> {
+    let members = match serde_json::to_value(hints) {
+        Ok(Value::Object(members)) => members,
+        // Hints are an object of plain values, which always serialises.
+        _ => Map::new(),
+    };
+    let mut members = vet(members, &|tool| resolve(catalog, "", tool, rights)).hints;
+    let actions = members.get_mut(NAMING[0]).and_then(Value::as_array_mut);
+    for action in actions.into_iter().flatten() {
+        let tool = action["tool"]
+            .as_str()
+            .and_then(|tool| tool.split_once(':'));
+        if let Some((_, name)) = tool {
+            action["action"] = kebab_case(name).into();
+        }
+    }
+    members
+}
+
+/// Name of a tool as the identifier of an action: words in small letters with dashes between them.
+fn kebab_case(name: &str) -> String {
+    let mut words = String::new();
+    let mut before = None;
+    for letter in name.chars() {
+        let begins_word = letter.is_uppercase() && before.is_some_and(char::is_lowercase);
+        if (begins_word || !letter.is_alphanumeric()) && !words.ends_with('-') {
+            words.push('-');
+        }
+        if letter.is_alphanumeric() {
+            words.extend(letter.to_lowercase());
+        }
+        before = Some(letter);
+    }
+    match words.trim_matches('-') {
+        "" => "call-tool".to_owned(),
+        words => words.to_owned(),
+    }
 }
 
 /// Tool of the name `server:tool`, if a caller with these rights can call it.
@@ -65,7 +111,7 @@ pub(crate) fn callable<'a>(
     name: &str,
     rights: &Rights,
 ) -> Option<&'a Arc<CatalogTool>> {
-    qualified(catalog, name).filter(|entry| entry.is_callable() && entry.is_within(rights))
+    qualified(catalog, name).filter(|entry| entry.is_callable_by(rights))
 }
 
 fn qualified<'a>(catalog: &'a Snapshot, name: &str) -> Option<&'a Arc<CatalogTool>> {

@@ -5,6 +5,7 @@
 
 mod outcome;
 mod record;
+mod refusal;
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -15,6 +16,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{AccessTo, Caller, Decision, LimitKey, Operation, Subject, Warning, decide};
+use mcpproxy_upstream::CallHead;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::InexactNumber;
 use mcpproxy_wire::{CallResult, Json};
@@ -24,7 +26,7 @@ pub use self::outcome::CallOutcome;
 pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
 use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, vetting};
-use crate::contract_check;
+use crate::contract_check::CONTRACT_VIOLATED;
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
 use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, split_name};
@@ -53,9 +55,7 @@ impl Gateway {
             let mut answered = None;
             let steps = async {
                 let rights = &caller.rights;
-                if let Some(variant) = request.variant {
-                    check_operation(variant, caller)?;
-                }
+                check_operation(request.variant, caller)?;
                 let declared = record.declared_intent(&request, rules.mode)?;
 
                 let (server_name, tool) = name.map_err(|error| {
@@ -67,6 +67,7 @@ impl Gateway {
                     |operation, error| self.servers.failure_of(server_name, operation, error);
                 let slot = server.call_slot(caller, deadline).await;
                 let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
+                self.tokens.check(rights)?;
                 let tool = self.servers.tool(server_name, tool, rights)?;
                 record.set_arguments(&tool, &request.arguments);
 
@@ -78,29 +79,51 @@ impl Gateway {
                     }
                     Decision::Deny(denial) => return Err(denial.into()),
                 };
+                server.check_permissions(&tool, rights)?;
                 check_arguments(&tool, &request)?;
-                if let Some(limit) = server.settings.rate_limit(tool.name()) {
+                if let Some(limit) = server.rate_limit(&tool) {
                     self.admit(caller, tool.qualified(), limit)?;
                 }
 
+                warnings.extend(deprecation_warning(&tool));
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
                 record.begin_sending(deadline).await?;
+                let place = server.cache_place(&tool, caller, &request.arguments);
+                let cached = place
+                    .as_ref()
+                    .and_then(|place| place.answer(Instant::now()));
+                if let Some(cached) = cached {
+                    let result = self.checked_answer(&tool, caller, cached, false, &mut warnings);
+                    record.hide_secrets_of(&tool, &result);
+                    return Ok(result);
+                }
+                let _changing = server.changing(&tool);
                 if let Some(client) = client {
                     let (name, id) = (server.upstream.name(), record.id());
                     self.records.begin_call(client, name, caller, id).await;
                 }
                 let sent = Instant::now();
-                let (arguments, id) = (&request.arguments, record.request_id());
-                let answer = pin!(slot.call(&permit, arguments, caller, id, client, deadline));
+                let mark = server.upstream.change_mark();
+                let head = CallHead {
+                    caller,
+                    request_id: record.request_id(),
+                    announces_contract: tool.announces_contract(),
+                };
+                let arguments = &request.arguments;
+                let answer = pin!(slot.call(&permit, arguments, &head, client, deadline));
                 let answer = record.answered(answer).await;
                 let answer = answer
                     .map_err(|error| not_answered(permit.operation(), error))
-                    .and_then(|answer| {
-                        let operation = permit.operation();
-                        self.checked_answer(&tool, operation, caller, answer, &mut warnings)
+                    .map(|answer| {
+                        let has_changed =
+                            mark.is_followed_by_change(&server.upstream.change_mark());
+                        self.checked_answer(&tool, caller, answer, has_changed, &mut warnings)
                     });
                 answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
                 let result = answer?;
+                if let Some(place) = place {
+                    place.put(&result, Instant::now());
+                }
                 record.hide_secrets_of(&tool, &result);
                 Ok(result)
             };
@@ -114,7 +137,9 @@ impl Gateway {
                 self.with_menu_schema(failure, request.variant)
             });
             log_warnings(&warnings, &request.name, record.request_id());
-            let mut outcome = record.close(result, warnings).await;
+            self.servers.count_refusal(known, &result);
+            let outcome = record.close(result, warnings).await;
+            let mut outcome = self.completed(outcome, &request.name, caller);
             outcome.hints = answered.and_then(|answered| {
                 let place = self.settings.load().hints.proxied;
                 let catalog = self.servers.catalog();
@@ -132,8 +157,13 @@ impl Gateway {
         caller: &Arc<Caller>,
     ) -> BoxFuture<'a, CallOutcome> {
         let record = CallRecord::open_unreadable(&self.records, &call, caller);
-        let failure = self.with_menu_schema(call.failure, Some(call.variant));
-        Box::pin(record.close(Err(failure), Vec::new()))
+        let refused = Err(self.with_menu_schema(call.failure, Some(call.variant)));
+        let (name, caller) = (call.name.unwrap_or_default(), Arc::clone(caller));
+        self.servers.count_refusal(split_name(&name).ok(), &refused);
+        Box::pin(async move {
+            let outcome = record.close(refused, Vec::new()).await;
+            self.completed(outcome, &name, &caller)
+        })
     }
 
     /// Refuses a call of a tool that the menu does not have; it is on record under the name that it was called by.
@@ -170,33 +200,34 @@ impl Gateway {
         })
     }
 
-    /// Answer of a server as it may be passed on. From one that announces the tool contract the
-    /// answer is held to the contract and its hints are vetted; the answers of all others stay as
-    /// they are.
+    /// Answer of a server as it is passed on. From one that announces the tool contract its hints are vetted, and what
+    /// breaks the contract is warned of; the answers of all others stay as they are.
     fn checked_answer(
         &self,
         tool: &CatalogTool,
-        operation: Operation,
         caller: &Caller,
         answer: CallResult,
+        has_changed: bool,
         warnings: &mut Vec<Warning>,
-    ) -> Result<CallResult, Failure> {
+    ) -> CallResult {
         if !tool.announces_contract() || answer.asks_for_input() {
-            return Ok(answer);
+            return answer;
         }
-        contract_check::check_answer(tool, operation, &answer, &self.settings, warnings)?;
+        let contract = self.servers.contract();
+        contract.check_answer(tool, &answer, has_changed, warnings);
         let catalog = self.servers.catalog().snapshot();
         let (answer, warning) = vetting::vetted(answer, tool.server(), &catalog, &caller.rights);
         warnings.extend(warning);
-        Ok(answer)
+        answer
     }
 }
 
 /// Refuses a variant whose operation the caller lacks, before anything is looked up for it.
-fn check_operation(variant: Operation, caller: &Caller) -> Result<(), Failure> {
-    if caller.rights.allow(AccessTo::Operation(variant)) {
+fn check_operation(variant: Option<Operation>, caller: &Caller) -> Result<(), Failure> {
+    let lacks = |variant: &Operation| !caller.rights.allow(AccessTo::Operation(*variant));
+    let Some(variant) = variant.filter(lacks) else {
         return Ok(());
-    }
+    };
     let who = match caller.rights.token() {
         Some(token) => format!("the token '{}'", token.name),
         None => "a caller without a token".to_owned(),
@@ -208,9 +239,16 @@ fn check_operation(variant: Operation, caller: &Caller) -> Result<(), Failure> {
     Err(Failure::new(Code::Forbidden, message).with("operation", variant.as_str()))
 }
 
-/// Tells the log what the caller is warned of.
+/// Warning of a tool that is going to be removed.
+fn deprecation_warning(tool: &CatalogTool) -> Option<Warning> {
+    let terms = tool.terms()?;
+    terms.deprecation_warning(tool.server(), tool.name())
+}
+
+/// Tells the log what the caller is warned of. What breaks the tool contract is told there once, and not with each call.
 fn log_warnings(warnings: &[Warning], tool: &str, request_id: Uuid) {
-    for Warning { code, message } in warnings {
+    let of_this_call = warnings.iter().filter(|one| one.code != CONTRACT_VIOLATED);
+    for Warning { code, message } in of_this_call {
         tracing::warn!(tool, %request_id, "{code}: {message}");
     }
 }

@@ -1,5 +1,7 @@
 //! Outcome of a call, and how it answers an MCP client.
 
+use std::time::Duration;
+
 use mcpproxy_policy::Warning;
 use mcpproxy_wire::meta::{self, ServerIdentity};
 use mcpproxy_wire::{CallResult, Protocol, ResultText, stateless};
@@ -20,6 +22,8 @@ pub struct CallOutcome {
     pub warnings: Vec<Warning>,
     /// The upstream's own result, or why there is none.
     pub result: Result<CallResult, Failure>,
+    /// Time from when the call came in until its outcome was known.
+    pub(crate) took: Duration,
     /// Agent hints from what the gateway observed, where they go with the result.
     pub(crate) hints: Option<PlacedHints>,
 }

@@ -37,6 +37,8 @@ impl CallRecord {
     ) -> Self {
         let snapshot = servers.catalog().snapshot();
         let listed = name.and_then(|(server, tool)| snapshot.find(server, tool));
+        // Its own record tells a caller nothing of tools that do not exist for it.
+        let listed = listed.filter(|tool| tool.is_within(&caller.rights));
         // A tool that nobody knows may write.
         let of_tool = || listed.map_or(Operation::Write, |tool| tool.call_with());
         let operation = request.variant.unwrap_or_else(of_tool);
@@ -187,6 +189,7 @@ impl CallRecord {
     ) -> CallOutcome {
         self.record.add_warnings(&warnings);
         let (activity_id, request_id) = (self.record.id(), self.record.request_id());
+        let took = self.record.began().elapsed();
         let mut outcome = record_outcome(result.as_ref().map(|result| result.json().text()));
         if result.as_ref().is_ok_and(CallResult::is_error) {
             outcome.status = Status::Error;
@@ -204,6 +207,7 @@ impl CallRecord {
             request_id,
             warnings,
             result,
+            took,
             hints: None,
         }
     }

@@ -1,65 +1,31 @@
-use mcpproxy_catalog::{Catalog, Operator};
-use mcpproxy_wire::{ListedKind, Offerings, ToolDefinition};
+use mcpproxy_contract_check::confidence::ConfidenceSeen;
+use serde_json::json;
 
+use super::published::KnownTools;
 use super::*;
-
-fn result(text: &'static str) -> CallResult {
-    CallResult::parse(Json::parse(text).unwrap()).unwrap()
-}
 
 #[test]
 fn data_is_not_read_and_all_else_is() {
     let table = [
-        (r#"{"data":null}"#, json!({ "data": null })),
+        (r#"{"data":null}"#, json!({ "data": null }), None),
         (
             r#"{"data":{"n":1e400},"agentHints":{"confidence":1},"zeta":1}"#,
             json!({ "data": true, "agentHints": { "confidence": 1 } }),
+            Some(r#"{"n":1e400}"#),
         ),
         (
             r#"{"error":{"code":"A"},"metadata":[]}"#,
             json!({ "error": { "code": "A" }, "metadata": [] }),
+            None,
         ),
-        ("{}", json!({})),
-        ("[1]", Value::Null),
+        ("{}", json!({}), None),
+        ("[1]", Value::Null, None),
     ];
-    for (structured, expected) in table {
-        assert_eq!(outline(Some(&Json::parse(structured).unwrap())), expected);
+    for (structured, expected, data) in table {
+        let structured = Json::parse(structured).unwrap();
+        assert_eq!(outline(Some(&structured)), (expected, data));
     }
-    assert_eq!(outline(None), Value::Null);
-}
-
-#[test]
-fn a_refusal_names_what_is_broken_and_what_may_have_happened() {
-    let catalog = Catalog::new();
-    catalog.configure([("cards".to_owned(), Operator::default())].into());
-    let tool = json!({ "name": "add-card", "inputSchema": {} });
-    let tools = vec![ToolDefinition::parse(&Json::of(&tool)).unwrap()];
-    catalog.replace("cards", Offerings::default().with(ListedKind::Tool, tools));
-    let snapshot = catalog.snapshot();
-    let entry = snapshot.find("cards", "add-card").unwrap();
-    let answer = result(
-        r#"{"content":[{"type":"text","text":"no\nroom"}],"structuredContent":{},"isError":true}"#,
-    );
-    let found = check::result(&json!({}));
-    let write = refusal(entry, Operation::Write, &answer, &found);
-    assert_eq!(
-        write.message,
-        "Server 'cards' broke the tool contract that 'cards:add-card' announces: \
-         the result has neither data nor error; it must have exactly one of the two; the result has no agentHints; \
-         the result has no metadata. The call was sent and may have taken effect; check before repeating it."
-    );
-    assert_eq!(write.details["upstream_message"], "no room");
-    assert_eq!(
-        write.details["contract_violations"][1]["rule"],
-        "hints-present"
-    );
-    assert!(!write.retryable);
-    let read = refusal(entry, Operation::Read, &answer, &found);
-    assert!(
-        read.message.ends_with("as a read it is safe to repeat."),
-        "{}",
-        read.message
-    );
+    assert_eq!(outline(None), (Value::Null, None));
 }
 
 #[test]
@@ -75,4 +41,110 @@ fn messages_are_short_and_on_one_line() {
     assert_eq!(named(&many, 3), "m0 ; m1 ; m2 ; and 2 more");
     let long = named(&[violation("é".repeat(10_000))], 3);
     assert_eq!(long.chars().count(), TEXT_LIMIT + 1);
+}
+
+fn answer(data: &str) -> SeenAnswer<'_> {
+    SeenAnswer {
+        violations: Vec::new(),
+        confidence: Some(0.95),
+        data: Some(data),
+        is_cached: false,
+        has_changed: false,
+    }
+}
+
+fn category(category: &str) -> KnownTools {
+    let definition = json!({ "category": category });
+    let tool = json!({ "name": "do-it", "_meta": { "dev.mcpproxy/definition": definition } });
+    KnownTools::parse([tool.to_string()].into_iter())
+}
+
+fn rules(violations: &[ContractViolation]) -> Vec<Rule> {
+    violations.iter().map(|one| one.rule).collect()
+}
+
+#[test]
+fn res_conf_a_foreign_confidence_that_never_moves_was_not_told() {
+    let mut watched = WatchedServers::default();
+    let server: Arc<str> = "py".into();
+    for call in 0..19 {
+        let seen = watched.answered(&server, "do-it", answer(&call.to_string()));
+        assert_eq!(rules(&seen.all), [], "{call}");
+    }
+    let seen = watched.answered(&server, "do-it", answer("19"));
+    assert_eq!(rules(&seen.first), [Rule::ConfidenceCalculated]);
+    // Told with each call from now on, and as something new only once.
+    let seen = watched.answered(&server, "do-it", answer("20"));
+    assert_eq!(
+        (rules(&seen.all), seen.first.len()),
+        (vec![Rule::ConfidenceCalculated], 0)
+    );
+    let status = watched.status("py").unwrap();
+    assert_eq!((status.violations, status.broken[0].count), (2, 2));
+    let expected = ConfidenceSeen {
+        calls: 21,
+        answers: 10,
+        lowest: 0.95,
+        highest: 0.95,
+    };
+    assert_eq!(status.confidence["do-it"], expected);
+    // Errors say nothing about the confidence in answers.
+    let error = SeenAnswer {
+        data: None,
+        confidence: Some(0.1),
+        ..answer("")
+    };
+    assert_eq!(rules(&watched.answered(&server, "do-it", error).all), []);
+    // Who lists another tool under the name begins anew.
+    watched.listed("py", &category("query"), Vec::new());
+    assert_eq!(watched.status("py").unwrap().broken.len(), 1);
+    watched.listed("py", &category("analysis"), Vec::new());
+    assert_eq!(watched.status("py").unwrap().broken, []);
+}
+
+#[test]
+fn a_change_during_a_query_and_a_cached_mutation_are_marked() {
+    for (name, expected) in [
+        ("query", vec![Rule::QueryPure]),
+        ("mutation", vec![Rule::CacheableFits]),
+        ("analysis", vec![]),
+    ] {
+        let mut watched = WatchedServers::default();
+        watched.listed("py", &category(name), Vec::new());
+        let seen = SeenAnswer {
+            is_cached: true,
+            has_changed: true,
+            ..answer("1")
+        };
+        let seen = watched.answered(&"py".into(), "do-it", seen);
+        assert_eq!(rules(&seen.all), expected, "{name}");
+        assert_eq!(watched.status("py").unwrap().broken.len(), expected.len());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_definition_is_told_with_each_call_until_it_is_mended() {
+    let mut watched = WatchedServers::default();
+    let notice = ContractViolation {
+        tool: "do-it".to_owned(),
+        rule: Rule::DeprecationNotice,
+        message: "too early".to_owned(),
+    };
+    let tools = category("query");
+    let first = watched.listed("py", &tools, vec![notice.clone()]);
+    assert_eq!(rules(&first), [Rule::DeprecationNotice]);
+    assert_eq!(watched.listed("py", &tools, vec![notice]), []);
+    for _ in 0..2 {
+        let seen = watched.answered(&"py".into(), "do-it", answer("1"));
+        assert_eq!(
+            (rules(&seen.all), seen.first.len()),
+            (vec![Rule::DeprecationNotice], 0)
+        );
+    }
+    assert_eq!(watched.listed("py", &tools, Vec::new()), []);
+    assert_eq!(
+        rules(&watched.answered(&"py".into(), "do-it", answer("1")).all),
+        []
+    );
+    assert_eq!(watched.counts(), [("py".into(), 4)]);
 }

@@ -186,10 +186,12 @@ impl DirectEndpoints {
         }
     }
 
-    /// Operation of a tool, as far as it is known.
-    fn operation(&self, server: &str, tool: &str) -> Option<Operation> {
+    /// Operation of a tool, as far as a caller with these rights may know it.
+    fn operation(&self, server: &str, tool: &str, rights: &Rights) -> Option<Operation> {
         let snapshot = self.servers.catalog().snapshot();
-        snapshot.find(server, tool).map(|tool| tool.call_with())
+        let tool = snapshot.find(server, tool);
+        let tool = tool.filter(|tool| tool.is_within(rights));
+        tool.map(|tool| tool.call_with())
     }
 
     fn bad_arguments(
@@ -260,10 +262,13 @@ impl Gateway {
     ) -> CallOutcome {
         let size = arguments.text().len();
         let refuse = async |server: Option<&str>, tool: &str, failure| {
-            let operation = server.and_then(|server| self.direct.operation(server, tool));
+            let operation =
+                server.and_then(|server| self.direct.operation(server, tool, &caller.rights));
             let record = CallRecord::begin(&self.records, operation, caller);
             let record = record.about(server, tool).with_arguments_size(size);
-            record.close(Err(failure), Vec::new()).await
+            let outcome = record.close(Err(failure), Vec::new()).await;
+            let name = format!("{}:{tool}", server.unwrap_or_default());
+            self.completed(outcome, &name, caller)
         };
         let rights = &caller.rights;
         let Some((server, tool)) = self.direct.target(scope, name, rights).await else {
@@ -287,11 +292,13 @@ impl Gateway {
             declared: DeclaredIntent::default(),
         };
         let mut outcome = self.call(request, caller, client).await;
-        if let Err(failure) = &outcome.result
+        if let Err(failure) = &mut outcome.result
             && is_unknown(failure.code)
         {
             // The record has the names of the catalog; the caller knows those of its endpoint.
-            outcome.result = Err(self.direct.not_found(scope, name, failure.code, rights));
+            let parts = failure.take_contract_parts();
+            let not_found = self.direct.not_found(scope, name, failure.code, rights);
+            *failure = not_found.with_contract_parts(parts);
         }
         outcome
     }
@@ -334,7 +341,7 @@ impl CallOutcome {
             Err(failure) if is_unknown(failure.code) => Err(RpcError {
                 code: INVALID_PARAMS,
                 message: failure.message.clone(),
-                data: Some(serde_json::json!({ "error": failure.to_json(self.request_id) })),
+                data: Some(serde_json::json!(failure.to_answer(self.request_id))),
             }),
             _ => Ok(self.to_client_result(protocol, identity(scope))),
         }

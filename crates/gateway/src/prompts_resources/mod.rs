@@ -106,7 +106,9 @@ impl PromptsResources {
         let (server, own) = self.target(scope, kind, &named, &caller.rights).await?;
         record.set_tool(&server, Method::CompletionComplete.as_str());
         let rights = &caller.rights;
-        let ReachableServer { upstream, settings } = self.servers.reachable(&server, rights)?;
+        let ReachableServer {
+            upstream, settings, ..
+        } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
         let snapshot = self.servers.catalog().snapshot();
         let has_none = snapshot.server(&server).is_some_and(|known| {
@@ -168,7 +170,9 @@ impl PromptsResources {
         let (server, own) = self.target(scope, kind, named, rights).await?;
         let request = fetch.read_request(&own);
         record.set_tool(&server, request.method().as_str());
-        let ReachableServer { upstream, settings } = self.servers.reachable(&server, rights)?;
+        let ReachableServer {
+            upstream, settings, ..
+        } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;

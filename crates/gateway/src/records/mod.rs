@@ -7,6 +7,7 @@
 mod change_records;
 mod client_requests;
 mod csv;
+mod event_ids;
 mod export;
 mod passed_on;
 mod query;
@@ -18,6 +19,7 @@ use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 use uuid::Uuid;
 
+pub use event_ids::EventIds;
 pub use export::{ExportFormat, ExportPiece, RecordExport};
 pub use query::{
     DEFAULT_LIMIT, Following, MOST_RECORDS, Pair, RecordQuery, parse_filter, parse_id,

@@ -9,6 +9,7 @@ use mcpproxy_support::nearest::nearest_keyword;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::event_ids::EventIds;
 use crate::failure::{Code, Failure};
 
 /// Number of records of a page when nothing else is said.
@@ -64,12 +65,14 @@ impl Following {
         pairs: &[Pair],
         last_id: Option<&str>,
         scope: RecordScope,
+        ids: &EventIds,
     ) -> Result<Self, Failure> {
         let (filter, others) = parse(pairs, &["last_event_id"], scope)?;
         let id = last_id.or(others.get("last_event_id").copied());
         let position = id.map(|id| {
             let expected = "the id of an event of this stream";
-            LogPosition::parse(id).ok_or_else(|| wrong("last_event_id", id, expected))
+            ids.read(id)
+                .ok_or_else(|| wrong("last_event_id", id, expected))
         });
         Ok(Self {
             filter,
@@ -263,24 +266,34 @@ mod tests {
         let asked = pairs(&format!("type=tool_call&last_event_id={old}"));
         let at = |following: Following| following.position.map(|position| position.to_string());
         assert_eq!(
-            at(Following::parse(&asked, None, RecordScope::All).unwrap()),
+            at(Following::parse(&asked, None, RecordScope::All, &EventIds::plain()).unwrap()),
             Some(old)
         );
         assert_eq!(
-            at(Following::parse(&asked, Some(&new), RecordScope::All).unwrap()),
+            at(Following::parse(&asked, Some(&new), RecordScope::All, &EventIds::plain()).unwrap()),
             Some(new)
         );
         assert_eq!(
-            Following::parse(&[], None, RecordScope::All)
+            Following::parse(&[], None, RecordScope::All, &EventIds::plain())
                 .unwrap()
                 .position,
             None
         );
-        let refused = Following::parse(&[], Some("yesterday"), RecordScope::All).unwrap_err();
+        let refused =
+            Following::parse(&[], Some("yesterday"), RecordScope::All, &EventIds::plain())
+                .unwrap_err();
         assert_eq!(
             refused.message,
             "Invalid last_event_id 'yesterday': must be the id of an event of this stream"
         );
-        assert!(Following::parse(&pairs("limit=1"), None, RecordScope::All).is_err());
+        assert!(
+            Following::parse(
+                &pairs("limit=1"),
+                None,
+                RecordScope::All,
+                &EventIds::plain()
+            )
+            .is_err()
+        );
     }
 }

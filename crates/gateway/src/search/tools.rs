@@ -86,6 +86,9 @@ fn row(entry: &CatalogTool, score: Option<f64>) -> Value {
         "status": status_word(entry.availability()),
         "summary": present::summary(&entry.tool().description),
     });
+    if let Some(deprecated) = present::deprecated(entry) {
+        row["deprecated"] = json!(deprecated);
+    }
     if let Some(score) = score {
         row["score"] = json!(score);
     }
@@ -97,6 +100,7 @@ fn status_word(availability: Availability) -> &'static str {
     match availability {
         Availability::Callable => "callable",
         Availability::ToolDisabled => "disabled",
+        Availability::ToolRemoved => "removed",
         Availability::ServerDisabled => "server disabled",
         Availability::ServerBroken => "server failed",
         Availability::ServerQuarantined => "quarantined",

@@ -5,19 +5,27 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
-use mcpproxy_policy::{AccessTo, Caller, Rights};
+use mcpproxy_policy::{AccessTo, Caller, ContractTerms, Effect, Rights};
+use mcpproxy_support::printable::printable_line;
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
+use mcpproxy_wire::JsonObject;
 
+use super::result_cache::{CachePlace, ChangingCall, ResultCache};
 use super::status::without_host_files;
 use super::{RunState, Servers};
 use crate::failure::{Code, Failure};
 use crate::request::{cut, split_name};
-use crate::settings::ServerSettings;
+use crate::settings::{ServerSettings, ToolRateLimit};
+
+/// Most missing permissions that a refusal names, and most characters of each: a server writes them.
+const MOST_NAMED: usize = 10;
+const LONGEST_PERMISSION: usize = 100;
 
 /// Server that a call can go to.
 pub(crate) struct ReachableServer {
     pub(crate) upstream: Upstream,
     pub(crate) settings: Arc<ServerSettings>,
+    results: Arc<ResultCache>,
 }
 
 impl ReachableServer {
@@ -32,6 +40,55 @@ impl ReachableServer {
         let slot = self.upstream.call_slot(caller, deadline).await?;
         self.upstream.fresh(deadline).await?;
         Ok(slot)
+    }
+
+    /// Terms of one of its tools that the gateway has to see to; a service inside this program sees to its own.
+    fn terms<'a>(&self, tool: &'a CatalogTool) -> Option<&'a ContractTerms> {
+        tool.terms().filter(|_| !self.settings.is_built_in())
+    }
+
+    /// Refuses a caller who lacks permissions that a tool of it announces.
+    pub(crate) fn check_permissions(
+        &self,
+        tool: &CatalogTool,
+        rights: &Rights,
+    ) -> Result<(), Failure> {
+        let terms = self.terms(tool);
+        let missing = terms.map_or_else(Vec::new, |terms| terms.missing_permissions(rights));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(missing_permissions(tool.qualified(), &missing))
+    }
+
+    /// Rate limit of one of its tools: the operator's, else the announced one.
+    pub(crate) fn rate_limit(&self, tool: &CatalogTool) -> Option<ToolRateLimit> {
+        let announced = || {
+            let limit = self.terms(tool)?.rate_limit?;
+            let (max_calls, window) = (limit.max_calls, limit.window);
+            Some(ToolRateLimit { max_calls, window })
+        };
+        self.settings.rate_limit(tool.name()).or_else(announced)
+    }
+
+    /// Place in the cache for the result of a call, where one of its tools may be cached.
+    pub(crate) fn cache_place<'a>(
+        &'a self,
+        tool: &'a Arc<CatalogTool>,
+        caller: &Caller,
+        arguments: &JsonObject,
+    ) -> Option<CachePlace<'a>> {
+        self.terms(tool)?;
+        self.results.place(tool, caller, arguments)
+    }
+
+    /// Mark of a call of one of its tools, if it may change something.
+    pub(crate) fn changing(&self, tool: &CatalogTool) -> Option<ChangingCall<'_>> {
+        let is_mutation = tool.terms().is_some_and(|terms| terms.is_mutation);
+        self.results.changing(match tool.effect() {
+            Effect::Read if is_mutation => Effect::Write,
+            effect => effect,
+        })
     }
 }
 
@@ -52,6 +109,7 @@ impl Servers {
             RunState::Running(upstream) => Ok(ReachableServer {
                 upstream: upstream.clone(),
                 settings: Arc::clone(&server.settings),
+                results: Arc::clone(&server.results),
             }),
             // Agents are not told of files of the host; those are in the log and in `status`.
             RunState::Broken(problem) => {
@@ -111,6 +169,7 @@ impl Servers {
                     "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
                 ),
             )),
+            Availability::ToolRemoved => Err(removed(entry)),
             Availability::ServerDisabled
             | Availability::ServerBroken
             | Availability::ServerQuarantined => {
@@ -154,6 +213,32 @@ impl Servers {
         let near = self.catalog.snapshot().nearest_tools(&shown, rights);
         unknown(Code::UnknownTool, "Tool", &shown, near)
     }
+}
+
+/// Refusal of a tool whose removal its server announced.
+fn removed(tool: &CatalogTool) -> Failure {
+    let terms = tool.terms();
+    let deprecation = terms.and_then(|terms| terms.deprecation.as_ref());
+    let since = deprecation.and_then(|one| one.removal_date);
+    let since = since.map_or_else(String::new, |date| format!(" on {date}"));
+    let message = format!("Tool '{}' was removed{since}", tool.qualified());
+    match deprecation.and_then(|one| one.replacement_at(tool.server())) {
+        Some(name) => Failure::new(Code::ToolRemoved, format!("{message}, use {name}"))
+            .with("replacement", name),
+        None => Failure::new(Code::ToolRemoved, message),
+    }
+}
+
+/// Refusal of a caller who lacks permissions for a tool.
+fn missing_permissions(tool: &str, missing: &[&str]) -> Failure {
+    let missing = missing.iter().take(MOST_NAMED);
+    let shown = |one: &&str| cut(&printable_line(one), LONGEST_PERMISSION);
+    let missing: Vec<String> = missing.map(shown).collect();
+    let message = format!(
+        "Tool '{tool}' needs the permission {}; a token has the permissions that it was made with (`mcpproxy token create --permissions`), and the administrator has all",
+        missing.join(", ")
+    );
+    Failure::new(Code::Forbidden, message).with("missing_permissions", missing)
 }
 
 fn unknown(code: Code, kind: &str, shown: &str, near: Vec<String>) -> Failure {

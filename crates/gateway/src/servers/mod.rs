@@ -1,8 +1,10 @@
 //! Servers behind the gateway: started, replaced and stopped as the settings say.
 
+mod contract_metrics;
 mod lookup;
 mod observer;
 mod restart;
+mod result_cache;
 mod spec;
 mod status;
 mod warnings;
@@ -13,22 +15,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use mcpproxy_catalog::{Catalog, Operator, ServerState};
+use mcpproxy_contract::Service;
 use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
+pub use self::contract_metrics::METRICS_FORMAT;
 pub(crate) use self::lookup::{ReachableServer, did_you_mean};
 use self::observer::CatalogObserver;
+use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
 pub use self::status::{ServerStatus, without_host_files};
 pub use self::warnings::warnings;
 use crate::background::Background;
+use crate::contract_check::{ContractStatus, ContractWatch};
 use crate::failure::Failure;
 use crate::records::Records;
 use crate::settings::{LiveSettings, ServerSettings, Settings};
 
 /// Time that a server has to end by itself.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Pause before the catalog is asked again which day it is: a machine may sleep through midnight.
+const DAY_STEP: Duration = Duration::from_mins(1);
 
 /// Servers behind the gateway, and the catalog of what they offer.
 pub struct Servers {
@@ -37,20 +49,28 @@ pub struct Servers {
     configured: ArcSwap<ServerMap>,
     settings: Arc<LiveSettings>,
     records: Arc<Records>,
+    contract: Arc<ContractWatch>,
     runtime: Runtime,
-    built_ins: Vec<NamedBuiltIn>,
+    built_ins: Vec<BuiltInServer>,
     to_start: ServersToStart,
     /// Held by whoever starts or replaces servers, so that it is one at a time.
     reconciling: Mutex<()>,
     background: Background,
 }
 
-/// Server inside this program, with its name.
-pub type NamedBuiltIn = (Arc<str>, Arc<dyn BuiltIn>);
+/// Server inside this program.
+pub struct BuiltInServer {
+    /// Name that agents know it by.
+    pub name: Arc<str>,
+    /// Tools of it.
+    pub server: Arc<dyn BuiltIn>,
+    /// Service of the tool contract that it hosts, where it does. The service counts its calls.
+    pub service: Option<Arc<Service>>,
+}
 
 /// Maker of the built-in servers of a gateway while it is assembled. The first of several that have the
 /// same name is taken.
-pub type BuiltInFactory = Box<dyn FnOnce(BuiltInParts) -> Vec<NamedBuiltIn> + Send>;
+pub type BuiltInFactory = Box<dyn FnOnce(BuiltInParts) -> Vec<BuiltInServer> + Send>;
 
 /// Parts of a gateway that its built-in servers may use. The gateway owns its built-in servers, so
 /// the way back is weak: a tool never keeps a stopped gateway alive.
@@ -67,6 +87,8 @@ pub struct BuiltInParts {
 struct ConfiguredServer {
     settings: Arc<ServerSettings>,
     run: RunState,
+    /// Results that may be given again. They end with the server that gave them.
+    results: Arc<ResultCache>,
 }
 
 /// Whether a configured server runs, and if not, why.
@@ -107,15 +129,19 @@ impl Servers {
         built_ins: BuiltInFactory,
     ) -> Arc<Self> {
         let catalog = Arc::new(Catalog::default());
+        catalog.begin_day(today());
+        let contract = Arc::new(ContractWatch::new(settings, records, background));
         let observer = CatalogObserver {
             catalog: Arc::clone(&catalog),
             records: Arc::clone(records),
+            contract: Arc::clone(&contract),
         };
         let protocols = settings.load().data_dir.join("protocols.json");
         let runtime = Runtime::new(guard, env!("CARGO_PKG_VERSION"), Arc::new(observer))
             .remember_protocols_in(protocols);
         Arc::new_cyclic(|servers: &Weak<Self>| Self {
             catalog,
+            contract,
             configured: ArcSwap::default(),
             runtime,
             built_ins: built_ins(BuiltInParts {
@@ -135,6 +161,21 @@ impl Servers {
         &self.catalog
     }
 
+    /// Watch over the servers that announce the tool contract.
+    pub(crate) fn contract(&self) -> &ContractWatch {
+        &self.contract
+    }
+
+    /// How a server keeps the tool contract; nothing if it announces none.
+    pub fn contract_status(&self, server: &str) -> Option<ContractStatus> {
+        self.contract.status(server)
+    }
+
+    /// Number of violations of the tool contract since the start, by server.
+    pub fn contract_violations(&self) -> Vec<(Arc<str>, u64)> {
+        self.contract.counts()
+    }
+
     /// Settings in force.
     pub(crate) fn settings(&self) -> &LiveSettings {
         &self.settings
@@ -143,6 +184,20 @@ impl Servers {
     /// Whether this process starts every configured server, and not one for a single call.
     pub(crate) fn starts_all(&self) -> bool {
         self.to_start == ServersToStart::All
+    }
+
+    /// Keeps the catalog one of the present day, so that tools go when the day of their removal comes.
+    pub(crate) fn keep_day(self: &Arc<Self>) {
+        let servers = Arc::downgrade(self);
+        self.background.spawn_until_stop(async move {
+            loop {
+                tokio::time::sleep(DAY_STEP).await;
+                let Some(servers) = servers.upgrade() else {
+                    return;
+                };
+                servers.catalog.begin_day(today());
+            }
+        });
     }
 
     /// Has the lists of prompts and resources renewed that are too old, without waiting for it.
@@ -202,17 +257,21 @@ impl Servers {
             let same = before
                 .get(&wanted.name)
                 .filter(|server| !server.settings.needs_restart(wanted));
-            let run = same.map(|server| server.run.clone());
-            if run.is_some() {
-                untouched.insert(Arc::clone(&wanted.name));
-            }
-            let server = ConfiguredServer {
-                settings: Arc::new(wanted.clone()),
-                run: run.unwrap_or_else(|| self.start(wanted)),
+            let settings = Arc::new(wanted.clone());
+            let server = match same.cloned() {
+                Some(same) => {
+                    untouched.insert(Arc::clone(&wanted.name));
+                    ConfiguredServer { settings, ..same }
+                }
+                None => ConfiguredServer {
+                    settings,
+                    run: self.start(wanted),
+                    results: Arc::default(),
+                },
             };
             after.insert(Arc::clone(&wanted.name), server);
         }
-        for (name, built_in) in &self.built_ins {
+        for BuiltInServer { name, server, .. } in &self.built_ins {
             if after.contains_key(name) {
                 tracing::warn!(server = %name, "the configuration has a server of this name, the built-in one is left out");
                 continue;
@@ -220,7 +279,7 @@ impl Servers {
             let server = before
                 .get(name)
                 .cloned()
-                .unwrap_or_else(|| self.start_built_in(name, built_in));
+                .unwrap_or_else(|| self.start_built_in(name, server));
             untouched.insert(Arc::clone(name));
             after.insert(Arc::clone(name), server);
         }
@@ -258,7 +317,7 @@ impl Servers {
     /// Operator's settings of every server there is; one in the file wins over a built-in one.
     fn operators(&self, settings: &Settings) -> HashMap<String, Operator> {
         let built_in = self.built_ins.iter();
-        let built_in = built_in.map(|(name, _)| (name.to_string(), Operator::default()));
+        let built_in = built_in.map(|server| (server.name.to_string(), Operator::default()));
         let configured = settings.servers.iter();
         let configured = configured.map(|server| (server.name.to_string(), operator(server)));
         built_in.chain(configured).collect()
@@ -299,6 +358,12 @@ impl Servers {
         ConfiguredServer {
             run: self.run(&settings, transport),
             settings: Arc::new(settings),
+            results: Arc::default(),
         }
     }
+}
+
+/// Day of now, in UTC as dates of removal are.
+fn today() -> Date {
+    Timestamp::now().to_zoned(TimeZone::UTC).date()
 }

@@ -8,13 +8,14 @@ use mcpproxy_catalog::Catalog;
 use mcpproxy_upstream::{Observer, UpstreamState};
 use mcpproxy_wire::{ListedItem, ListedKind, Offerings};
 
-use crate::contract_check::log_definition_problems;
+use crate::contract_check::ContractWatch;
 use crate::records::Records;
 
 /// Puts what upstreams report into the catalog, and what changed on the record.
 pub(super) struct CatalogObserver {
     pub(super) catalog: Arc<Catalog>,
     pub(super) records: Arc<Records>,
+    pub(super) contract: Arc<ContractWatch>,
 }
 
 impl Observer for CatalogObserver {
@@ -25,7 +26,7 @@ impl Observer for CatalogObserver {
         if before == after {
             return;
         }
-        log_definition_problems(server, &self.catalog.snapshot());
+        self.contract.listed(server, &self.catalog.snapshot());
         // That a server is listed for the first time changes nothing.
         if let (Some(before), Some(after)) = (before, after) {
             self.records.tools_changed(server, &before, &after);

@@ -49,6 +49,7 @@ impl Servers {
             let fresh = ConfiguredServer {
                 run: self.start(&server.settings),
                 settings: server.settings,
+                results: Arc::default(),
             };
             // A gateway that stops takes all servers away, without waiting for anybody.
             self.configured.rcu(|servers| {

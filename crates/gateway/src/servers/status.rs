@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::warnings::warnings;
 use super::{RunState, Servers};
+use crate::contract_check::ContractStatus;
 
 /// Number of the last lines of a server that are shown.
 const LAST_LINES: usize = 5;
 
 /// Status of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ServerStatus {
     /// Its name.
@@ -37,12 +38,15 @@ pub struct ServerStatus {
     /// Number of its tools.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub tools: usize,
+    /// How it keeps the tool contract, if it announces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractStatus>,
 }
 
 impl Servers {
-    /// Whether every server that should run has answered once or failed.
+    /// Whether every server that should run has answered once or failed, and what it lists was looked at.
     pub fn is_settled(&self) -> bool {
-        self.starting().is_empty()
+        self.starting().is_empty() && self.contract().is_settled()
     }
 
     /// Names of the servers that have not answered yet.
@@ -86,6 +90,7 @@ impl Servers {
             server.tools = tools.filter(|tool| tool.is_within(rights)).count();
             server.reason = None;
             server.stderr.clear();
+            server.contract = None;
         }
         servers
     }
@@ -99,6 +104,7 @@ impl Servers {
             reason: None,
             warnings: Vec::new(),
             stderr: Vec::new(),
+            contract: self.contract_status(name),
             tools: snapshot
                 .server(name)
                 .map_or(0, |known| known.tools().count()),

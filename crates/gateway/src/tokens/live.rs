@@ -117,6 +117,13 @@ impl LiveTokens {
         })
     }
 
+    /// Whether rights are those of a token that is good at this moment.
+    pub(super) fn is_good(&self, rights: &Arc<AgentToken>, now: Timestamp) -> bool {
+        let is_it = |token: &&Arc<LiveToken>| matches!(&token.rights, Rights::Token(own) if Arc::ptr_eq(own, rights));
+        let token = self.0.values().find(is_it);
+        token.is_some_and(|token| !token.is_expired(now))
+    }
+
     /// Ends what was opened with tokens that have expired.
     pub(super) fn end_expired(&self, now: Timestamp) {
         let expired = self.0.values().filter(|token| token.is_expired(now));
@@ -158,6 +165,22 @@ mod tests {
             expires: expires.map(|at| Timestamp::from_second(at).unwrap()),
             last_used: None,
         }
+    }
+
+    #[test]
+    fn a_call_that_had_waited_was_made_after_its_token_was_revoked() {
+        let secret = TokenSecret::random().unwrap();
+        let live = LiveTokens::default().updated(vec![stored("ci", &secret, Some(100))]);
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let Rights::Token(token) = live.admit(&secret, at(1)).unwrap().rights else {
+            panic!("it is a token");
+        };
+        assert!(live.is_good(&token, at(99)));
+        assert!(!live.is_good(&token, at(100)), "expired");
+        assert!(!live.updated(Vec::new()).is_good(&token, at(1)), "revoked");
+        let rotated = TokenSecret::random().unwrap();
+        let live = live.updated(vec![stored("ci", &rotated, Some(100))]);
+        assert!(!live.is_good(&token, at(1)), "it has another secret now");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use mcpproxy_activity::{Inserted, StoredToken, TokenStore};
-use mcpproxy_policy::TokenGrant;
+use mcpproxy_policy::{Rights, TokenGrant};
 use mcpproxy_support::nearest::nearest_keyword;
 use serde::Serialize;
 use uuid::Uuid;
@@ -105,6 +105,18 @@ impl Tokens {
             Failure::new(Code::StoreUnavailable, message)
         })?;
         Ok(live.admit(&secret, Timestamp::now()))
+    }
+
+    /// Refuses rights of a token that was good when the request came, and is not any more: the call has waited.
+    pub(crate) fn check(&self, rights: &Rights) -> Result<(), Failure> {
+        let (Rights::Token(token), Some(live)) = (rights, &*self.live.load()) else {
+            return Ok(());
+        };
+        if live.is_good(token, Timestamp::now()) {
+            return Ok(());
+        }
+        let message = format!("The token '{}' is not valid any more", token.name);
+        Err(Failure::new(Code::Unauthorized, message))
     }
 
     /// Reads the store into the table that requests are looked up in.

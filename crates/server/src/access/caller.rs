@@ -7,78 +7,96 @@ use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use mcpproxy_policy::{Caller, Rights};
-use mcpproxy_wire::header::TRACEPARENT;
+use mcpproxy_wire::header::{CORRELATION_ID, TRACEPARENT};
 use mcpproxy_wire::initialize::NAME_LIMIT;
+use mcpproxy_wire::meta;
+use uuid::Uuid;
 
-use crate::exchange::params::StatelessClient;
+use crate::exchange::params::{RequestParams, StatelessClient};
 
-/// Caller of a request in a session: with the trace id of this request where it came with one.
-pub(crate) fn in_session(session: &Arc<Caller>, headers: &HeaderMap) -> Arc<Caller> {
-    let Some(trace_id) = trace_id(headers) else {
-        return Arc::clone(session);
-    };
-    Arc::new(Caller {
-        trace_id: Some(trace_id),
-        ..Caller::clone(session)
-    })
+/// Caller of a request in a session: with what this very request brings.
+pub(crate) fn in_session(
+    session: &Caller,
+    headers: &HeaderMap,
+    params: &RequestParams,
+) -> Arc<Caller> {
+    with_context(session.clone(), headers, params)
 }
 
 /// Caller of a stateless request, from what it says of its client.
 pub(crate) fn stateless(
     client: StatelessClient,
     headers: &HeaderMap,
+    params: &RequestParams,
     rights: Rights,
     peer: Option<IpAddr>,
 ) -> Arc<Caller> {
-    let in_meta = client.traceparent.as_deref();
-    Arc::new(Caller {
-        session_id: None,
+    let caller = Caller {
         client_name: client.name,
         client_version: client.version,
-        trace_id: trace_id(headers).or_else(|| in_meta.and_then(trace_id_of)),
         peer,
         rights,
-    })
+        ..Caller::default()
+    };
+    with_context(caller, headers, params)
 }
 
 /// Caller of a REST request, from the `User-Agent` header.
 pub(crate) fn of_rest(headers: &HeaderMap, rights: Rights, peer: Option<IpAddr>) -> Arc<Caller> {
-    let agent = headers.get(header::USER_AGENT);
-    let agent = agent.and_then(|value| value.to_str().ok());
-    let mut parts = agent.unwrap_or("rest").splitn(2, '/');
+    let mut parts = text(headers, header::USER_AGENT.as_str())
+        .unwrap_or("rest")
+        .splitn(2, '/');
     let bounded = |text: &str| text.chars().take(NAME_LIMIT).collect();
-    Arc::new(Caller {
-        session_id: None,
+    let caller = Caller {
         client_name: parts.next().map(bounded),
         client_version: parts.next().map(bounded),
-        trace_id: trace_id(headers),
         peer,
         rights,
+        ..Caller::default()
+    };
+    with_context(caller, headers, &RequestParams::default())
+}
+
+/// Caller with what a request brings for the tools it calls. What the message says is nearer to the client than what its
+/// envelope says. A request that belongs to no trace begins one, so that every call has one.
+fn with_context(caller: Caller, headers: &HeaderMap, params: &RequestParams) -> Arc<Caller> {
+    let in_meta = params.meta_text(meta::TRACEPARENT);
+    let trace = in_meta.and_then(|text| read_traceparent(&text));
+    let trace = trace.or_else(|| read_traceparent(text(headers, TRACEPARENT)?));
+    let (trace_id, parent_span) = trace.unzip();
+    let in_meta = params.meta_text(meta::CORRELATION_ID);
+    let correlation_id = in_meta.and_then(|text| Uuid::parse_str(&text).ok());
+    let in_header = || Uuid::parse_str(text(headers, CORRELATION_ID)?).ok();
+    Arc::new(Caller {
+        trace_id: trace_id.or_else(|| Some(Uuid::new_v4().simple().to_string())),
+        parent_span,
+        correlation_id: correlation_id.or_else(in_header),
+        metadata: params.call_metadata(),
+        ..caller
     })
 }
 
-/// Trace id of the W3C `traceparent` header; nothing if there is none, or it is not one.
-fn trace_id(headers: &HeaderMap) -> Option<String> {
-    trace_id_of(headers.get(TRACEPARENT)?.to_str().ok()?)
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
-/// Trace id of a W3C `traceparent`.
-fn trace_id_of(text: &str) -> Option<String> {
+/// Trace id of a W3C `traceparent`, and the span and flags after it; nothing if it is none.
+fn read_traceparent(text: &str) -> Option<(String, String)> {
     let mut parts = text.split('-');
     let mut hexadecimal = |length: usize| {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let is_whole = |part: &&str| part.len() == length && part.bytes().all(is_digit);
         parts.next().filter(is_whole)
     };
-    let (version, trace, parent) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
-    let _flags = hexadecimal(2)?;
+    let (version, trace, span) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
+    let flags = hexadecimal(2)?;
     let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
     let is_valid = version != "ff"
         // A version that is not known yet may have more parts.
         && (version != "00" || parts.next().is_none())
         && !is_zero(trace)
-        && !is_zero(parent);
-    is_valid.then(|| trace.to_owned())
+        && !is_zero(span);
+    is_valid.then(|| (trace.to_owned(), format!("{span}-{flags}")))
 }
 
 #[cfg(test)]
@@ -87,31 +105,78 @@ mod tests {
 
     use super::*;
 
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const OTHER: &str = "0af7651916cd43dd8448eb211c80319c";
+    const CORRELATION: &str = "019a0000-0000-7000-8000-000000000001";
+
+    fn traceparent(trace: &str) -> String {
+        format!("00-{trace}-00f067aa0ba902b7-01")
+    }
+
     #[test]
     fn only_a_whole_traceparent_names_a_trace() {
-        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let read = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert("traceparent", HeaderValue::from_str(text).unwrap());
-            trace_id(&headers)
-        };
-        let good = format!("00-{trace}-00f067aa0ba902b7-01");
-        assert_eq!(read(&good).as_deref(), Some(trace));
-        assert_eq!(
-            read(&format!("01-{trace}-00f067aa0ba902b7-01-more")).as_deref(),
-            Some(trace)
-        );
+        let good = traceparent(TRACE);
+        let known = Some((TRACE.to_owned(), "00f067aa0ba902b7-01".to_owned()));
+        assert_eq!(read_traceparent(&good), known);
+        let later = format!("01-{TRACE}-00f067aa0ba902b7-01-more");
+        assert_eq!(read_traceparent(&later), known);
         for wrong in [
             "",
-            trace,
-            &format!("ff-{trace}-00f067aa0ba902b7-01"),
+            TRACE,
+            &format!("ff-{TRACE}-00f067aa0ba902b7-01"),
             &format!("{good}-more"),
             &good.to_uppercase(),
-            &format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
-            &format!("00-{trace}-0000000000000000-01"),
+            &traceparent(&"0".repeat(32)),
+            &format!("00-{TRACE}-0000000000000000-01"),
         ] {
-            assert_eq!(read(wrong), None, "{wrong}");
+            assert_eq!(read_traceparent(wrong), None, "{wrong}");
         }
-        assert_eq!(trace_id(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn the_message_counts_before_its_headers() {
+        let mut headers = HeaderMap::new();
+        let header = |text: &str| HeaderValue::from_str(text).unwrap();
+        headers.insert("traceparent", header(&traceparent(TRACE)));
+        headers.insert("x-correlation-id", header(CORRELATION));
+        let made = |params: &str| {
+            let params = RequestParams::parse(params);
+            in_session(&Caller::default(), &headers, &params)
+        };
+        let of_headers = made("{}");
+        assert_eq!(of_headers.trace_id.as_deref(), Some(TRACE));
+        let span = of_headers.parent_span.as_deref();
+        assert_eq!(span, Some("00f067aa0ba902b7-01"));
+        let correlation = |caller: &Caller| caller.correlation_id.unwrap().to_string();
+        assert_eq!(correlation(&of_headers), CORRELATION);
+
+        let other = CORRELATION.replace('9', "8");
+        let meta = format!(
+            r#"{{"_meta":{{"traceparent":"{}","dev.mcpproxy/correlationId":"{other}","tenant":"north"}}}}"#,
+            traceparent(OTHER)
+        );
+        let of_meta = made(&meta);
+        assert_eq!(of_meta.trace_id.as_deref(), Some(OTHER));
+        assert_eq!(correlation(&of_meta), other);
+        assert_eq!(of_meta.metadata.iter().count(), 1);
+
+        let of_neither = made(r#"{"_meta":{"traceparent":7,"dev.mcpproxy/correlationId":"x"}}"#);
+        assert_eq!(of_neither.trace_id.as_deref(), Some(TRACE));
+        assert_eq!(correlation(&of_neither), CORRELATION);
+    }
+
+    #[test]
+    fn a_request_without_a_trace_begins_one_of_its_own() {
+        let made = || {
+            in_session(
+                &Caller::default(),
+                &HeaderMap::new(),
+                &RequestParams::default(),
+            )
+        };
+        let (one, two) = (made(), made());
+        assert_eq!(one.trace_id.as_ref().map(String::len), Some(32));
+        assert_ne!(one.trace_id, two.trace_id);
+        assert_eq!((&one.parent_span, one.correlation_id), (&None, None));
     }
 }

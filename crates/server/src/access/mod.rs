@@ -66,6 +66,22 @@ pub(crate) async fn health(
     Ok(next.run(request).await)
 }
 
+/// Lets everybody on this machine, and administrators elsewhere, read the metrics. They are about all tools, so a token
+/// that is for some of them is not enough.
+pub(crate) async fn metrics(
+    State((app, reach)): State<(Arc<App>, Reach)>,
+    request: Request,
+    next: Next,
+) -> RestResult {
+    check_origin(reach, request.headers())?;
+    match shown_credential(&app, peer_of(&request), request.headers()).await? {
+        None if reach == Reach::Network => return Err(missing_credential().into()),
+        Some(admission) => check_administrator(&admission)?,
+        None => {}
+    }
+    Ok(next.run(request).await)
+}
+
 /// Lets administrators in.
 pub(crate) async fn administration(
     State(side): State<(Arc<App>, Reach)>,
@@ -73,12 +89,18 @@ pub(crate) async fn administration(
     next: Next,
 ) -> RestResult {
     let (request, admission) = rest_admission(&side, request).await?;
-    if !admission.rights.allow(AccessTo::Administration) {
-        let message = "This is for administrators: send the key of the gateway, or use the command line; a token may \
-                       list and call tools, and look at activity, events and servers";
-        return Err(Failure::new(Code::Forbidden, message).into());
-    }
+    check_administrator(&admission)?;
     Ok(next.run(request).await)
+}
+
+/// Refuses who is no administrator.
+fn check_administrator(admission: &Admission) -> Result<(), Failure> {
+    if admission.rights.allow(AccessTo::Administration) {
+        return Ok(());
+    }
+    let message = "This is for administrators: send the key of the gateway, or use the command line; a token may \
+                   list and call tools, and look at activity, events and servers";
+    Err(Failure::new(Code::Forbidden, message))
 }
 
 /// Lets administrators in, and agents with a token.

@@ -85,13 +85,17 @@ impl Credentials {
         tokens.admit(shown)
     }
 
-    /// Admission without a credential, if the operator leaves that anything. What was opened before the operator thought
-    /// otherwise ends.
-    pub(crate) fn anonymous(&self) -> Option<Admission> {
+    /// Ends what was opened without a credential before the operator thought otherwise.
+    pub(crate) fn end_former_anonymous(&self) {
         let role = self.settings.load().anonymous.role();
         if self.anonymous.load().value != role {
             self.anonymous.swap(Credential::new(role)).ended.cancel();
         }
+    }
+
+    /// Admission without a credential, if the operator leaves that anything.
+    pub(crate) fn anonymous(&self) -> Option<Admission> {
+        self.end_former_anonymous();
         let anonymous = self.anonymous.load();
         Some(Admission {
             rights: Rights::Anonymous(anonymous.value?),

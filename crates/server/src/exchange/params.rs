@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use mcpproxy_policy::CallMetadata;
 use mcpproxy_wire::initialize::NAME_LIMIT;
 use mcpproxy_wire::json::{Fields, text_of};
 use mcpproxy_wire::rpc::{MessageText, RpcError};
 use mcpproxy_wire::stateless::unsupported_version;
-use mcpproxy_wire::{Json, Protocol, Revision, header, meta};
+use mcpproxy_wire::{Json, Protocol, Revision, meta};
 
 /// Parameters of a message: their members, and those of `_meta`. Values share the bytes they came in.
 #[derive(Debug, Default)]
@@ -20,8 +21,6 @@ pub struct RequestParams {
 pub(crate) struct StatelessClient {
     pub(crate) name: Option<String>,
     pub(crate) version: Option<String>,
-    /// W3C trace that the request belongs to, as it was given.
-    pub(crate) traceparent: Option<String>,
 }
 
 impl RequestParams {
@@ -81,6 +80,17 @@ impl RequestParams {
         members.map(|(name, value)| (&**name, value))
     }
 
+    /// Member of `_meta` that is a string.
+    pub(crate) fn meta_text(&self, key: &str) -> Option<Cow<'_, str>> {
+        text_of(given(&self.meta, key)?.text())
+    }
+
+    /// Members of `_meta` that are for the tool that is called.
+    pub(crate) fn call_metadata(&self) -> CallMetadata {
+        let members = self.meta.iter();
+        CallMetadata::of(members.map(|(name, value)| (&**name, value)))
+    }
+
     /// Capabilities that the client declares with this request.
     pub(crate) fn capabilities(&self) -> Option<&Json> {
         given(&self.meta, meta::CLIENT_CAPABILITIES)
@@ -124,8 +134,6 @@ impl RequestParams {
         Ok(StatelessClient {
             name: part("name"),
             version: part("version"),
-            traceparent: given(&self.meta, header::TRACEPARENT)
-                .and_then(|json| name_of(json.text())),
         })
     }
 }

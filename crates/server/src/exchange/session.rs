@@ -109,9 +109,9 @@ impl Session {
                 session_id: Some(Uuid::new_v4().to_string()),
                 client_name: hello.name,
                 client_version: hello.version,
-                trace_id: None,
                 peer,
                 rights,
+                ..Caller::default()
             }),
             ..Self::unopened(endpoint, changes, ended)
         }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use mcpproxy_policy::Caller;
+use http::HeaderMap;
 use mcpproxy_wire::{Method, Protocol, RpcError, batch};
 
 pub(super) use mcpproxy_wire::batch::is_list as is_batch;
 
+use crate::access::caller;
 use crate::exchange::Exchange;
 use crate::exchange::dispatch::{receive, response};
 use crate::exchange::in_flight::InFlight;
@@ -22,7 +23,7 @@ pub(super) async fn answer(
     exchange: &Exchange,
     session: &Arc<Session>,
     in_flight: &InFlight,
-    caller: &Arc<Caller>,
+    headers: &HeaderMap,
     bytes: &Bytes,
 ) -> Result<Option<String>, RpcError> {
     let messages = batch::split(bytes)?;
@@ -41,7 +42,8 @@ pub(super) async fn answer(
             return Some(response(&id, Err(error)));
         }
         let entry = in_flight.enter(&id);
-        let (caller, own) = (Arc::clone(caller), Some(Arc::clone(session)));
+        let caller = caller::in_session(&session.caller, headers, &message.params);
+        let own = Some(Arc::clone(session));
         let (protocol, ended) = (Protocol::Session, session.ended.clone());
         let request = message.into_request(protocol, &session.endpoint, caller, own, ended);
         let reply = exchange.dispatch(request, Delivery::AnswerOnly);

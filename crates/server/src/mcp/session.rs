@@ -35,7 +35,7 @@ pub(super) async fn answer(
     let session = find(head)?;
     let id = message.id.clone();
     let entry = session.in_flight.enter(&id);
-    let caller = caller::in_session(&session.caller, head.headers);
+    let caller = caller::in_session(&session.caller, head.headers, &message.params);
     let ended = session.ended.clone();
     let (protocol, session) = (Protocol::Session, Some(session));
     let request = message.into_request(protocol, &head.endpoint, caller, session, ended);
@@ -85,9 +85,8 @@ pub(super) async fn answer_batch(
             "A list of messages is for sessions of revision 2025-03-26; send one message at a time";
         return Err(Refused(StatusCode::BAD_REQUEST, message));
     }
-    let caller = caller::in_session(&session.caller, head.headers);
     let (exchange, in_flight) = (&head.app.exchange, &session.in_flight);
-    let answered = batch::answer(exchange, &session, in_flight, &caller, bytes);
+    let answered = batch::answer(exchange, &session, in_flight, head.headers, bytes);
     Ok(match Box::pin(answered).await {
         Ok(Some(answers)) => format.answer(StatusCode::OK, answers),
         Ok(None) => empty(StatusCode::ACCEPTED),

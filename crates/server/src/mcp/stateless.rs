@@ -44,7 +44,7 @@ pub(super) async fn answer(
         return refuse(error);
     }
     let Admission { rights, ended } = head.admission.clone();
-    let caller = caller::stateless(client, head.headers, rights, head.peer);
+    let caller = caller::stateless(client, head.headers, &message.params, rights, head.peer);
     let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None, ended);
     let delivery = format.delivery();
     let reply = head.app.exchange.dispatch(request, delivery).await;

@@ -302,10 +302,15 @@ impl LocalConnection {
                 (Arc::new(caller), None)
             }
             Protocol::Session if session.caller.rights != rights => return Err(other_rights()),
-            Protocol::Session => (Arc::clone(&session.caller), Some(session)),
+            Protocol::Session => {
+                let params = &message.params;
+                let caller = caller::in_session(&session.caller, &HeaderMap::new(), params);
+                (caller, Some(session))
+            }
             Protocol::Stateless => {
                 let client = message.params.stateless_client()?;
-                let caller = caller::stateless(client, &HeaderMap::new(), rights, None);
+                let caller =
+                    caller::stateless(client, &HeaderMap::new(), &message.params, rights, None);
                 (caller, None)
             }
         };
@@ -373,8 +378,8 @@ impl ClientConnection for LocalConnection {
                 // Decoded as one message, it says what is wrong with a batch.
                 return decode(&line).err();
             }
-            let caller = &session.caller;
-            let answered = batch::answer(&exchange, &session, &in_flight, caller, &line).await;
+            let headers = &HeaderMap::new();
+            let answered = batch::answer(&exchange, &session, &in_flight, headers, &line).await;
             answered.unwrap_or_else(|error| Some(error_response(None, &error)))
         })
     }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use http::{HeaderMap, HeaderValue};
 use mcpproxy_activity::{Filter, Followed, LogTail};
-use mcpproxy_gateway::records::{self, Following};
+use mcpproxy_gateway::records::{self, EventIds, Following};
 use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_gateway::{Caller, Code, Failure};
 use mcpproxy_wire::header::LAST_EVENT_ID;
@@ -46,7 +46,7 @@ const BATCH: usize = 32;
 ///
 /// Server-sent events: `activity` (calls, refusals, searches, changes of tokens and configuration, the gateway itself),
 /// `server` (a server came, went or changed) and `catalog` (a tool did). `data` is the record on
-/// one line, `id` the place in the log: with it in the header `Last-Event-ID`, or in
+/// one line, `id` the place in the log, sealed for a token that sees its own records alone: with it in the header `Last-Event-ID`, or in
 /// `last_event_id`, a stream goes on exactly where another one stopped.
 #[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/events", tag = "activity", operation_id = "follow_events",
@@ -68,14 +68,18 @@ pub(crate) async fn events(
     let last_id = last_id
         .transpose()
         .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
+    let archive = app.gateway().records().archive();
+    let scope = caller.record_scope();
+    let ids = EventIds::of(archive, &scope).await.map_err(Failure::from)?;
     let Following { filter, position } =
-        Following::parse(&read_pairs(query)?, last_id, caller.record_scope())?;
+        Following::parse(&read_pairs(query)?, last_id, scope, &ids)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
     let recorded = app.gateway().records().recorded();
-    let tail = app.gateway().records().archive().follow(position).await;
+    let tail = archive.follow(position).await;
     let stream = EventStream {
         tail: tail.map_err(Failure::from)?,
         filter,
+        ids,
         recorded,
         shutdown: app.shutdown().clone(),
         ended: admission.ended,
@@ -89,6 +93,7 @@ pub(crate) async fn events(
 struct EventStream {
     tail: LogTail,
     filter: Filter,
+    ids: EventIds,
     /// Changes with every commit of this gateway.
     recorded: watch::Receiver<u64>,
     shutdown: CancellationToken,
@@ -102,7 +107,7 @@ struct EventStream {
 
 impl EventStream {
     fn response(self) -> Response {
-        let start = self.tail.position().to_string();
+        let start = self.ids.write(self.tail.position());
         // Browsers keep this id without showing an event, and so can come back from the start on.
         let first = stream::iter([Ok::<_, Infallible>(Bytes::from(format!("id: {start}\n\n")))]);
         let rest = stream::unfold(self, |mut stream| async move {
@@ -136,7 +141,7 @@ impl EventStream {
             let text: String = admitted
                 .map(|mut followed| {
                     records::hide_place(&mut followed.record, &self.filter.scope);
-                    event(&followed)
+                    event(&followed, &self.ids)
                 })
                 .collect();
             if !text.is_empty() {
@@ -146,7 +151,8 @@ impl EventStream {
             if self.sent.elapsed() >= KEEP_ALIVE {
                 self.sent = Instant::now();
                 // With the place, so that what was filtered out is not read again.
-                return Some(format!(": alive\nid: {}\n\n", self.tail.position()));
+                let id = self.ids.write(self.tail.position());
+                return Some(format!(": alive\nid: {id}\n\n"));
             }
         }
     }
@@ -172,11 +178,11 @@ impl EventStream {
     }
 }
 
-fn event(followed: &Followed) -> String {
+fn event(followed: &Followed, ids: &EventIds) -> String {
     format!(
         "event: {}\nid: {}\ndata: {}\n\n",
         records::topic(followed.record.kind),
-        followed.position,
+        ids.write(&followed.position),
         to_text(&followed.record)
     )
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
+use mcpproxy_gateway::servers::METRICS_FORMAT;
 use mcpproxy_gateway::settings;
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
@@ -56,6 +57,26 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
         servers_starting: app.gateway().servers().starting().len(),
     };
     json_response(StatusCode::OK, to_text(&readiness))
+}
+
+/// Metrics of the tools of the contract inside the gateway
+///
+/// Counts, times, errors and answers of the cache per tool, as `OpenMetrics` text. Nobody on this machine needs a
+/// key; a token is refused.
+#[cfg_attr(feature = "openapi", utoipa::path(
+    get, path = "/metrics", tag = "gateway", operation_id = "metrics",
+    responses(
+        (status = 200, description = "The metrics", body = String,
+            content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        AccessRefusals,
+    ),
+    security((), ("api_key" = []), ("bearer" = [])),
+))]
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let mut response = Response::new(app.gateway().servers().contract_metrics().into());
+    let format = HeaderValue::from_static(METRICS_FORMAT);
+    response.headers_mut().insert(header::CONTENT_TYPE, format);
+    response
 }
 
 /// Show the state of the gateway and of its servers

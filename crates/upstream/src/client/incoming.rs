@@ -37,6 +37,9 @@ pub(crate) trait Announcements: Send + Sync {
     /// Sets whether changes of the server's tools are announced from now on.
     fn set_tools_announced(&self, is_announced: bool);
 
+    /// Takes note that the server announced a change of a list or of a resource.
+    fn change_announced(&self);
+
     /// Takes changes of the lists of these kinds.
     fn lists_changed(&self, kinds: &[ListedKind]);
 
@@ -148,6 +151,9 @@ impl IncomingMessages {
         params: Option<Json>,
         stream: Option<u64>,
     ) -> IncomingAction {
+        if is_change(name) {
+            self.announcements.change_announced();
+        }
         match name {
             method::TOOLS_CHANGED => self.announcements.lists_changed(&[ListedKind::Tool]),
             method::PROMPTS_CHANGED => self.announcements.lists_changed(&[ListedKind::Prompt]),
@@ -233,6 +239,17 @@ impl IncomingMessages {
             None => self.routes.only_client(),
         }
     }
+}
+
+/// Whether a notification tells of a change of what the server has.
+fn is_change(notification: &str) -> bool {
+    [
+        method::TOOLS_CHANGED,
+        method::PROMPTS_CHANGED,
+        method::RESOURCES_CHANGED,
+        method::RESOURCE_UPDATED,
+    ]
+    .contains(&notification)
 }
 
 fn respond(id: Id<'_>, response: UpstreamResponse) -> IncomingAction {

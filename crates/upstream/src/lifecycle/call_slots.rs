@@ -5,17 +5,16 @@ use std::sync::Arc;
 use mcpproxy_policy::{Caller, Operation, Permit};
 use mcpproxy_wire::{CallResult, JsonObject, RpcResult};
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use super::fair_slots::HeldSlot;
 use super::readiness::Need;
 use super::shared::SharedUpstream;
-use crate::CallError;
 use crate::call_error::until_deadline;
 use crate::client::ClientLink;
 use crate::protocol::connection::UpstreamConnection;
 use crate::transport::TransportLink;
 use crate::transport::request::OutgoingParams;
+use crate::{CallError, CallHead};
 
 /// Slot among the calls that a server gets at the same time.
 ///
@@ -52,8 +51,7 @@ impl<'a> CallSlot<'a> {
         mut self,
         permit: &Permit,
         arguments: &JsonObject,
-        caller: &Arc<Caller>,
-        request_id: Uuid,
+        head: &CallHead<'_>,
         client: Option<&Arc<ClientLink>>,
         deadline: impl Into<Instant>,
     ) -> Result<CallResult, CallError> {
@@ -67,13 +65,20 @@ impl<'a> CallSlot<'a> {
             )));
         }
         self.may_change = permit.operation() != Operation::Read;
+        if self.may_change {
+            upstream.readiness.changes.write_begins();
+        }
         let attempt = async |connection: &UpstreamConnection| {
             if let TransportLink::BuiltIn(built_in) = &*connection.link {
-                let answer = built_in.call(name, arguments, caller, request_id);
+                let answer = built_in.call(name, arguments, head);
                 let answer = until_deadline(deadline, true, answer).await?;
                 return answer.map(RpcResult::unread).map_err(CallError::Rpc);
             }
-            let params = OutgoingParams::CallTool { name, arguments };
+            let params = OutgoingParams::CallTool {
+                name,
+                arguments,
+                head: Some(head),
+            };
             connection.call(params, client, deadline).await
         };
         let live = upstream.readiness.wait(Need::Connection, deadline).await?;
@@ -101,6 +106,7 @@ impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         self.upstream.touch();
         if self.may_change {
+            self.upstream.readiness.changes.write_ended();
             self.upstream.readiness.mark_stale_unless_announced();
         }
     }

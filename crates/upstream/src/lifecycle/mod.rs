@@ -1,6 +1,7 @@
 //! Life of one upstream: its task, its readiness, the refresher of its lists, and the slots for calls.
 
 pub(crate) mod call_slots;
+pub(crate) mod change_counters;
 pub(crate) mod fair_slots;
 pub(crate) mod readiness;
 mod refresher;

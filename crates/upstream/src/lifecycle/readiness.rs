@@ -10,6 +10,7 @@ use mcpproxy_wire::ListedKind;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::change_counters::ChangeCounters;
 use crate::call_error::until_deadline;
 use crate::client::incoming::Announcements;
 use crate::offerings::OfferedLists;
@@ -27,6 +28,8 @@ pub(crate) struct Readiness {
     pub(crate) wake_task: Notify,
     /// Wakes who lists each kind.
     wake_lists: [Notify; ListedKind::ALL.len()],
+    /// Changes that the server announces, and calls that may cause them.
+    pub(crate) changes: ChangeCounters,
     /// Resources that clients are notified of.
     pub(crate) subscriptions: Arc<ResourceSubscriptions>,
 }
@@ -90,6 +93,7 @@ impl Readiness {
             facts,
             wake_task: Notify::new(),
             wake_lists: Default::default(),
+            changes: ChangeCounters::default(),
             subscriptions: Arc::default(),
         }
     }
@@ -197,6 +201,10 @@ impl Readiness {
 }
 
 impl Announcements for Readiness {
+    fn change_announced(&self) {
+        self.changes.announced();
+    }
+
     fn set_tools_announced(&self, is_announced: bool) {
         self.change(|facts| {
             facts.lists.freshness_mut(ListedKind::Tool).is_announced = is_announced;

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::client::call_routes::{CallRoute, CallRoutes};
 use crate::client::{ClientInput, ClientLink, LogLevel};
-use crate::{CallError, ReadRequest};
+use crate::{CallError, CallHead, ReadRequest};
 
 /// Room for what a message has besides the arguments of a call.
 const MESSAGE_OVERHEAD: usize = 768;
@@ -44,6 +44,8 @@ pub(crate) enum OutgoingParams<'a> {
     CallTool {
         name: &'a str,
         arguments: &'a JsonObject,
+        #[serde(skip)]
+        head: Option<&'a CallHead<'a>>,
     },
     Read(&'a ReadRequest<'a>),
     List {
@@ -122,6 +124,8 @@ struct FullParams<'a> {
 struct RequestMeta<'a> {
     stateless: Option<&'a StatelessMeta<'a>>,
     progress_token: Option<u64>,
+    /// Head of a call of which the server is told something.
+    head: Option<&'a CallHead<'a>>,
 }
 
 // === impl OutgoingRequest ===
@@ -153,8 +157,9 @@ impl<'a> OutgoingRequest<'a> {
         let meta = RequestMeta {
             stateless: self.meta,
             progress_token: wants_progress.then_some(id),
+            head: self.params.head().filter(|head| head.has_meta()),
         };
-        let has_meta = self.meta.is_some() || wants_progress;
+        let has_meta = self.meta.is_some() || wants_progress || meta.head.is_some();
         let params = FullParams {
             meta: has_meta.then_some(meta),
             input: self.input,
@@ -192,6 +197,9 @@ impl Serialize for RequestMeta<'_> {
         if let Some(token) = self.progress_token {
             map.serialize_entry(meta::PROGRESS_TOKEN, &token)?;
         }
+        if let Some(head) = self.head {
+            head.write_meta(&mut map)?;
+        }
         map.end()
     }
 }
@@ -219,6 +227,14 @@ impl<'a> OutgoingParams<'a> {
         match self {
             Self::CallTool { name, .. } => Some(name),
             Self::Read(read) => read.name(),
+            _ => None,
+        }
+    }
+
+    /// Head of a call.
+    fn head(&self) -> Option<&'a CallHead<'a>> {
+        match self {
+            Self::CallTool { head, .. } => *head,
             _ => None,
         }
     }
@@ -283,6 +299,7 @@ mod tests {
         let call = OutgoingParams::CallTool {
             name: "odd\"",
             arguments,
+            head: None,
         };
         let call_text = "\"name\":\"odd\\\"\",\"arguments\":{ \"a\":1.50,\n\"b\":[]}";
         let input = ClientInput {

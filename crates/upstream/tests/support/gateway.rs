@@ -8,7 +8,8 @@ use std::time::Duration;
 use mcpproxy_policy::{Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
-    Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream, UpstreamState,
+    CallHead, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
+    UpstreamState,
 };
 use mcpproxy_wire::{JsonObject, ToolAnnotations};
 use tokio::time::Instant;
@@ -43,15 +44,13 @@ pub(crate) fn run() -> ExitCode {
         let caller = Arc::default();
         let slot = upstream.call_slot(&caller, deadline).await;
         let slot = slot.expect("a free place");
+        let head = CallHead {
+            caller: &caller,
+            request_id: Uuid::nil(),
+            announces_contract: false,
+        };
         let result = slot
-            .call(
-                &permit(),
-                &JsonObject::empty(),
-                &caller,
-                Uuid::nil(),
-                None,
-                deadline,
-            )
+            .call(&permit(), &JsonObject::empty(), &head, None, deadline)
             .await
             .expect("the server spawns");
         let result = result.json().to_value();

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcpproxy_policy::{Caller, Operation};
-use mcpproxy_upstream::{BuiltIn, CallError, Spec, TransportSpec, Upstream, UpstreamState};
+use mcpproxy_policy::Operation;
+use mcpproxy_upstream::{
+    BuiltIn, CallError, CallHead, Spec, TransportSpec, Upstream, UpstreamState,
+};
 use mcpproxy_wire::{Json, JsonObject, RpcError};
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::common::{call, moment, permit, runtime, said, soon, spec};
 
@@ -31,8 +32,7 @@ impl BuiltIn for Own {
         &'a self,
         tool: &'a str,
         arguments: &'a JsonObject,
-        _caller: &'a Arc<Caller>,
-        _request_id: Uuid,
+        _head: &'a CallHead<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<Json, RpcError>> + Send + 'a>> {
         Box::pin(async move {
             match tool {

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_policy::{
-    Decision, DeclaredIntent, Intent, Mode, Operation, Permit, Rules, Subject, decide,
+    Caller, Decision, DeclaredIntent, Intent, Mode, Operation, Permit, Rules, Subject, decide,
 };
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
-    CallError, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
-    UpstreamState,
+    CallError, CallHead, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec,
+    Upstream, UpstreamState,
 };
 use mcpproxy_wire::{Json, JsonObject, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::Value;
@@ -130,6 +130,15 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + LONG
 }
 
+/// Head of a call that says nothing of its caller.
+pub(crate) fn head(caller: &Arc<Caller>) -> CallHead<'_> {
+    CallHead {
+        caller,
+        request_id: Uuid::nil(),
+        announces_contract: false,
+    }
+}
+
 /// Takes a slot and calls in it.
 pub(crate) async fn call(
     upstream: &Upstream,
@@ -140,7 +149,7 @@ pub(crate) async fn call(
     let caller = Arc::default();
     let slot = upstream.call_slot(&caller, deadline).await?;
     let arguments = JsonObject::parse(arguments).expect("arguments are an object");
-    slot.call(permit, &arguments, &caller, Uuid::nil(), None, deadline)
+    slot.call(permit, &arguments, &head(&caller), None, deadline)
         .await
 }
 

@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Notify};
-use uuid::Uuid;
 
-use crate::common::{permit, runtime, soon, spec};
+use crate::common::{head, permit, runtime, soon, spec};
 
 /// Way that messages of a call come to the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,16 +126,9 @@ impl Scene {
         let slot = self.upstream.call_slot(&caller, soon()).await;
         let slot = slot.expect("a free slot");
         let permit = permit("fake", "logs", Operation::Read);
-        slot.call(
-            &permit,
-            &arguments,
-            &caller,
-            Uuid::nil(),
-            Some(&client),
-            soon(),
-        )
-        .await
-        .expect("a result");
+        slot.call(&permit, &arguments, &head(&caller), Some(&client), soon())
+            .await
+            .expect("a result");
         let queued = std::iter::from_fn(|| messages.queued());
         let numbers = queued.map(|message| match message {
             ClientMessage::Notification(notification) => {

@@ -1,3 +1,5 @@
+use std::ops::RangeBounds;
+
 use jiff::Timestamp;
 use mcpproxy_contract::schemas::{DateRange, SortOrder};
 use rusqlite::Connection;
@@ -303,7 +305,7 @@ async fn a_range_includes_its_beginning_and_not_its_end() {
         from: Some(first),
         to: Some(last),
     };
-    let expected = due.iter().filter(|moment| upto.contains(**moment)).count();
+    let expected = due.iter().filter(|moment| upto.contains(*moment)).count();
     let (_, found) = search(&store(), within(upto)).await;
     assert_eq!(found, expected as u64);
     assert!(found < 12);

@@ -9,7 +9,7 @@ use super::evidence::{last_reviewed, observed, quality};
 use super::lookup::{ReviewNextCard, ReviewNextCardParams};
 use super::{card_resource, deck_resource, read};
 use crate::model::{Card, CardId, Deck, DeckId, Grade};
-use crate::store::{History, Store, Tally};
+use crate::store::{History, StoreReader, Tally};
 
 /// How many of the hardest cards are named.
 const MOST_HARDEST: u32 = 5;
@@ -18,7 +18,7 @@ const MOST_HARDEST: u32 = 5;
 const POOR_PERCENT: u64 = 60;
 
 /// Analyses a deck.
-pub(crate) struct AnalyzeDeck(pub(crate) Store);
+pub(crate) struct AnalyzeDeck(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
@@ -146,7 +146,7 @@ impl Tool for AnalyzeDeck {
 
 /// A share of nothing is none, and not zero.
 fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| Share::of(part, whole).value())
+    (whole > 0).then(|| f64::from(Share::of(part, whole)))
 }
 
 /// How sure the analysis is: how many cards were reviewed at all, how often, and how long ago.

@@ -8,13 +8,13 @@ use super::lookup::{ReviewNextCard, ReviewNextCardParams};
 use super::patterns::NOT_BLANK;
 use super::{caller, deck_resource, read, samples, write};
 use crate::model::Deck;
-use crate::store::{NewDeck, Store};
+use crate::store::{NewDeck, Store, StoreReader};
 
 /// The most related decks that are named in hints.
 const MOST_RELATED: usize = 5;
 
 /// Lists the decks.
-pub(crate) struct ListDecks(pub(crate) Store);
+pub(crate) struct ListDecks(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
 pub(crate) struct ListDecksParams {
@@ -83,15 +83,16 @@ impl Tool for ListDecks {
         let (skip, limit) = (params.pagination.skip()?, params.pagination.limit);
         let now = context.timestamp;
         let (decks, total) = read(&self.0, move |store| store.decks(skip, limit, now)).await?;
-        let hints = hints_on(&decks, skip, total);
+        let hints = hints_on(&decks, total);
         Ok(ToolOutput::new(Page::counted(decks, skip, total)?, hints))
     }
 }
 
-fn hints_on(decks: &[Deck], skip: u64, total: u64) -> AgentHints {
+/// How much of the list is here, wherever it begins, and how much of each deck is filled in.
+fn hints_on(decks: &[Deck], total: u64) -> AgentHints {
     let shown = decks.len() as u64;
     let filled = decks.iter().map(Deck::parts_filled).sum();
-    let evidence = Evidence::new(SourceQuality::High, coverage(skip + shown, total))
+    let evidence = Evidence::new(SourceQuality::High, coverage(shown, total))
         .and(completeness(filled, shown * Deck::PARTS));
     let mut hints = listed(&evidence, shown, total);
     for deck in decks.iter().take(MOST_RELATED) {

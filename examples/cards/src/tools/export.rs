@@ -4,7 +4,7 @@ use mcpproxy_contract::prelude::*;
 
 use super::{deck_resource, read};
 use crate::model::{Card, Deck, DeckId};
-use crate::store::{CardKey, Search, Store};
+use crate::store::{CardKey, Search, StoreReader};
 
 /// The most cards in one text: some megabytes at worst, which is as much as a client can take.
 const MOST_EXPORTED: u32 = 1_000;
@@ -12,7 +12,7 @@ const MOST_EXPORTED: u32 = 1_000;
 const MOST_SKIPPED: u32 = 10_000;
 
 /// Exports a deck.
-pub(crate) struct ExportDeck(pub(crate) Store);
+pub(crate) struct ExportDeck(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]

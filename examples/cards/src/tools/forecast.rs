@@ -9,7 +9,7 @@ use super::evidence::{last_reviewed, observed};
 use super::lookup::{ReviewNextCard, ReviewNextCardParams};
 use super::read;
 use crate::model::DeckId;
-use crate::store::{History, Store, Tally};
+use crate::store::{History, StoreReader, Tally};
 
 /// A week, and at most two months: beyond that, each review changes everything.
 const DEFAULT_DAYS: u8 = 7;
@@ -19,7 +19,7 @@ const MOST_DAYS: u8 = 60;
 const BUSY_DAY: u64 = 50;
 
 /// Forecasts the reviews of the next days.
-pub(crate) struct ForecastWorkload(pub(crate) Store);
+pub(crate) struct ForecastWorkload(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]

@@ -8,10 +8,10 @@ use super::evidence::last_reviewed;
 use super::lookup::ReviewNextCard;
 use super::read;
 use crate::model::{CardId, DeckId, Review};
-use crate::store::{History, Store};
+use crate::store::{History, StoreReader};
 
 /// Lists reviews.
-pub(crate) struct ListReviews(pub(crate) Store);
+pub(crate) struct ListReviews(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
@@ -105,7 +105,7 @@ impl Tool for ListReviews {
         let shown = reviews.len() as u64;
         let measured = reviews.iter().filter(|one| one.answer_time_ms.is_some());
         // The grade is always there, the time only if somebody measured it.
-        let evidence = Evidence::new(SourceQuality::High, coverage(skip + shown, tally.reviews))
+        let evidence = Evidence::new(SourceQuality::High, coverage(shown, tally.reviews))
             .and(completeness(shown + measured.count() as u64, 2 * shown))
             .and(last_reviewed(&tally, now));
         let hints = listed(&evidence, shown, tally.reviews);

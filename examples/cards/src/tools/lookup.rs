@@ -9,10 +9,10 @@ use super::forecast::{ForecastWorkload, ForecastWorkloadParams};
 use super::review::ReviewCard;
 use super::{about_card, card_resource, deck_resource, read, samples};
 use crate::model::{Card, CardId, Deck, DeckId, Difficulty};
-use crate::store::{History, Store, Tally};
+use crate::store::{History, StoreReader, Tally};
 
 /// Reads one card.
-pub(crate) struct GetCard(pub(crate) Store);
+pub(crate) struct GetCard(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
@@ -23,7 +23,7 @@ pub(crate) struct GetCardParams {
 }
 
 /// Tells which card to review next.
-pub(crate) struct ReviewNextCard(pub(crate) Store);
+pub(crate) struct ReviewNextCard(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]

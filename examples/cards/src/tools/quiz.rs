@@ -8,7 +8,7 @@ use super::edit::CreateCard;
 use super::review::ReviewCard;
 use super::{about_card, deck_resource, read};
 use crate::model::{Card, CardId, Deck, DeckId};
-use crate::store::{Search, Store};
+use crate::store::{Search, StoreReader};
 
 /// The choices of a question, the right one included.
 const CHOICES: usize = 4;
@@ -20,7 +20,7 @@ const DEFAULT_QUESTIONS: u8 = 5;
 const MOST_QUESTIONS: u8 = 20;
 
 /// Makes a quiz.
-pub(crate) struct GenerateQuiz(pub(crate) Store);
+pub(crate) struct GenerateQuiz(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]

@@ -186,7 +186,7 @@ fn hints_on(session: &Session) -> AgentHints {
         .impact(benefit, effort, &["retention_rate", "review_accuracy"])
         .aligns::<ReviewNextCard>(
             "continuous_learning",
-            1.0 - fatigue.value(),
+            1.0 - f64::from(fatigue),
             Some("The fresher the user, the better it fits to go on"),
         )
         .because(reason_for(reviewed));

@@ -8,7 +8,7 @@ use super::edit::CreateCard;
 use super::lookup::{GetCard, GetCardParams};
 use super::{card_resource, read, samples};
 use crate::model::{Card, DeckId};
-use crate::store::{CardKey, Search, Store};
+use crate::store::{CardKey, Search, StoreReader};
 
 /// The most characters of what is looked for.
 const LONGEST_QUERY: usize = 200;
@@ -17,7 +17,7 @@ const MOST_FOUND: u32 = 20;
 const MOST_RELATED: usize = 3;
 
 /// Looks for cards.
-pub(crate) struct SearchCards(pub(crate) Store);
+pub(crate) struct SearchCards(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(rename_all = "camelCase")]
@@ -44,7 +44,7 @@ pub(crate) struct SearchCardsParams {
 }
 
 /// Looks for cards the way it was done before `search-cards`.
-pub(crate) struct FindCards(pub(crate) Store);
+pub(crate) struct FindCards(pub(crate) StoreReader);
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 pub(crate) struct FindCardsParams {
@@ -115,7 +115,7 @@ impl Tool for SearchCards {
         })
         .await?;
         let text = params.text.as_deref().unwrap_or_default();
-        let hints = hints_on(&cards, skip, total, text);
+        let hints = hints_on(&cards, total, text);
         let page = Page::counted(cards, skip, total)?;
         let hints = match page.next_cursor() {
             Some(cursor) => {
@@ -136,7 +136,7 @@ impl Tool for SearchCards {
 }
 
 /// What was found, how well it fits, and how much of it is here.
-fn hints_on(cards: &[Card], skip: u64, total: u64, text: &str) -> AgentHints {
+fn hints_on(cards: &[Card], total: u64, text: &str) -> AgentHints {
     let shown = cards.len() as u64;
     // A card with all the words is half a match, one with the very phrase a whole one.
     let phrase = text.trim().to_lowercase();
@@ -146,7 +146,7 @@ fn hints_on(cards: &[Card], skip: u64, total: u64, text: &str) -> AgentHints {
         .count() as u64;
     let filled = cards.iter().map(Card::parts_filled).sum();
     let evidence = Evidence::new(SourceQuality::High, matched(shown + exact, 2 * shown))
-        .and(coverage(skip + shown, total))
+        .and(coverage(shown, total))
         .and(completeness(filled, shown * Card::PARTS).weighing(1));
     let mut hints = listed(&evidence, shown, total);
     for card in cards.iter().take(MOST_RELATED) {
@@ -232,7 +232,7 @@ impl Tool for FindCards {
             text: Some(params.text.clone()),
             ..SearchCardsParams::default()
         };
-        let hints = hints_on(&cards, 0, total, &params.text).suggest(
+        let hints = hints_on(&cards, total, &params.text).suggest(
             Suggestion::with::<SearchCards>(&instead)
                 .priority(Priority::High)
                 .category(ActionCategory::Correction)

@@ -7,6 +7,7 @@ use super::*;
 
 fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
     ServerStatus {
+        contract: None,
         name: "files".to_owned(),
         state: state.into(),
         revision: None,

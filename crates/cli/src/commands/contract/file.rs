@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Read;
 
+use mcpproxy_contract_check as check;
+use mcpproxy_contract_check::published::{PublishedTool, listed};
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -17,6 +19,23 @@ const EXPECTED: &str =
 
 /// The tools in a file.
 pub(super) fn tools(path: &str) -> Result<Vec<Value>, CliError> {
+    let value = read(path)?;
+    let tools = listed(&value).map(<[Value]>::to_vec);
+    tools
+        .ok_or_else(|| CliError::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
+}
+
+/// The tools in a file as they were published.
+pub(super) fn published(path: &str) -> Result<Vec<PublishedTool>, CliError> {
+    let tools = check::published::published(&read(path)?);
+    tools.ok_or_else(|| {
+        CliError::usage(format!(
+            "the file {path} has no list of tools; {EXPECTED}, or a snapshot that the test kit wrote"
+        ))
+    })
+}
+
+fn read(path: &str) -> Result<Value, CliError> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(FILE_LIMIT).read_to_string(&mut text))
@@ -31,18 +50,7 @@ pub(super) fn tools(path: &str) -> Result<Vec<Value>, CliError> {
     if is_a_part(&value) {
         note("the file holds one page of several; only its tools are checked");
     }
-    listed(&value)
-        .ok_or_else(|| CliError::usage(format!("the file {path} has no list of tools; {EXPECTED}")))
-}
-
-/// The list in one of its forms: alone, in a result of `tools/list`, or in a whole response.
-pub(super) fn listed(value: &Value) -> Option<Vec<Value>> {
-    let list = match value.get("result") {
-        Some(result) => &result["tools"],
-        None if value.is_array() => value,
-        None => &value["tools"],
-    };
-    list.as_array().cloned()
+    Ok(value)
 }
 
 /// Whether more pages follow.

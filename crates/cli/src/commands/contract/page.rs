@@ -38,7 +38,7 @@ fn row(tool: &ToolReport) -> Vec<String> {
     vec![
         tool.tool.clone(),
         if tool.announces { "announced" } else { "-" }.to_owned(),
-        count(|verdict| matches!(verdict, LineVerdict::Holds)).to_string(),
+        count(|verdict| matches!(verdict, LineVerdict::Holds { .. })).to_string(),
         (violated + tool.besides.len()).to_string(),
         count(|verdict| matches!(verdict, LineVerdict::NotChecked { .. })).to_string(),
         tool.results.to_string(),
@@ -60,7 +60,8 @@ fn violations(tool: &ToolReport) -> String {
         }
     }
     for violation in &tool.besides {
-        shown.push_str(&format!("  ✗  +  {}\n", on_one_line(&violation.message)));
+        let (rule, message) = (violation.rule.name(), on_one_line(&violation.message));
+        shown.push_str(&format!("  ✗  +  {rule}: {message}\n"));
     }
     if shown.is_empty() {
         return shown;
@@ -82,7 +83,8 @@ fn legend(report: &Report) -> String {
     format!(
         "\n{} {tools}: {} lines hold, {violated} violated, {} not checked\n\
          Each tool has the 29 lines of the checklist; + is a rule that no line speaks of. Not checked is what only\n\
-         a call shows and no call showed, or what nobody outside can see; -o json gives the reason of each line.\n",
+         a call shows and no call showed, or what nobody outside can see; -o json gives the evidence of each line, or\n\
+         why it was not checked and who can see it.\n",
         summary.tools, summary.holds, summary.not_checked
     )
 }

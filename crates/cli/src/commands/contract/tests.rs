@@ -1,6 +1,15 @@
+use mcpproxy_contract_check::published::listed;
 use serde_json::json;
 
 use super::*;
+
+fn report(tools: Vec<Value>) -> Report {
+    let gathered = GatheredEvidence {
+        tools,
+        ..GatheredEvidence::default()
+    };
+    gathered.report("2026-06-01".parse().unwrap())
+}
 
 #[test]
 fn files_and_servers_are_told_apart() {
@@ -24,7 +33,7 @@ fn a_file_may_hold_the_list_in_three_forms() {
         json!({ "tools": tools }),
         json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": tools } }),
     ] {
-        assert_eq!(file::listed(&value), Some(vec![json!({ "name": "a" })]));
+        assert_eq!(listed(&value), Some(&[json!({ "name": "a" })][..]));
     }
     for value in [
         json!(7),
@@ -33,7 +42,7 @@ fn a_file_may_hold_the_list_in_three_forms() {
         json!({ "result": {} }),
         json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": "no" } }),
     ] {
-        assert_eq!(file::listed(&value), None, "{value}");
+        assert_eq!(listed(&value), None, "{value}");
     }
 }
 
@@ -81,7 +90,7 @@ fn a_tool_is_checked_under_its_own_name_and_with_its_servers_annotations() {
 #[test]
 fn the_page_counts_and_names_what_is_violated() {
     let tool = json!({ "name": "a\u{1b}[31m\nb", "description": "d", "inputSchema": {} });
-    let shown = page::of(&checklist::report(&[tool], &[], &[]));
+    let shown = page::of(&report(vec![tool]));
     assert!(shown.starts_with("TOOL"), "{shown}");
     assert!(
         shown.contains("✗  4  The list of permissions is defined"),
@@ -93,5 +102,5 @@ fn the_page_counts_and_names_what_is_violated() {
         "what lines have in common is said once: {shown}"
     );
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    assert_eq!(page::of(&checklist::report(&[], &[], &[])), "No tools.\n");
+    assert_eq!(page::of(&report(Vec::new())), "No tools.\n");
 }

@@ -4,6 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
+/// Hints of an error of which nothing is known beside it.
+fn failed(error: &PublishedError, retry_after: Option<Duration>) -> AgentHints {
+    failed_with(error, retry_after, KnownBeside::default())
+}
+
 fn error(category: ErrorCategory, code: &'static str, retryable: bool) -> PublishedError {
     PublishedError {
         code,
@@ -101,6 +106,55 @@ fn the_less_is_known_of_a_failure_the_less_sure_are_its_hints() {
     );
     let unknown = wire(&failed(&error(System, "OUTCOME_UNKNOWN", false), None));
     assert_eq!(unknown["riskFactors"][0]["severity"], "high");
+}
+
+fn confidence(error: &PublishedError, helpers: u64, broken_of_all: (u64, u64)) -> f64 {
+    let known = KnownBeside {
+        helpers,
+        broken_of_all,
+    };
+    failed_with(error, None, known).confidence().value()
+}
+
+#[test]
+fn all_errors_of_one_kind_had_one_confidence() {
+    let missing = error(ErrorCategory::Business, "NOT_FOUND", false);
+    // Whoever names a tool that helps, and a tool that has worked before, is surer.
+    assert!(confidence(&missing, 0, (0, 1)) < confidence(&missing, 1, (0, 1)));
+    assert!(confidence(&missing, 1, (0, 1)) < confidence(&missing, 1, (0, 20)));
+    assert!(confidence(&missing, 1, (10, 20)) < confidence(&missing, 1, (0, 20)));
+    // The more calls have broken, the surer it is that something does not work.
+    let broken = error(ErrorCategory::System, "INTERNAL", false);
+    assert!(confidence(&broken, 0, (1, 20)) < confidence(&broken, 0, (20, 20)));
+    let mut unknown = error(ErrorCategory::Validation, "UNKNOWN_TOOL", false);
+    let lost = confidence(&unknown, 0, (0, 0));
+    unknown
+        .details
+        .insert("nearest".to_owned(), json!("get-card"));
+    assert!(lost < confidence(&unknown, 0, (0, 0)));
+}
+
+#[test]
+fn what_is_not_told_of_wrong_parameters_makes_the_hints_less_sure() {
+    let violations = |messages: &[&str], all: u64| {
+        let mut error = error(ErrorCategory::Validation, "INVALID_ARGUMENTS", false);
+        let told: Vec<Value> = messages
+            .iter()
+            .map(|one| json!({ "message": one }))
+            .collect();
+        error.details.insert("violations".to_owned(), json!(told));
+        error
+            .details
+            .insert("violation_count".to_owned(), json!(all));
+        confidence(&error, 0, (0, 0))
+    };
+    let (clear, odd) = (
+        "unknown parameter, did you mean 'from'?",
+        "unknown parameter",
+    );
+    assert!((violations(&[clear, "is required"], 2) - 1.0).abs() < f64::EPSILON);
+    assert!(violations(&[clear, odd], 2) < violations(&[clear, clear], 2));
+    assert!(violations(&[clear, clear], 200) < violations(&[clear, clear], 2));
 }
 
 #[test]

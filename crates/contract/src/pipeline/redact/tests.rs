@@ -240,3 +240,67 @@ fn the_parameters_themselves_stay_as_they_are() {
     shown_of(&params, &json!({}));
     assert_eq!(params, before);
 }
+
+#[track_caller]
+fn check_violation(path: &str, message: &str, expected: &str) {
+    let error = ToolError::invalid_parameter(path, message);
+    let expected = json!([{ "path": path, "message": expected }]);
+    assert_eq!(violations(&error, &OwnSecrets::none()), expected);
+}
+
+#[test]
+fn violations_are_shown_without_the_values_that_were_sent() {
+    check_violation("/count", "is required", "is required");
+    check_violation(
+        "/count",
+        "unknown parameter, did you mean 'count'?",
+        "unknown parameter, did you mean 'count'?",
+    );
+    check_violation(
+        "/count",
+        r#"invalid type: string "my words", expected u32"#,
+        "invalid type: string ***, expected u32",
+    );
+    check_violation(
+        "",
+        r#"invalid type: string "a", expected "b", expected u32"#,
+        "invalid type: string ***, expected u32",
+    );
+    check_violation(
+        "",
+        "invalid value: integer `1234`, expected u8",
+        "invalid value: integer ***, expected u8",
+    );
+    check_violation(
+        "/kind",
+        "unknown variant `x`, expected `a` or `b`",
+        "unknown variant ***, expected `a` or `b`",
+    );
+    check_violation("/kind", "broken \" quote", "broken ***");
+    // The author's own words may repeat the value without quotes.
+    check_violation("/users/3/pin", "1234 is too short", "***");
+    check_violation("/apiKey/length", "must be longer than abc", "***");
+}
+
+#[test]
+fn violations_do_not_show_what_the_schema_marks_as_secret() {
+    let fields = SecretFields::of_schema(&json!({"properties": {"word": {"writeOnly": true}}}));
+    let secrets = fields.collect(&json!({"word": "open sesame"}));
+    let error = ToolError::invalid_parameter("", "open sesame is known to everybody");
+    let shown = violations(&error, &secrets).to_string();
+    assert!(
+        shown.contains("is known") && !shown.contains("sesame"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn of_many_violations_some_are_shown() {
+    let many: Vec<Value> = (0..MOST_VIOLATIONS + 2)
+        .map(|_| json!({"path": "", "message": ""}))
+        .collect();
+    let error = ToolError::invalid_parameter("", "").with("violations", many);
+    let shown = violations(&error, &OwnSecrets::none());
+    assert_eq!(shown.as_array().map(Vec::len), Some(MOST_VIOLATIONS + 1));
+    assert_eq!(shown[MOST_VIOLATIONS], "… 2 more violations");
+}

@@ -35,8 +35,14 @@ impl Share {
     }
 
     /// The share as a number from 0 to 1.
-    pub const fn value(self) -> f64 {
+    pub(super) const fn value(self) -> f64 {
         self.0
+    }
+}
+
+impl From<Share> for f64 {
+    fn from(share: Share) -> Self {
+        share.0
     }
 }
 

@@ -1,7 +1,8 @@
 //! What an agent may do next.
 //!
-//! A suggestion names a tool that exists: by its type, or by a name after asking whether it exists.
-//! There is no way to make one from a text alone.
+//! A suggestion names a tool that exists: by its type, or by a name after asking whether it exists. There is no way to
+//! make one of a tool of the same service from a text alone. A tool of another service is named with the server that
+//! has it; a gateway in front of both takes it out where there is no such tool.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::Tool;
 #[serde(rename_all = "camelCase")]
 #[must_use]
 pub struct Suggestion {
-    /// The tool to call.
+    /// The tool to call: of the same service by its name, of another one as `server:tool`.
     pub(crate) action: Cow<'static, str>,
     /// How urgent it is.
     pub(crate) priority: Priority,
@@ -77,6 +78,18 @@ impl Suggestion {
     /// To call an action that is only known at run time; none if it does not exist.
     pub fn if_exists(name: &str, exists: impl FnOnce(&str) -> bool) -> Option<Self> {
         (!name.is_empty() && exists(name)).then(|| Self::new(Cow::Owned(name.to_owned())))
+    }
+
+    /// To call a tool of another service, which a gateway knows as the server of this name. Nobody can tell here whether
+    /// there is one: a service alone sends it as it is, and a gateway takes it out unless the caller may call it.
+    pub fn elsewhere(server: &str, tool: &str) -> Self {
+        Self::new(Cow::Owned(format!("{server}:{tool}")))
+    }
+
+    /// Whether an action is a tool of another service.
+    pub(crate) fn is_elsewhere(action: &str) -> bool {
+        let parts = action.split_once(':');
+        parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
     }
 
     /// The name of the tool to call.

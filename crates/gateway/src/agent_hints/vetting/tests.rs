@@ -122,3 +122,19 @@ fn a_key_given_twice_hides_nothing() {
         false,
     );
 }
+
+#[test]
+fn res_action_names_of_tools_become_identifiers_in_kebab_case() {
+    for (name, expected) in [
+        ("create_issue", "create-issue"),
+        ("get-card", "get-card"),
+        ("listCards", "list-cards"),
+        ("readURL", "read-url"),
+        ("__a..b__", "a-b"),
+        ("v2.Search Files", "v2-search-files"),
+        ("Übersetze", "übersetze"),
+        ("_", "call-tool"),
+    ] {
+        assert_eq!(kebab_case(name), expected);
+    }
+}

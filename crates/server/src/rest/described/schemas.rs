@@ -43,8 +43,21 @@ pub(crate) struct ToolRowSchema {
     /// Whether it can be called.
     status: String,
     summary: String,
+    deprecated: Option<DeprecatedSchema>,
     /// How well it matches, from 0 to 1; only of a search.
     score: Option<f64>,
+}
+
+/// A tool that is going to be removed, as its definition says; any part may be missing.
+#[derive(ToSchema)]
+#[schema(as = Deprecated, rename_all = "camelCase")]
+pub(crate) struct DeprecatedSchema {
+    /// The version of the tool since which it is deprecated.
+    since: Option<String>,
+    /// The tool to use instead, as `server:tool`.
+    replacement: Option<String>,
+    /// The day from which on it is gone.
+    removal_date: Option<String>,
 }
 
 /// What a tool does, by its annotations.
@@ -74,6 +87,7 @@ pub(crate) struct ToolSchema {
     /// What the server says where the operator says something else.
     server_annotations: Option<BTreeMap<String, Value>>,
     call_with: Variant,
+    deprecated: Option<DeprecatedSchema>,
     /// The tool's own, such as its definition.
     #[schema(rename = "_meta")]
     meta: Option<BTreeMap<String, Value>>,

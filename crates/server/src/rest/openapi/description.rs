@@ -3,10 +3,10 @@
 //! Every handler says beside its code what it takes and answers. The types that are answered
 //! describe themselves, those of other servers are in `described`, as is what a handler takes and how it refuses.
 
+use mcpproxy_gateway::failure::ErrorAnswer;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::respond::ErrorAnswer;
 use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
 
 /// Description of the REST interface.
@@ -29,7 +29,7 @@ use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
         activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
         tools::list_tools, tools::show_tool, tools::call_tool, servers::list,
         tokens::list, tokens::create, tokens::show, tokens::rotate, tokens::revoke,
-        status::status, status::config, openapi::document, status::healthz, status::readyz,
+        status::status, status::config, openapi::document, status::healthz, status::readyz, status::metrics,
     ),
     components(schemas(ErrorAnswer<'_>)),
     security(("api_key" = []), ("bearer" = [])),

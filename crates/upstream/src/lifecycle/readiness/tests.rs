@@ -24,8 +24,7 @@ fn connection() -> Arc<UpstreamConnection> {
             &'a self,
             _tool: &'a str,
             _arguments: &'a mcpproxy_wire::JsonObject,
-            _caller: &'a Arc<mcpproxy_policy::Caller>,
-            _request_id: uuid::Uuid,
+            _head: &'a crate::CallHead<'a>,
         ) -> std::pin::Pin<
             Box<
                 dyn Future<Output = Result<mcpproxy_wire::Json, mcpproxy_wire::RpcError>>

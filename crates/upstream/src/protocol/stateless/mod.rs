@@ -74,7 +74,10 @@ impl StatelessContext {
         if let Some(value) = params.name().and_then(header_value) {
             headers.insert(NAME, value);
         }
-        if let OutgoingParams::CallTool { name, arguments } = params {
+        if let OutgoingParams::CallTool {
+            name, arguments, ..
+        } = params
+        {
             let repeated = {
                 let all = self.param_headers.read();
                 let all = all.unwrap_or_else(PoisonError::into_inner);
@@ -228,6 +231,7 @@ mod tests {
         let headers = context.headers(&OutgoingParams::CallTool {
             name: "deploy",
             arguments: &JsonObject::parse(&arguments.to_string()).expect("an object"),
+            head: None,
         });
         let value = |name: &str| {
             headers

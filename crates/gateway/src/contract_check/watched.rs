@@ -1,0 +1,318 @@
+//! Memory of what servers that announce the contract did: bounded, and without what they answered.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use mcpproxy_contract::{ContractViolation, Rule};
+use mcpproxy_contract_check::confidence::{ConfidenceMemory, ConfidenceSeen, answer_hash};
+use serde::{Deserialize, Serialize};
+
+use super::published::KnownTools;
+
+/// Most tools of a server that are watched; the others are checked call by call, and what they broke is not remembered.
+const MOST_TOOLS: usize = 1_000;
+
+/// Longest message of a violation that is remembered, in characters: it may repeat what the server sent.
+const LONGEST_MESSAGE: usize = 500;
+
+/// Most violations of a server that `status` shows.
+const SHOWN: usize = 100;
+
+/// How a server keeps the tool contract that it announces.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ContractStatus {
+    /// How often it broke a rule since the gateway started.
+    pub violations: u64,
+    /// The rules it broke, tool by tool; the first 100 of them.
+    pub broken: Vec<BrokenRule>,
+    /// The confidence in the answers of its tools, as far as they were seen.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Object>))]
+    pub confidence: BTreeMap<String, ConfidenceSeen>,
+}
+
+/// Rule of the contract that a tool broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct BrokenRule {
+    /// The tool.
+    pub tool: String,
+    /// The rule.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub rule: Rule,
+    /// What was seen the first time.
+    pub message: String,
+    /// How often it was seen.
+    pub count: u64,
+}
+
+/// Answer of a tool, as far as it is remembered.
+pub(super) struct SeenAnswer<'a> {
+    /// Faults that the answer shows by itself.
+    pub(super) violations: Vec<ContractViolation>,
+    pub(super) confidence: Option<f64>,
+    /// Text of the data, if it has any.
+    pub(super) data: Option<&'a str>,
+    /// Whether it says that it comes from a cache.
+    pub(super) is_cached: bool,
+    /// Whether the server announced a change that nothing else can have caused.
+    pub(super) has_changed: bool,
+}
+
+/// Violations that an answer comes with.
+#[derive(Debug, Default)]
+pub(super) struct SeenViolations {
+    /// All of them.
+    pub(super) all: Vec<ContractViolation>,
+    /// Those of rules that the tool had not broken before.
+    pub(super) first: Vec<ContractViolation>,
+}
+
+/// Servers that are watched, by name.
+#[derive(Default)]
+pub(super) struct WatchedServers(HashMap<Arc<str>, WatchedServer>);
+
+#[derive(Default)]
+struct WatchedServer {
+    tools: HashMap<Box<str>, WatchedTool>,
+    violations: u64,
+}
+
+#[derive(Default)]
+struct WatchedTool {
+    category: Option<WatchedCategory>,
+    /// Hash of what was listed, once it is known: who lists another tool under the name begins anew.
+    definition: Option<u64>,
+    confidence: ConfidenceMemory,
+    /// Rules that it broke, each once.
+    broken: Vec<KnownViolation>,
+}
+
+/// Categories that answers are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WatchedCategory {
+    Query,
+    Mutation,
+}
+
+struct KnownViolation {
+    rule: Rule,
+    message: String,
+    count: u64,
+    /// Whether it is in the definition, and so true of each call.
+    stands: bool,
+}
+
+// === impl WatchedServers ===
+
+impl WatchedServers {
+    pub(super) fn is_watched(&self, server: &str) -> bool {
+        self.0.contains_key(server)
+    }
+
+    /// Takes the tools of a server and what is wrong with them; gives the violations that are new.
+    pub(super) fn listed(
+        &mut self,
+        server: &str,
+        tools: &KnownTools,
+        standing: Vec<ContractViolation>,
+    ) -> Vec<ContractViolation> {
+        let known = self.0.entry(server.into()).or_default();
+        for (name, category, text) in tools.announcing() {
+            let definition = answer_hash(text);
+            let Some(tool) = known.tool(name) else {
+                continue;
+            };
+            if tool
+                .definition
+                .replace(definition)
+                .is_some_and(|before| before != definition)
+            {
+                // What stands is looked at anew below; what answers broke, another version may mend.
+                tool.broken.retain(|one| one.stands);
+                tool.confidence = ConfidenceMemory::default();
+            }
+            tool.category = WatchedCategory::of(category);
+        }
+        let before = known.end_standing();
+        let mut first = Vec::new();
+        for violation in standing {
+            let key = (violation.tool.as_str().into(), violation.rule);
+            let is_known = before.contains(&key);
+            known.count(&violation.tool.clone(), &violation, true);
+            if !is_known {
+                first.push(violation);
+            }
+        }
+        first
+    }
+
+    /// Takes an answer of a tool; gives the violations that it comes with.
+    pub(super) fn answered(
+        &mut self,
+        server: &Arc<str>,
+        tool: &str,
+        answer: SeenAnswer<'_>,
+    ) -> SeenViolations {
+        if !self.0.contains_key(server) {
+            self.0.insert(Arc::clone(server), WatchedServer::default());
+        }
+        let Some(known) = self.0.get_mut(server) else {
+            return SeenViolations::default();
+        };
+        let (more, standing) = known.tool(tool).map_or_else(Default::default, |tool| {
+            (tool.learn(&answer), tool.standing())
+        });
+        let mut seen = SeenViolations::default();
+        for violation in answer.violations.into_iter().chain(more) {
+            let violation = ContractViolation {
+                tool: tool.to_owned(),
+                ..violation
+            };
+            if known.count(tool, &violation, false) {
+                seen.first.push(violation.clone());
+            }
+            seen.all.push(violation);
+        }
+        for violation in standing {
+            known.count(tool, &violation, true);
+            seen.all.push(violation);
+        }
+        seen
+    }
+
+    pub(super) fn status(&self, server: &str) -> Option<ContractStatus> {
+        let server = self.0.get(server)?;
+        let mut tools: Vec<_> = server.tools.iter().collect();
+        tools.sort_unstable_by_key(|(name, _)| *name);
+        let broken = tools.iter().flat_map(|(name, tool)| {
+            tool.broken.iter().map(|one| BrokenRule {
+                tool: name.to_string(),
+                rule: one.rule,
+                message: one.message.clone(),
+                count: one.count,
+            })
+        });
+        let confidence = tools.iter();
+        let confidence =
+            confidence.filter_map(|(name, tool)| Some((name.to_string(), tool.confidence.seen()?)));
+        Some(ContractStatus {
+            violations: server.violations,
+            broken: broken.take(SHOWN).collect(),
+            confidence: confidence.collect(),
+        })
+    }
+
+    pub(super) fn counts(&self) -> Vec<(Arc<str>, u64)> {
+        let servers = self.0.iter();
+        servers
+            .map(|(name, server)| (Arc::clone(name), server.violations))
+            .collect()
+    }
+}
+
+// === impl WatchedServer ===
+
+impl WatchedServer {
+    /// Tool that is watched, as long as there is room.
+    fn tool(&mut self, name: &str) -> Option<&mut WatchedTool> {
+        if !self.tools.contains_key(name) {
+            if self.tools.len() >= MOST_TOOLS {
+                return None;
+            }
+            self.tools.insert(name.into(), WatchedTool::default());
+        }
+        self.tools.get_mut(name)
+    }
+
+    /// Takes away what stood in the definitions; gives what that was.
+    fn end_standing(&mut self) -> HashSet<(Box<str>, Rule)> {
+        let mut ended = HashSet::new();
+        for (name, tool) in &mut self.tools {
+            let standing = tool.broken.extract_if(.., |one| one.stands);
+            ended.extend(standing.map(|one| (name.clone(), one.rule)));
+        }
+        ended
+    }
+
+    /// Counts a violation; tells whether the tool had not broken the rule before.
+    fn count(&mut self, tool: &str, violation: &ContractViolation, stands: bool) -> bool {
+        self.violations = self.violations.saturating_add(1);
+        let Some(tool) = self.tool(tool) else {
+            return false;
+        };
+        let known = &mut tool.broken;
+        if let Some(known) = known.iter_mut().find(|one| one.rule == violation.rule) {
+            known.count = known.count.saturating_add(1);
+            return false;
+        }
+        known.push(KnownViolation {
+            rule: violation.rule,
+            message: violation.message.chars().take(LONGEST_MESSAGE).collect(),
+            count: 1,
+            stands,
+        });
+        true
+    }
+}
+
+// === impl WatchedTool ===
+
+impl WatchedTool {
+    /// Learns from an answer; gives the faults that it does not show by itself.
+    fn learn(&mut self, answer: &SeenAnswer<'_>) -> Vec<ContractViolation> {
+        let mut found = Vec::new();
+        let mut add = |rule, message: String| {
+            let tool = String::new();
+            found.push(ContractViolation {
+                tool,
+                rule,
+                message,
+            });
+        };
+        // A confidence out of range is a fault of its own, and errors rest on little.
+        let confidence = answer
+            .confidence
+            .filter(|value| (0.0..=1.0).contains(value));
+        if let (Some(confidence), Some(data)) = (confidence, answer.data) {
+            self.confidence.learn(confidence, || answer_hash(data));
+            let typed_in = self.confidence.seen().and_then(|seen| seen.typed_in());
+            if let Some(fault) = typed_in {
+                add(Rule::ConfidenceCalculated, fault);
+            }
+        }
+        if answer.is_cached && self.category == Some(WatchedCategory::Mutation) {
+            let fault = "metadata.cached is true, but a mutation is never answered from a cache";
+            add(Rule::CacheableFits, fault.to_owned());
+        }
+        if answer.has_changed && self.category == Some(WatchedCategory::Query) {
+            let fault = "the server announced a change of a list or of a resource during the call, but a query changes nothing";
+            add(Rule::QueryPure, fault.to_owned());
+        }
+        found
+    }
+
+    /// Violations in the definition.
+    fn standing(&self) -> Vec<ContractViolation> {
+        let standing = self.broken.iter().filter(|one| one.stands);
+        let standing = standing.map(|one| ContractViolation {
+            tool: String::new(),
+            rule: one.rule,
+            message: one.message.clone(),
+        });
+        standing.collect()
+    }
+}
+
+// === impl WatchedCategory ===
+
+impl WatchedCategory {
+    fn of(category: &str) -> Option<Self> {
+        match category {
+            "query" => Some(Self::Query),
+            "mutation" => Some(Self::Mutation),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The service of the comparison that is written with rmcp alone, likewise built in this package.
+
+include!("../../../examples/first-tool/compared/rmcp.rs");
