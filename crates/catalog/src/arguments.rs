@@ -1,20 +1,14 @@
 //! Check of a call's arguments against the tool's input schema.
 //!
-//! This is the only place that knows the schema library. Schemas come from servers nobody here
-//! wrote, so a schema is refused before it is compiled if it is too large or unfolds to too
-//! much (`bounds`), references to other documents are never fetched, and patterns run on an
-//! engine whose time grows with the length of the text alone.
-//!
-//! A schema that cannot be compiled (it is not valid, refers to another document, or has a
-//! pattern with look-around or back references) does not make its tool unusable: it is said once
-//! in the log, then only that the arguments are an object is checked, and the upstream judges the rest.
-//! `format` is not enforced, as the specification of JSON Schema leaves it to the receiver.
+//! Schemas come from servers nobody here wrote. One that is too large, is not valid, refers to another document, or has
+//! a pattern with look-around or back references does not make its tool unusable: it is said once in the log, then only
+//! that the arguments are an object is checked, and the upstream judges the rest. So does it with arguments whose check
+//! would cost too much. `format` is not enforced, as the specification of JSON Schema leaves it to the receiver.
 
-mod bounds;
 mod message;
 mod numbers;
 
-use jsonschema::{PatternOptions, Validator};
+use mcpproxy_schema::{Schema, Verdict};
 use mcpproxy_wire::Json;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,22 +16,14 @@ use serde_json::{Map, Value};
 /// The most violations that are reported. An agent repairs the first few and tries again.
 const VIOLATION_LIMIT: usize = 50;
 
-/// The most bytes a compiled pattern may take.
-const PATTERN_SIZE: usize = 1 << 20;
-
-/// Drafts that servers write without saying so. A schema that is not valid in 2020-12, which
-/// the protocol makes the default, is tried in these: `items` may be a list in draft 7, and
-/// `exclusiveMinimum` a boolean in draft 4.
-const OLDER_DRAFTS: &[&str] = &[
-    "http://json-schema.org/draft-07/schema#",
-    "http://json-schema.org/draft-04/schema#",
-];
+/// The largest schema that is read, in bytes.
+const SIZE_LIMIT: usize = 256 * 1024;
 
 /// Input schema of a tool, compiled.
 #[derive(Debug)]
 pub struct ArgumentSchema {
-    /// The schema and its compiled form; `None` where only the shape is checked.
-    compiled: Option<Box<(Value, Validator)>>,
+    /// Compiled form; `None` where only the shape is checked.
+    schema: Option<Box<Schema>>,
     compares_numbers: bool,
 }
 
@@ -69,12 +55,15 @@ impl ArgumentSchema {
                 "the tool's input schema cannot be used, so its arguments are not checked here"
             );
         });
-        let compiled = compiled.ok().map(Box::new);
-        Self {
-            compares_numbers: compiled
-                .as_deref()
-                .is_some_and(|(schema, _)| numbers::are_compared(schema)),
-            compiled,
+        match compiled {
+            Ok((schema, compares_numbers)) => Self {
+                schema: Some(Box::new(schema)),
+                compares_numbers,
+            },
+            Err(_) => Self {
+                schema: None,
+                compares_numbers: false,
+            },
         }
     }
 
@@ -91,57 +80,35 @@ impl ArgumentSchema {
         if !arguments.is_object() {
             return Err(vec![Violation::of_all("arguments must be an object")]);
         }
-        let Some((schema, validator)) = self.compiled.as_deref() else {
-            return Ok(());
-        };
-        if validator.is_valid(arguments) {
-            return Ok(());
+        match &self.schema {
+            Some(schema) if schema.check(arguments) == Verdict::Invalid => {
+                Err(violations(schema, arguments))
+            }
+            _ => Ok(()),
         }
-        Err(violations(schema, validator, arguments))
     }
 }
 
-fn violations(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<Violation> {
-    // To answer yes or no the library remembers what it has seen; to collect the reasons it does
-    // not, and a schema that refers to itself twice makes it walk a tree that doubles each level.
-    let mut violations = Vec::new();
-    if bounds::can_be_explained(schema, arguments) {
-        let errors = validator.iter_errors(arguments).take(VIOLATION_LIMIT);
-        let all = errors.flat_map(|error| message::violations(&error, schema));
-        violations.extend(all.take(VIOLATION_LIMIT));
-    }
+fn violations(schema: &Schema, arguments: &Value) -> Vec<Violation> {
+    let all = schema.mismatches(arguments, VIOLATION_LIMIT);
+    let all = all.iter().flat_map(message::violations);
+    let mut violations: Vec<Violation> = all.take(VIOLATION_LIMIT).collect();
     if violations.is_empty() {
         violations.push(Violation::of_all("arguments do not match the input schema"));
     }
     violations
 }
 
-fn compile(schema: &Json) -> Result<(Value, Validator), String> {
-    let mut schema = bounds::decode(schema)?;
-    let first = build(&schema);
-    if first.is_ok() || schema.get("$schema").is_some() {
-        return first.map(|validator| (schema, validator));
+/// A schema of bounded size and depth, and whether it compares numbers.
+fn compile(schema: &Json) -> Result<(Schema, bool), String> {
+    if schema.text().len() > SIZE_LIMIT {
+        return Err(format!("it is larger than {SIZE_LIMIT} bytes"));
     }
-    for draft in OLDER_DRAFTS {
-        schema["$schema"] = Value::from(*draft);
-        if let Ok(validator) = build(&schema) {
-            return Ok((schema, validator));
-        }
-    }
-    first.map(|validator| (schema, validator))
-}
-
-fn build(schema: &Value) -> Result<Validator, String> {
-    bounds::check(schema)?;
-    let patterns = PatternOptions::regex()
-        .size_limit(PATTERN_SIZE)
-        .dfa_size_limit(PATTERN_SIZE);
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(patterns)
-        .should_validate_formats(false)
-        .build(schema)
-        .map_err(|error| message::bounded(&error.to_string()))
+    // The reader refuses more than 128 levels, so nothing after it meets a deeper value.
+    let schema: Value =
+        serde_json::from_str(schema.text()).map_err(|_| "it is nested too deeply".to_owned())?;
+    let compiled = Schema::compile(&schema).map_err(|reason| message::bounded(&reason))?;
+    Ok((compiled, numbers::are_compared(&schema)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use mcpproxy_policy::AnnouncedDeprecation;
 use serde::Serialize;
 
-use crate::text::one_line;
+use mcpproxy_support::one_line::one_line;
 
 /// Longest text of an announcement that is shown, in characters: names of tools are shorter.
 const TEXT_LIMIT: usize = 100;

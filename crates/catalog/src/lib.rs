@@ -23,7 +23,6 @@ pub mod present;
 pub mod search;
 pub mod signature;
 pub mod snapshot;
-mod text;
 mod tokens;
 pub mod tool;
 

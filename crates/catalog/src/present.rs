@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::deprecation::ShownDeprecation;
 use crate::signature::signature;
-use crate::text::one_line;
 use crate::tool::CatalogTool;
+use mcpproxy_support::one_line::one_line;
 
 /// The longest summary, in characters.
 const SUMMARY_LIMIT: usize = 120;

@@ -26,7 +26,8 @@ use std::collections::HashSet;
 use mcpproxy_policy::AnnouncedDeprecation;
 use serde_json::Value;
 
-use crate::text::{is_hidden, one_line};
+use mcpproxy_support::one_line::one_line;
+use mcpproxy_support::printable::is_hidden;
 
 /// The longest signature, in characters.
 const LIMIT: usize = 200;

@@ -127,7 +127,7 @@ fn examples(definition: &Value, input_schema: &Value, findings: &mut Findings<'_
     let Some(examples) = examples.filter(|examples| !examples.is_empty()) else {
         return;
     };
-    let schema = match schema::Compiled::new(input_schema) {
+    let schema = match schema::compiled(input_schema) {
         Ok(schema) => schema,
         Err(reason) => {
             let message = format!("the inputSchema cannot be used: {reason}");
@@ -136,7 +136,7 @@ fn examples(definition: &Value, input_schema: &Value, findings: &mut Findings<'_
     };
     let examples = examples.iter().take(CHECKED_EXAMPLES).zip(1..);
     for (example, number) in examples.filter(|(example, _)| example["params"].is_object()) {
-        for problem in schema.problems(&example["params"]) {
+        for problem in schema::problems(&schema, &example["params"]) {
             let other =
                 format!("the params of example {number} do not match the inputSchema: {problem}");
             findings.add(Rule::ExampleHolds, other);

@@ -3,10 +3,9 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
 use mcpproxy_contract::validate::{self, Findings};
 use mcpproxy_contract::{ContractViolation, Rule, agent_hints};
+use mcpproxy_schema::{Kind, Mismatch, Schema, Verdict};
 use serde_json::Value;
 
 use super::schema::problem;
@@ -48,10 +47,8 @@ const LEAST_EFFORT: f64 = 0.01;
 const ROUNDING: f64 = 0.01;
 
 /// The schema of hints, compiled once. It is our own, and a test makes sure that it compiles.
-static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| {
-    let options = jsonschema::options().offline();
-    options.build(&agent_hints::schema()).ok()
-});
+static HINTS: LazyLock<Option<Schema>> =
+    LazyLock::new(|| Schema::compile(&agent_hints::schema()).ok());
 
 /// Everything that is wrong with a result: what a tool gave back as `structuredContent`.
 ///
@@ -115,16 +112,15 @@ fn agent_hints(hints: Option<&Value>, findings: &mut Findings<'_>) {
         return;
     };
     roi(&hints["estimatedImpact"], findings);
-    let Some(validator) = VALIDATOR
+    let Some(schema) = HINTS
         .as_ref()
-        .filter(|validator| !validator.is_valid(hints))
+        .filter(|schema| schema.check(hints) != Verdict::Valid)
     else {
         return;
     };
-    for error in validator.iter_errors(hints).take(HINTS_LIMIT) {
-        let path = error.instance_path().as_str();
-        let separator = if path.is_empty() { ": " } else { "" };
-        let (rule, mut told) = (rule_of(&error), problem(&error));
+    for mismatch in schema.mismatches(hints, HINTS_LIMIT) {
+        let separator = if mismatch.path.is_empty() { ": " } else { "" };
+        let (rule, mut told) = (rule_of(&mismatch), problem(&mismatch));
         if rule == Rule::HintsConfidence && hints["confidence"].is_number() {
             told.push_str(&format!(", it is {}", hints["confidence"]));
         }
@@ -152,12 +148,11 @@ fn roi(impact: &Value, findings: &mut Findings<'_>) {
     findings.add(Rule::HintsRoi, told);
 }
 
-/// The rule that an error of the schema speaks of: that of the key it is in, or that is missing.
-fn rule_of(error: &ValidationError<'_>) -> Rule {
-    let path = error.instance_path().as_str();
-    let key = match (path, error.kind()) {
-        ("", ValidationErrorKind::Required { property }) => property.as_str().unwrap_or_default(),
-        _ => path.split('/').nth(1).unwrap_or_default(),
+/// The rule that a mismatch with the schema speaks of: that of the key it is in, or that is missing.
+fn rule_of(mismatch: &Mismatch<'_>) -> Rule {
+    let key = match (mismatch.path.as_str(), &mismatch.kind) {
+        ("", Kind::Required(name)) => name,
+        (path, _) => path.split('/').nth(1).unwrap_or_default(),
     };
     match key {
         "confidence" => Rule::HintsConfidence,

@@ -7,6 +7,7 @@
 #[cfg(feature = "connections")]
 pub mod connections;
 pub mod nearest;
+pub mod one_line;
 pub mod printable;
 pub mod rate;
 #[cfg(feature = "tls")]

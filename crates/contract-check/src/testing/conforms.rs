@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::purity::changed_by_queries;
 use super::{Failures, call_examples, is_harmless, is_removed, tester};
+use crate::schema::problems;
 use mcpproxy_contract::{Grants, Registered, Service, ToolResult, wire};
+use mcpproxy_schema::Schema;
 
 /// Checks every tool: what it publishes, what the examples of harmless tools answer, that these
 /// change nothing (see [`queries_are_pure`](super::queries_are_pure), where `state` is explained),
@@ -32,8 +34,8 @@ async fn results(service: &Service, tool: &Registered) -> Vec<String> {
     }
     let name = &tool.definition().name;
     let output_schema = wire::tool(tool)["outputSchema"].take();
-    let validator = match jsonschema::options().offline().build(&output_schema) {
-        Ok(validator) => validator,
+    let schema = match Schema::compile(&output_schema) {
+        Ok(schema) => schema,
         Err(error) => return vec![format!("{name}: the output schema cannot be used: {error}")],
     };
     let mut found = Vec::new();
@@ -41,10 +43,11 @@ async fn results(service: &Service, tool: &Registered) -> Vec<String> {
         let what = format!("the result of example {number}");
         let structured = result.to_json();
         found.extend(broken(name, &what, &structured));
-        found.extend(validator.iter_errors(&structured).map(|error| {
-            let path = error.instance_path();
-            format!("{name}: {what} is not what its schema says: {path}: {error}")
-        }));
+        found.extend(
+            problems(&schema, &structured)
+                .iter()
+                .map(|problem| format!("{name}: {what} is not what its schema says: {problem}")),
+        );
     }
     found
 }

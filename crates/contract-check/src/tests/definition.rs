@@ -270,7 +270,7 @@ fn schemas_that_cannot_be_used_are_violations_and_fetch_nothing() {
 }
 
 #[test]
-fn a_schema_that_unfolds_without_end_is_refused_before_it_is_compiled() {
+fn a_schema_that_unfolds_without_end_costs_little_whatever_the_examples_are() {
     let mut schema = good_tool()["inputSchema"].clone();
     let mut definitions = serde_json::Map::new();
     for level in 0..60 {
@@ -283,8 +283,12 @@ fn a_schema_that_unfolds_without_end_is_refused_before_it_is_compiled() {
     definitions.insert("d60".to_owned(), json!({ "type": "string" }));
     schema["$defs"] = Value::Object(definitions);
     schema["properties"]["side"] = json!({ "$ref": "#/$defs/d0", "description": "A trap" });
-    let found = definition(&broken("/inputSchema", Some(schema)));
-    expect_rule(&found, Rule::ParametersChecked, "too much");
+    let tool = broken("/inputSchema", Some(schema));
+    assert_eq!(definition(&tool), []);
+    // There are 2^60 ways to say why it does not match.
+    let side = format!("{DEFINITION}/examples/0/params/side");
+    let found = definition(&with(tool, &side, Some(json!(7))));
+    expect_rule(&found, Rule::ExampleHolds, "it does not match");
 }
 
 #[test]
@@ -303,7 +307,7 @@ fn a_schema_that_refers_to_itself_is_used() {
     expect_rule(
         &example(json!([[], [7]])),
         Rule::ExampleHolds,
-        "does not match",
+        "/side/1/0: expected array",
     );
 }
 

@@ -1,10 +1,10 @@
-//! Foreign text on one line.
+//! Foreign text on one line. This module is pure.
 
-pub(crate) use mcpproxy_support::printable::is_hidden;
+use crate::printable::is_hidden;
 
 /// The text with every run of spaces, line breaks and control characters as one space, without
 /// characters that cannot be seen, cut with `…` so that it has at most `limit` characters.
-pub(crate) fn one_line(text: &str, limit: usize) -> String {
+pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     let mut length = 0;
     let mut space = false;

@@ -1,0 +1,262 @@
+//! Mismatches: what is wrong with a value, and the words for it.
+
+use mcpproxy_support::one_line::one_line;
+use serde_json::{Number, Value};
+
+use crate::number;
+
+/// The longest value, from a schema or a value, that a message repeats, in characters.
+const VALUE_LIMIT: usize = 100;
+
+/// The longest text about alternatives, in characters.
+const ALTERNATIVES_LIMIT: usize = 300;
+
+/// Number of allowed values that are listed.
+const LISTED: usize = 20;
+
+/// Mismatch of a schema: one way in which a value does not match.
+#[derive(Debug)]
+pub struct Mismatch<'a> {
+    /// A JSON pointer to the value: `/items/0/name`; empty for the whole.
+    pub path: String,
+    /// The value there.
+    pub value: &'a Value,
+    /// What is wrong with it.
+    pub kind: Kind<'a>,
+}
+
+/// Kind of a mismatch: the keyword that a value does not satisfy.
+#[derive(Debug)]
+pub enum Kind<'a> {
+    /// It is of none of these types.
+    Type(&'a [JsonType]),
+    /// It is none of these values.
+    Enum(&'a [Value]),
+    /// It is not this value.
+    Constant(&'a Value),
+    /// It is less.
+    Minimum(&'a Number),
+    /// It is more.
+    Maximum(&'a Number),
+    /// It is not more.
+    ExclusiveMinimum(&'a Number),
+    /// It is not less.
+    ExclusiveMaximum(&'a Number),
+    /// It is no multiple.
+    MultipleOf(&'a Number),
+    /// It has fewer characters.
+    MinLength(usize),
+    /// It has more characters.
+    MaxLength(usize),
+    /// It does not match the pattern.
+    Pattern(&'a str),
+    /// It has fewer items.
+    MinItems(usize),
+    /// It has more items.
+    MaxItems(usize),
+    /// Some items are equal.
+    UniqueItems,
+    /// Fewer items match `contains`.
+    Contains(usize),
+    /// More items match `contains`.
+    MaxContains(usize),
+    /// It has items that nothing allows.
+    UnevaluatedItems,
+    /// It has fewer properties.
+    MinProperties(usize),
+    /// It has more properties.
+    MaxProperties(usize),
+    /// A property is missing.
+    Required(&'a str),
+    /// It has properties that nothing allows; `known` are those the schema names beside them.
+    UnknownProperties {
+        /// Names that must not be there.
+        unknown: Vec<&'a str>,
+        /// Names of the schema.
+        known: &'a [String],
+    },
+    /// A name of a property is not allowed.
+    PropertyName(Box<Kind<'a>>),
+    /// No alternative matches; the mismatches of each.
+    NoAlternative(Vec<Vec<Mismatch<'a>>>),
+    /// More than one alternative matches, where one should.
+    SeveralAlternatives,
+    /// It matches what it should not.
+    Not(&'a str),
+    /// Nothing is allowed here.
+    Never,
+}
+
+/// Type of a JSON value, as schemas name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A number without a fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// Text.
+    String,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl JsonType {
+    const NAMES: [(Self, &'static str); 7] = [
+        (Self::Null, "null"),
+        (Self::Boolean, "boolean"),
+        (Self::Integer, "integer"),
+        (Self::Number, "number"),
+        (Self::String, "string"),
+        (Self::Array, "array"),
+        (Self::Object, "object"),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut all = Self::NAMES.into_iter();
+        all.find_map(|(kind, known)| (known == name).then_some(kind))
+    }
+
+    fn name(self) -> &'static str {
+        let mut all = Self::NAMES.into_iter();
+        all.find_map(|(kind, name)| (kind == self).then_some(name))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn has(self, value: &Value) -> bool {
+        match self {
+            Self::Null => value.is_null(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => value.as_number().is_some_and(number::is_integer),
+            Self::Number => value.is_number(),
+            Self::String => value.is_string(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+impl Mismatch<'_> {
+    /// What is asked for at the place of the value: `expected at least 3 characters`. It does not repeat the value.
+    pub fn expected(&self) -> String {
+        self.kind.expected(&self.path)
+    }
+}
+
+impl Kind<'_> {
+    fn expected(&self, path: &str) -> String {
+        match self {
+            Self::Type(types) => {
+                let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
+                format!("expected {}", names.join(" or "))
+            }
+            Self::Enum(options) => format!("expected one of {}", listed(options)),
+            Self::Constant(value) => format!("expected {}", shown(value)),
+            Self::Minimum(limit) => format!("expected at least {limit}"),
+            Self::Maximum(limit) => format!("expected at most {limit}"),
+            Self::ExclusiveMinimum(limit) => format!("expected more than {limit}"),
+            Self::ExclusiveMaximum(limit) => format!("expected less than {limit}"),
+            Self::MultipleOf(of) => format!("expected a multiple of {of}"),
+            Self::MinLength(limit) => format!("expected at least {limit} characters"),
+            Self::MaxLength(limit) => format!("expected at most {limit} characters"),
+            Self::Pattern(pattern) => {
+                format!("expected text that matches the pattern {}", quoted(pattern))
+            }
+            Self::MinItems(limit) => format!("expected at least {limit} items"),
+            Self::MaxItems(limit) => format!("expected at most {limit} items"),
+            Self::UniqueItems => "expected items that differ from each other".to_owned(),
+            Self::Contains(1) => "expected a list with an item that matches `contains`".to_owned(),
+            Self::Contains(least) => {
+                format!("expected a list with {least} items that match `contains`")
+            }
+            Self::MaxContains(most) => {
+                format!("expected a list with at most {most} items that match `contains`")
+            }
+            Self::UnevaluatedItems => "expected no further items".to_owned(),
+            Self::MinProperties(limit) => format!("expected at least {limit} properties"),
+            Self::MaxProperties(limit) => format!("expected at most {limit} properties"),
+            Self::Required(name) => format!("missing required property {}", quoted(name)),
+            Self::UnknownProperties { unknown, .. } => {
+                let names: Vec<_> = unknown
+                    .iter()
+                    .take(LISTED)
+                    .map(|name| quoted(name))
+                    .collect();
+                format!("unknown property {}", names.join(", "))
+            }
+            Self::PropertyName(kind) => {
+                format!("a property name is not allowed: {}", kind.expected(path))
+            }
+            Self::NoAlternative(alternatives) => no_alternative(alternatives, path),
+            Self::SeveralAlternatives => {
+                "expected exactly one alternative to match, several do".to_owned()
+            }
+            Self::Not(schema) => format!("expected no value that matches {schema}"),
+            Self::Never => "expected no value here".to_owned(),
+        }
+    }
+}
+
+/// Descriptions of what each alternative of a union asks for, as far as it speaks of the value itself.
+fn no_alternative(alternatives: &[Vec<Mismatch<'_>>], path: &str) -> String {
+    let mut wanted: Vec<String> = Vec::new();
+    for mismatch in alternatives
+        .iter()
+        .filter_map(|mismatches| mismatches.first())
+    {
+        let one = alternative(mismatch, path);
+        if !wanted.contains(&one) {
+            wanted.push(one);
+        }
+    }
+    if wanted.is_empty() {
+        return "expected one of several alternatives, none matches".to_owned();
+    }
+    let text = format!("expected {}", wanted.join(", or "));
+    one_line(&text, ALTERNATIVES_LIMIT)
+}
+
+/// What an alternative asks for, by the first thing that it misses.
+fn alternative(mismatch: &Mismatch<'_>, path: &str) -> String {
+    if let Kind::Required(name) = mismatch.kind {
+        return format!("an object with property {}", quoted(name));
+    }
+    let text = mismatch.expected();
+    let text = text.strip_prefix("expected ").unwrap_or(&text);
+    if mismatch.path == path {
+        return text.to_owned();
+    }
+    format!("{text} at {}", one_line(&mismatch.path, VALUE_LIMIT))
+}
+
+fn listed(options: &[Value]) -> String {
+    let mut names: Vec<String> = options.iter().take(LISTED).map(shown).collect();
+    if options.len() > LISTED {
+        names.push(format!("{} more", options.len() - LISTED));
+    }
+    names.join(", ")
+}
+
+/// A value as it may appear in a message: short, or only what kind of value it is.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
+        Value::Array(items) if items.is_empty() => "[]".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::String(text) if text.chars().count() > VALUE_LIMIT - 2 => {
+            format!("text of {} characters", text.chars().count())
+        }
+        Value::String(text) => quoted(text),
+        simple => one_line(&simple.to_string(), VALUE_LIMIT),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    one_line(&Value::from(text).to_string(), VALUE_LIMIT)
+}
