@@ -6,32 +6,39 @@ use std::io::{self, Write};
 use mcpproxy_gateway::redaction;
 use mcpproxy_redact::OwnSecrets;
 use mcpproxy_support::printable::printable_line;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::arguments::Command;
 use crate::output::stderr_has_colour;
 
 /// The watch of the configuration would log every change in its folders. A log file in one of them would then grow by
 /// itself without end, and keep the watch from anything else.
-const NEVER_LOGGED: &str = "notify=info";
+const NEVER_LOGGED: (&str, LevelFilter) = ("notify", LevelFilter::INFO);
 
-/// Starts to log. `RUST_LOG` changes what is logged.
+/// Starts to log. `RUST_LOG` changes what is logged: a level, or levels of crates (`warn,mcpproxy_upstream=debug`).
 pub(crate) fn start(command: &Command) {
     let default = match command {
-        Command::Serve(_) => "info",
-        _ => "error",
+        Command::Serve(_) => LevelFilter::INFO,
+        _ => LevelFilter::ERROR,
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default))
-        .add_directive(NEVER_LOGGED.parse().expect("it is a directive"));
+    let asked = std::env::var("RUST_LOG").ok();
+    let asked = asked.and_then(|levels| levels.parse::<Targets>().ok());
+    let levels = asked.unwrap_or_else(|| Targets::new().with_default(default));
+    let (target, level) = NEVER_LOGGED;
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(|| RedactedLines::new(io::stderr()))
         .fmt_fields(PrintableFields)
         .with_ansi(stderr_has_colour())
         .with_target(false)
+        .finish()
+        .with(levels.with_target(target, level))
         .init();
 }
 

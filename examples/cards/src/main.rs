@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Parser;
 use mcpproxy_cards::Store;
 use mcpproxy_contract_serve::{serve_http, serve_stdio};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// A sample MCP server: cards to learn with, in decks, and the reviews of them.
 #[derive(Debug, Parser)]
@@ -43,9 +43,10 @@ async fn main() -> anyhow::Result<()> {
 
 /// Stdout belongs to the client. `RUST_LOG` says how much is told.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let level = std::env::var("RUST_LOG").ok();
+    let level = level.and_then(|level| level.parse().ok());
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(level.unwrap_or(LevelFilter::INFO))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
