@@ -34,7 +34,7 @@ const READS: usize = 30;
 const WRITES: usize = 5;
 
 /// How long the disk takes. In this time readers would fill the memory if nothing held them back.
-const SLOWNESS: Duration = Duration::from_millis(800);
+const SLOWNESS: Duration = Duration::from_millis(400);
 
 /// How large an answer to a read is.
 const ANSWER: usize = 100_000;
