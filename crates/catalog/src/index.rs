@@ -3,7 +3,7 @@
 //! A segment is built once from a server's callable tools and shared by all snapshots in which
 //! that server is the same, so a change costs what the changed server costs. What depends on
 //! all tools together (how rare a word is, how long a field usually is) is summed up over the
-//! segments.
+//! segments; for a caller that may not use all of them, over those that it may use.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -55,6 +55,13 @@ const REPLACEMENTS: usize = 8;
 pub(crate) struct Index {
     /// Segments in the order of their servers; none is empty.
     pub(crate) segments: Vec<Arc<Segment>>,
+    /// Figures of all tools.
+    pub(crate) figures: Figures,
+}
+
+/// Figures of many tools together, which the worth of a match depends on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Figures {
     /// Number of tools.
     pub(crate) documents: usize,
     /// Average number of words of each field, at least one.
@@ -72,8 +79,8 @@ pub(crate) struct Segment {
     pub(crate) effects: Vec<Effect>,
     /// Whether each tool is going to be removed, likewise.
     pub(crate) deprecated: Vec<bool>,
-    /// Places of tools that are going to be removed, each with the place of the tool that takes over in the end.
-    pub(crate) replaced: Vec<(usize, usize)>,
+    /// Paths of replacements, as places: from a tool that is going to be removed to the one that takes over in the end.
+    pub(crate) replaced: Vec<Vec<usize>>,
     lengths: Vec<[u16; FIELD_COUNT]>,
     total_lengths: [u64; FIELD_COUNT],
     postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
@@ -97,19 +104,39 @@ pub(crate) struct Posting {
 
 impl Index {
     pub(crate) fn new(segments: Vec<Arc<Segment>>) -> Self {
-        let documents: usize = segments.iter().map(|segment| segment.tools.len()).sum();
-        let total = |field| segments.iter().map(|one| one.total_lengths[field]).sum();
-        let totals: [u64; FIELD_COUNT] = std::array::from_fn(total);
+        let documents = segments.iter().map(|segment| segment.tools.len()).sum();
+        let totals = segments.iter().map(|segment| segment.total_lengths);
+        Self {
+            figures: Figures::new(documents, totals),
+            segments,
+        }
+    }
+}
+
+// === impl Figures ===
+
+impl Figures {
+    /// Figures of so many tools, of sums of their lengths.
+    pub(crate) fn new(documents: usize, sums: impl Iterator<Item = [u64; FIELD_COUNT]>) -> Self {
+        let totals = sums.fold([0; FIELD_COUNT], |mut totals, sum| {
+            add_lengths(&mut totals, sum);
+            totals
+        });
         #[expect(
             clippy::cast_precision_loss,
             reason = "an average needs no more precision"
         )]
         let average_lengths = totals.map(|total| (total as f32 / documents.max(1) as f32).max(1.0));
         Self {
-            segments,
             documents,
             average_lengths,
         }
+    }
+}
+
+fn add_lengths(totals: &mut [u64; FIELD_COUNT], lengths: [u64; FIELD_COUNT]) {
+    for (total, length) in totals.iter_mut().zip(lengths) {
+        *total += length;
     }
 }
 
@@ -153,9 +180,7 @@ impl Segment {
                 counts,
             });
         }
-        for (total, length) in self.total_lengths.iter_mut().zip(document.lengths) {
-            *total += u64::from(length);
-        }
+        add_lengths(&mut self.total_lengths, document.lengths.map(u64::from));
         self.lengths.push(document.lengths);
     }
 
@@ -169,15 +194,24 @@ impl Segment {
         &self.lengths[document as usize]
     }
 
+    /// Sums of the lengths of some of its tools.
+    pub(crate) fn lengths_of(&self, is_counted: &[bool]) -> [u64; FIELD_COUNT] {
+        let mut totals = [0; FIELD_COUNT];
+        for (lengths, _) in self.lengths.iter().zip(is_counted).filter(|(_, is)| **is) {
+            add_lengths(&mut totals, lengths.map(u64::from));
+        }
+        totals
+    }
+
     /// The tools whose name consists of exactly these words, joined by spaces.
     pub(crate) fn named(&self, joined_words: &str) -> &[usize] {
         self.names.get(joined_words).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Places of deprecated tools with the place of the tool that takes over: the replacement, or its replacement. The
-/// tools come in the order of their names.
-fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<(usize, usize)> {
+/// Paths from each deprecated tool to the tool that takes over: the replacement, or its replacement. The tools come in
+/// the order of their names.
+fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<Vec<usize>> {
     let next = |place: usize| {
         let (server, announced) = (tools[place].server(), tools[place].deprecation()?);
         let replacement = announced.replacement_at(server)?;
@@ -188,15 +222,16 @@ fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<(usize, usize)> {
         let found = tools.binary_search_by(|entry| (**entry.name()).cmp(replacement));
         found.ok()
     };
-    let in_the_end = |place: usize| {
-        let mut followed = next(place)?;
-        for _ in 0..REPLACEMENTS {
-            followed = next(followed).unwrap_or(followed);
-        }
-        // Tools that replace each other have no end.
-        (tools[followed].deprecation().is_none()).then_some((place, followed))
+    let path = |place: usize| -> Vec<usize> {
+        let steps = std::iter::successors(Some(place), |place| next(*place));
+        steps.take(REPLACEMENTS + 2).collect()
     };
-    (0..tools.len()).filter_map(in_the_end).collect()
+    // Tools that replace each other have no end.
+    let has_end = |path: &Vec<usize>| {
+        let end = path.last().filter(|_| path.len() > 1);
+        end.is_some_and(|end| tools[*end].deprecation().is_none())
+    };
+    (0..tools.len()).map(path).filter(has_end).collect()
 }
 
 /// The stems of the words seen so far: finding one takes longer than remembering it, and the

@@ -20,14 +20,17 @@
 //!
 //! Filters are applied to each match before it is ranked, so a page is filled as long as there
 //! are matches. Equal scores are ordered by server, then by name.
+//!
+//! Rarity, average lengths and replacements are those of the tools that the caller may use. If
+//! others counted, scores would tell which words the tools have that are withheld from it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
-use mcpproxy_policy::{Effect, Rights};
+use mcpproxy_policy::{AccessTo, Effect, Rights};
 
-use crate::index::{FIELD_COUNT, FIELDS, Index, Posting, Segment, Term};
+use crate::index::{FIELD_COUNT, FIELDS, Figures, Index, Posting, Segment, Term};
 use crate::snapshot::Snapshot;
 use crate::tokens::{is_stop_word, stem, words};
 use crate::tool::CatalogTool;
@@ -86,7 +89,8 @@ impl Snapshot {
     /// Finds the tools that match best. Tools that cannot be called are never among them.
     pub fn search(&self, query: &SearchQuery<'_>) -> Hits {
         let request = ParsedQuery::parse(query.text);
-        let ranking = Ranking::new(&self.index, &request.terms);
+        let visible = VisibleTools::of(&self.index, query.rights);
+        let ranking = Ranking::new(&self.index, &visible, &request.terms);
         let limit = query.limit;
         let mut best = Best {
             limit,
@@ -106,11 +110,12 @@ impl Snapshot {
             // A second way to score, by meaning, is added to these scores here.
             ranking.score(position, segment, &mut scores);
             request.lift_named(segment, &mut scores);
-            lift_replacements(segment, &mut scores);
+            let is_visible = |place: usize| visible.has(position, place);
+            lift_replacements(segment, is_visible, &mut scores);
             for (place, (effect, score)) in segment.effects.iter().zip(&scores).enumerate() {
                 if (*score > 0.0 || request.matches_all())
                     && query.admits(*effect)
-                    && segment.tools[place].is_within(query.rights)
+                    && is_visible(place)
                 {
                     best.consider(position, place, *score, segment.deprecated[place]);
                 }
@@ -196,10 +201,14 @@ impl<'a> ParsedQuery<'a> {
     }
 }
 
-/// Lifts each tool that takes over to the score of the tool it replaces.
-fn lift_replacements(segment: &Segment, scores: &mut [f32]) {
-    for (deprecated, replacement) in &segment.replaced {
-        scores[*replacement] = scores[*replacement].max(scores[*deprecated]);
+/// Lifts each tool that takes over to the score of the tool it replaces, where all between the two is visible.
+fn lift_replacements(segment: &Segment, is_visible: impl Fn(usize) -> bool, scores: &mut [f32]) {
+    for path in &segment.replaced {
+        if let [deprecated, .., replacement] = path.as_slice()
+            && path.iter().all(|place| is_visible(*place))
+        {
+            scores[*replacement] = scores[*replacement].max(scores[*deprecated]);
+        }
     }
 }
 
@@ -210,9 +219,67 @@ fn lift(named: &[usize], share: f32, scores: &mut [f32]) {
     }
 }
 
+/// Tools of an index that a caller may use.
+enum VisibleTools {
+    /// Every one.
+    All,
+    /// Some: for each segment, whether each of its tools is one.
+    Some(Vec<Vec<bool>>),
+}
+
+impl VisibleTools {
+    fn of(index: &Index, rights: &Rights) -> Self {
+        if rights.allow_all_tools() {
+            return Self::All;
+        }
+        let segments = index.segments.iter().map(|segment| {
+            // Most servers of many are often not among those of a token.
+            let has_server = rights.allow(AccessTo::Server(&segment.server));
+            let tools = segment.tools.iter();
+            tools
+                .map(|tool| has_server && tool.is_within(rights))
+                .collect()
+        });
+        Self::Some(segments.collect())
+    }
+
+    fn has(&self, segment: usize, place: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(segments) => segments[segment][place],
+        }
+    }
+
+    /// Number of tools among those of a word's postings in a segment.
+    fn count(&self, segment: usize, postings: &[Posting]) -> usize {
+        match self {
+            Self::All => postings.len(),
+            Self::Some(segments) => {
+                let is_visible = &segments[segment];
+                let postings = postings.iter();
+                postings
+                    .filter(|one| is_visible[one.document as usize])
+                    .count()
+            }
+        }
+    }
+
+    fn figures(&self, index: &Index) -> Figures {
+        match self {
+            Self::All => index.figures,
+            Self::Some(segments) => {
+                let documents = segments.iter().flatten().filter(|is_visible| **is_visible);
+                let segments = index.segments.iter().zip(segments);
+                let sums = segments.map(|(segment, is_visible)| segment.lengths_of(is_visible));
+                Figures::new(documents.count(), sums)
+            }
+        }
+    }
+}
+
 /// Ranking by the postings of a query's words, and what they are worth.
 struct Ranking<'a> {
-    average_lengths: &'a [f32; FIELD_COUNT],
+    average_lengths: [f32; FIELD_COUNT],
     words: Vec<RankedWord<'a>>,
 }
 
@@ -224,7 +291,8 @@ struct RankedWord<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    fn new(index: &'a Index, terms: &[Term]) -> Self {
+    fn new(index: &'a Index, visible: &VisibleTools, terms: &[Term]) -> Self {
+        let figures = visible.figures(index);
         let mut words: Vec<RankedWord<'_>> = terms
             .iter()
             .map(|term| {
@@ -233,9 +301,10 @@ impl<'a> Ranking<'a> {
                     .iter()
                     .map(|segment| segment.postings(*term))
                     .collect();
-                let occurrences = postings.iter().map(|list| list.len()).sum();
+                let counts = postings.iter().enumerate();
+                let counts = counts.map(|(segment, list)| visible.count(segment, list));
                 RankedWord {
-                    share: rarity(index.documents, occurrences),
+                    share: rarity(figures.documents, counts.sum()),
                     postings,
                 }
             })
@@ -245,7 +314,7 @@ impl<'a> Ranking<'a> {
             word.share /= total;
         }
         Self {
-            average_lengths: &index.average_lengths,
+            average_lengths: figures.average_lengths,
             words,
         }
     }
@@ -275,7 +344,7 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Weight of a word that this many of all tools have; above zero.
+/// Weight of a word that this many of all visible tools have; above zero.
 fn rarity(documents: usize, occurrences: usize) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "counts of tools are small")]
     let (documents, occurrences) = (documents as f32, occurrences as f32);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::civil::date;
-use mcpproxy_policy::{Effect, Operation, Rights};
+use mcpproxy_policy::{AgentToken, Effect, Operation, OperationSet, Rights, TokenGrant, ToolGlob};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
@@ -58,6 +58,23 @@ fn remove(catalog: &Catalog, server: &str) {
     let mut operators = operators(catalog);
     assert!(operators.remove(server).is_some(), "{server}");
     catalog.configure(operators);
+}
+
+/// Rights of a token with these servers and patterns of tools, for every operation.
+fn bounded(servers: &[&str], tools: &[&str]) -> Rights {
+    let servers = servers.iter().map(|server| (*server).to_owned());
+    let tools = tools.iter().map(|glob| ToolGlob::parse(glob).unwrap());
+    Rights::Token(Arc::new(AgentToken {
+        id: "t".into(),
+        name: "t".into(),
+        grant: TokenGrant {
+            servers: Some(servers.collect()),
+            tools: tools.collect(),
+            operations: OperationSet::of(&Operation::ALL),
+            unannotated: true,
+            ..TokenGrant::default()
+        },
+    }))
 }
 
 fn sample() -> Vec<(&'static str, Vec<ToolDefinition>)> {

@@ -191,6 +191,67 @@ fn a_deprecated_tool_stood_above_its_replacement() {
 }
 
 #[test]
+fn scores_told_which_words_withheld_tools_have() {
+    let own = || {
+        vec![
+            named("list_files", "Lists the files of a folder.", &Value::Null),
+            named("payroll", "Opens a list.", &Value::Null),
+            replaced_by("old_list", "Lists a folder", "mid_list"),
+            named("new_list", "Shows what is there", &Value::Null),
+        ]
+    };
+    let hidden = vec![
+        named(
+            "payroll_export",
+            "Payroll, payroll and salaries of all of the staff",
+            &Value::Null,
+        ),
+        named(
+            "payroll_files",
+            "Files of the payroll, in a folder",
+            &Value::Null,
+        ),
+    ];
+    let mut with_hidden = own();
+    with_hidden.extend(hidden.clone());
+    with_hidden.extend([
+        replaced_by("mid_list", "Lists", "new_list"),
+        replaced_by("secret_list", "Salaries in a folder", "new_list"),
+    ]);
+    let rights = bounded(
+        &["files"],
+        &[
+            "files:list_files",
+            "files:payroll",
+            "files:old_list",
+            "files:new_list",
+        ],
+    );
+    let alone = catalog(vec![("files", own())]).snapshot();
+    let beside = catalog(vec![("files", with_hidden), ("hr", hidden)]).snapshot();
+    for text in [
+        "payroll files",
+        "list",
+        "salaries folder",
+        "payroll",
+        "files:old_list",
+        "mid list",
+        "",
+    ] {
+        let query = SearchQuery {
+            rights: &rights,
+            ..SearchQuery::new(text, 10)
+        };
+        let scores = |snapshot: &Snapshot| -> Vec<(String, u64)> {
+            let hits = snapshot.search(&query).hits.into_iter();
+            let scores = hits.map(|hit| (hit.tool.qualified().to_owned(), hit.score.to_bits()));
+            scores.collect()
+        };
+        assert_eq!(scores(&beside), scores(&alone), "{text}");
+    }
+}
+
+#[test]
 fn wrong_names_get_the_nearest_ones() {
     let catalog = catalog(sample());
     let snapshot = catalog.snapshot();
