@@ -182,7 +182,8 @@ fn terms_of_call(terms: Option<&ContractTerms>, rights: &Rights) -> bool {
         return true;
     };
     black_box(terms.rate_limit);
-    black_box(terms.deprecation_warning("database", "query_rows"));
+    let deprecation = terms.deprecation.as_ref();
+    black_box(deprecation.map(|one| one.warning("database", "query_rows")));
     terms.missing_permissions(rights).is_empty()
 }
 

@@ -1,9 +1,11 @@
 //! Deprecation of a tool, as agents and people are shown it.
 
-use mcpproxy_policy::AnnouncedDeprecation;
+use mcpproxy_policy::{AnnouncedDeprecation, Rights};
+use mcpproxy_support::one_line::one_line;
 use serde::Serialize;
 
-use mcpproxy_support::one_line::one_line;
+use crate::snapshot::Snapshot;
+use crate::tool::CatalogTool;
 
 /// Longest text of an announcement that is shown, in characters: names of tools are shorter.
 const TEXT_LIMIT: usize = 100;
@@ -21,11 +23,29 @@ pub struct ShownDeprecation {
     removal_date: Option<String>,
 }
 
+impl Snapshot {
+    /// Announcement that a tool is going to be removed, as a caller with these rights may know it: without a replacement
+    /// that it cannot call. Who may use all tools is told what the server announces, whether or not it is there.
+    pub fn deprecation_for(
+        &self,
+        tool: &CatalogTool,
+        rights: &Rights,
+    ) -> Option<AnnouncedDeprecation> {
+        let can_call = |name: &str| {
+            let found = name.split_once(':');
+            let found = found.and_then(|(server, tool)| self.find(server, tool));
+            rights.allow_all_tools() || found.is_some_and(|found| found.is_callable_by(rights))
+        };
+        let announced = tool.deprecation()?;
+        Some(announced.shown_to(tool.server(), can_call))
+    }
+}
+
 // === impl ShownDeprecation ===
 
 impl ShownDeprecation {
-    /// Announcement of a tool of this server.
-    pub(crate) fn of(announced: &AnnouncedDeprecation, server: &str) -> Self {
+    /// Announcement of a tool of this server, as its reader may know it.
+    pub fn of(announced: &AnnouncedDeprecation, server: &str) -> Self {
         let shown = |text: &str| {
             let text = one_line(text, TEXT_LIMIT);
             (!text.is_empty()).then_some(text)

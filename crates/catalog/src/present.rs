@@ -3,7 +3,11 @@
 //! The parts a server sent (schemas, annotations, `_meta`) are written as the bytes they came
 //! in, so numbers, key order and unknown keys survive. That is why these are types to
 //! serialise and not decoded values.
+//!
+//! That a tool is going to be removed is said as the reader may know it: see
+//! [`Snapshot::deprecation_for`](crate::Snapshot::deprecation_for).
 
+use mcpproxy_policy::AnnouncedDeprecation;
 use mcpproxy_wire::Json;
 use serde::Serialize;
 
@@ -54,7 +58,11 @@ pub struct Compact<'a> {
 }
 
 /// A tool found by a search, with everything needed to call it.
-pub fn full(entry: &CatalogTool, score: f64) -> Full<'_> {
+pub fn full<'a>(
+    entry: &'a CatalogTool,
+    score: f64,
+    deprecation: Option<&AnnouncedDeprecation>,
+) -> Full<'a> {
     Full {
         name: entry.qualified(),
         server: entry.server(),
@@ -65,13 +73,16 @@ pub fn full(entry: &CatalogTool, score: f64) -> Full<'_> {
         score: Some(rounded(score)),
         annotations: entry.shown_annotations(),
         call_with: entry.call_with().variant(),
-        deprecated: deprecated(entry),
+        deprecated: deprecation.map(|one| ShownDeprecation::of(one, entry.server())),
         meta: None,
     }
 }
 
 /// A tool that was asked for by name, with all that its server says of it.
-pub fn described(entry: &CatalogTool) -> Full<'_> {
+pub fn described<'a>(
+    entry: &'a CatalogTool,
+    deprecation: Option<&AnnouncedDeprecation>,
+) -> Full<'a> {
     let tool = entry.tool();
     let given = |name: &str| Some(tool.raw.part(tool.raw.fields()?.given(name)?));
     Full {
@@ -79,30 +90,28 @@ pub fn described(entry: &CatalogTool) -> Full<'_> {
         output_schema: given("outputSchema"),
         score: None,
         meta: tool.meta.as_ref(),
-        ..full(entry, 0.0)
+        ..full(entry, 0.0, deprecation)
     }
 }
 
 /// A tool found by a search, in a few words.
-pub fn compact(entry: &CatalogTool, score: f64) -> Compact<'_> {
+pub fn compact<'a>(
+    entry: &'a CatalogTool,
+    score: f64,
+    deprecation: Option<&AnnouncedDeprecation>,
+) -> Compact<'a> {
     Compact {
         name: entry.qualified(),
         score: rounded(score),
         call_with: entry.call_with().variant(),
-        deprecated: deprecated(entry),
+        deprecated: deprecation.map(|one| ShownDeprecation::of(one, entry.server())),
         signature: signature(
             entry.name(),
             &entry.tool().input_schema.to_value(),
-            entry.deprecation(),
+            deprecation,
         ),
         summary: summary(&entry.tool().description),
     }
-}
-
-/// Announcement that a tool is going to be removed, with the replacement as it can be called.
-pub fn deprecated(entry: &CatalogTool) -> Option<ShownDeprecation> {
-    let announced = entry.deprecation()?;
-    Some(ShownDeprecation::of(announced, entry.server()))
 }
 
 /// The first sentence of a description, on one line of at most about 120 characters.

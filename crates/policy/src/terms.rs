@@ -84,20 +84,6 @@ impl ContractTerms {
         let removal = deprecation.and_then(|one| one.removal_date);
         removal.is_some_and(|removal| removal <= today)
     }
-
-    /// Warning to whoever calls a tool that is going to be removed.
-    pub fn deprecation_warning(&self, server: &str, tool: &str) -> Option<Warning> {
-        let deprecation = self.deprecation.as_ref()?;
-        let removal = deprecation.removal_date;
-        let removal = removal.map(|date| format!(" and will be removed on {date}"));
-        let replacement = deprecation.replacement_at(server);
-        let replacement = replacement.map(|name| format!(", use {name}"));
-        let [removal, replacement] = [removal, replacement].map(Option::unwrap_or_default);
-        Some(Warning {
-            code: "DEPRECATED_TOOL",
-            message: format!("Tool '{server}:{tool}' is deprecated{removal}{replacement}"),
-        })
-    }
 }
 
 // === impl AnnouncedLimit ===
@@ -122,6 +108,32 @@ impl AnnouncedDeprecation {
             replacement: word(&deprecated["replacement"]),
             removal_date: date(&deprecated["removalDate"]),
         })
+    }
+
+    /// Deprecation without a replacement that a caller cannot call: its name would tell of a tool that does not exist
+    /// for the caller.
+    #[must_use]
+    pub fn shown_to(&self, server: &str, can_call: impl Fn(&str) -> bool) -> Self {
+        let is_shown = self
+            .replacement_at(server)
+            .is_some_and(|name| can_call(&name));
+        Self {
+            replacement: self.replacement.clone().filter(|_| is_shown),
+            ..self.clone()
+        }
+    }
+
+    /// Warning to whoever calls this tool.
+    pub fn warning(&self, server: &str, tool: &str) -> Warning {
+        let removal = self.removal_date;
+        let removal = removal.map(|date| format!(" and will be removed on {date}"));
+        let replacement = self.replacement_at(server);
+        let replacement = replacement.map(|name| format!(", use {name}"));
+        let [removal, replacement] = [removal, replacement].map(Option::unwrap_or_default);
+        Warning {
+            code: "DEPRECATED_TOOL",
+            message: format!("Tool '{server}:{tool}' is deprecated{removal}{replacement}"),
+        }
     }
 
     /// Replacement as `server:tool`, for a tool of this server.

@@ -119,8 +119,8 @@ fn dep_6_a_tool_is_gone_from_its_removal_date_on() {
 fn a_deprecation_is_told_with_what_is_known_of_it() {
     let told = |deprecated: Value| {
         let terms = ContractTerms::of(&json!({ "deprecated": deprecated }));
-        let warning = terms.deprecation_warning("cards", "find-cards");
-        warning.map(|warning| (warning.code, warning.message))
+        let warning = terms.deprecation?.warning("cards", "find-cards");
+        Some((warning.code, warning.message))
     };
     let expected = |rest: &str| {
         let message = format!("Tool 'cards:find-cards' is deprecated{rest}");

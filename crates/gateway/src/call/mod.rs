@@ -15,7 +15,9 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
-use mcpproxy_policy::{AccessTo, Caller, Decision, LimitKey, Operation, Subject, Warning, decide};
+use mcpproxy_policy::{
+    AccessTo, Caller, Decision, LimitKey, Operation, Rights, Subject, Warning, decide,
+};
 use mcpproxy_upstream::CallHead;
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_wire::json::InexactNumber;
@@ -85,7 +87,7 @@ impl Gateway {
                     self.admit(caller, tool.qualified(), limit)?;
                 }
 
-                warnings.extend(deprecation_warning(&tool));
+                warnings.extend(self.deprecation_warning(&tool, rights));
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
                 record.begin_sending(deadline).await?;
                 let place = server.cache_place(&tool, caller, &request.arguments);
@@ -188,6 +190,14 @@ impl Gateway {
         failure.with_menu_schema(variant.variant(), self.settings.load().rules().mode)
     }
 
+    /// Warning of a tool that is going to be removed, to a caller with these rights.
+    fn deprecation_warning(&self, tool: &CatalogTool, rights: &Rights) -> Option<Warning> {
+        tool.deprecation()?;
+        let snapshot = self.servers.catalog().snapshot();
+        let deprecation = snapshot.deprecation_for(tool, rights)?;
+        Some(deprecation.warning(tool.server(), tool.name()))
+    }
+
     /// Counts a call; refuses it if it is one too many.
     fn admit(&self, caller: &Caller, tool: &str, limit: ToolRateLimit) -> Result<(), Failure> {
         let key: (LimitKey, String) = (caller.limit_key(), tool.to_owned());
@@ -237,12 +247,6 @@ fn check_operation(variant: Option<Operation>, caller: &Caller) -> Result<(), Fa
         variant.variant()
     );
     Err(Failure::new(Code::Forbidden, message).with("operation", variant.as_str()))
-}
-
-/// Warning of a tool that is going to be removed.
-fn deprecation_warning(tool: &CatalogTool) -> Option<Warning> {
-    let terms = tool.terms()?;
-    terms.deprecation_warning(tool.server(), tool.name())
 }
 
 /// Tells the log what the caller is warned of. What breaks the tool contract is told there once, and not with each call.

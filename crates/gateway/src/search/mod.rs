@@ -145,7 +145,8 @@ impl Search {
         if let Some(server) = &request.server {
             self.servers.check_known(server, rights)?;
         }
-        let found = self.servers.catalog().snapshot().search(&SearchQuery {
+        let snapshot = self.servers.catalog().snapshot();
+        let found = snapshot.search(&SearchQuery {
             text: &request.query,
             limit: request.limit.unwrap_or(settings.discovery.limit),
             read_only_only: request.read_only_only,
@@ -153,13 +154,18 @@ impl Search {
             server: request.server.as_deref(),
             rights,
         });
-        let hits = found.hits.iter();
+        let hits = found.hits.iter().map(|hit| {
+            let deprecation = snapshot.deprecation_for(&hit.tool, rights);
+            (&hit.tool, hit.score, deprecation)
+        });
         let (query, total) = (request.query.as_str(), found.total);
         let usage_instructions = &*self.usage_instructions(rights);
         let text = match request.detail.unwrap_or(settings.discovery.detail) {
             Detail::Full => to_text(&FoundTools {
                 tools: hits
-                    .map(|hit| present::full(&hit.tool, hit.score))
+                    .map(|(tool, score, deprecation)| {
+                        present::full(tool, score, deprecation.as_ref())
+                    })
                     .collect(),
                 query,
                 total,
@@ -167,7 +173,9 @@ impl Search {
             }),
             Detail::Compact => to_text(&FoundTools {
                 tools: hits
-                    .map(|hit| present::compact(&hit.tool, hit.score))
+                    .map(|(tool, score, deprecation)| {
+                        present::compact(tool, score, deprecation.as_ref())
+                    })
                     .collect(),
                 query,
                 total,
@@ -203,9 +211,14 @@ impl Search {
             }
         }
         let names: Vec<&str> = found.iter().map(|tool| tool.qualified()).collect();
+        let snapshot = self.servers.catalog().snapshot();
+        let described = found.iter().map(|tool| {
+            let deprecation = snapshot.deprecation_for(tool, rights);
+            present::described(tool, deprecation.as_ref())
+        });
         SearchAnswer {
             text: to_text(&DescribedTools {
-                tools: found.iter().map(|tool| present::described(tool)).collect(),
+                tools: described.collect(),
                 errors,
             }),
             recorded: json!({ "total": names.len(), "tools": names }),

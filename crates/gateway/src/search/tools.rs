@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, present};
+use mcpproxy_catalog::deprecation::ShownDeprecation;
+use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, Snapshot, present};
 use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
@@ -35,7 +36,8 @@ impl Search {
                     && tool.is_within(rights)
                     && (is_person || tool.is_callable())
             });
-            let tools: Vec<Value> = tools.map(|tool| row(tool, None)).collect();
+            let tools = tools.map(|tool| row(&snapshot, tool, None, rights));
+            let tools: Vec<Value> = tools.collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
         let hits = snapshot.search(&SearchQuery {
@@ -47,7 +49,8 @@ impl Search {
             rights,
         });
         let tools = hits.hits.iter();
-        let tools: Vec<Value> = tools.map(|hit| row(&hit.tool, Some(hit.score))).collect();
+        let tools = tools.map(|hit| row(&snapshot, &hit.tool, Some(hit.score), rights));
+        let tools: Vec<Value> = tools.collect();
         Ok(json!({ "query": text, "total": hits.total, "tools": tools }))
     }
 
@@ -65,7 +68,8 @@ impl Search {
             }
             _ => self.servers.tool(server, tool, rights)?,
         };
-        let mut shown = json!(present::described(&entry));
+        let deprecation = snapshot.deprecation_for(&entry, rights);
+        let mut shown = json!(present::described(&entry, deprecation.as_ref()));
         let own = entry.tool().raw_annotations.as_ref();
         if entry.shown_annotations().map(Json::text) != own.map(Json::text) {
             // The operator has the last word on calls; what the server itself says is still to be seen.
@@ -77,7 +81,7 @@ impl Search {
     }
 }
 
-fn row(entry: &CatalogTool, score: Option<f64>) -> Value {
+fn row(snapshot: &Snapshot, entry: &CatalogTool, score: Option<f64>, rights: &Rights) -> Value {
     let mut row = json!({
         "name": entry.qualified(),
         "server": entry.server(),
@@ -86,8 +90,8 @@ fn row(entry: &CatalogTool, score: Option<f64>) -> Value {
         "status": status_word(entry.availability()),
         "summary": present::summary(&entry.tool().description),
     });
-    if let Some(deprecated) = present::deprecated(entry) {
-        row["deprecated"] = json!(deprecated);
+    if let Some(announced) = snapshot.deprecation_for(entry, rights) {
+        row["deprecated"] = json!(ShownDeprecation::of(&announced, entry.server()));
     }
     if let Some(score) = score {
         row["score"] = json!(score);

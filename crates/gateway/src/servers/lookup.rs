@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
-use mcpproxy_policy::{AccessTo, Caller, ContractTerms, Effect, Rights};
+use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, Caller, ContractTerms, Effect, Rights};
 use mcpproxy_support::printable::printable_line;
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
@@ -169,7 +169,10 @@ impl Servers {
                     "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
                 ),
             )),
-            Availability::ToolRemoved => Err(removed(entry)),
+            Availability::ToolRemoved => {
+                let deprecation = snapshot.deprecation_for(entry, rights);
+                Err(removed(entry, deprecation.as_ref()))
+            }
             Availability::ServerDisabled
             | Availability::ServerBroken
             | Availability::ServerQuarantined => {
@@ -215,10 +218,8 @@ impl Servers {
     }
 }
 
-/// Refusal of a tool whose removal its server announced.
-fn removed(tool: &CatalogTool) -> Failure {
-    let terms = tool.terms();
-    let deprecation = terms.and_then(|terms| terms.deprecation.as_ref());
+/// Refusal of a tool whose removal its server announced, with what the caller may know of that.
+fn removed(tool: &CatalogTool, deprecation: Option<&AnnouncedDeprecation>) -> Failure {
     let since = deprecation.and_then(|one| one.removal_date);
     let since = since.map_or_else(String::new, |date| format!(" on {date}"));
     let message = format!("Tool '{}' was removed{since}", tool.qualified());
