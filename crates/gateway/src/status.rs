@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcpproxy_activity::{Counts, Filter, Status};
 use mcpproxy_catalog::directory::collisions::{CollisionKind, Collisions};
 use mcpproxy_catalog::directory::qualify;
-use mcpproxy_policy::{Effect, Rules, Unannotated};
+use mcpproxy_policy::{Effect, Rights, Rules, Unannotated};
 use serde::Serialize;
 
 use crate::Gateway;
@@ -153,7 +153,7 @@ impl Gateway {
                 .map(|count| count.saturating_sub(self.records.log().under_way())),
         };
         let settings = self.settings.load();
-        let directory = self.direct.named_directory().await;
+        let directory = self.direct.named_directory(&Rights::Administrator).await;
         GatewayStatus {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),

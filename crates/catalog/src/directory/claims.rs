@@ -78,17 +78,13 @@ impl Claims {
     }
 
     /// Server whose claim on an address is the strongest: its template has the longest beginning. Two servers with
-    /// equal claims have none, and those that are not usable have none either.
-    pub(crate) fn claimant(
-        &self,
-        address: &str,
-        is_usable: impl Fn(&str) -> bool,
-    ) -> Option<&Arc<str>> {
+    /// equal claims have none.
+    pub(crate) fn claimant(&self, address: &str) -> Option<&Arc<str>> {
         let mut strongest = 0;
         let mut claimant = None;
         for own in self.templates.iter().filter(|own| own.is_claiming) {
             let length = own.template.beginning().len();
-            if length < strongest || !is_usable(&own.server) || !own.template.matches(address) {
+            if length < strongest || !own.template.matches(address) {
                 continue;
             }
             if length > strongest {

@@ -4,6 +4,9 @@
 //! unless an earlier server in the order of names lists the same. A template keeps its text where no other
 //! server could be meant by it. The parts are made of one snapshot when they are first wanted. Only what may
 //! be used is listed, with the bytes its server sent.
+//!
+//! Addresses are those among the servers that the caller may use: by an address that another server takes away, a caller
+//! would learn that there is one.
 
 pub(crate) mod address;
 pub(crate) mod claims;
@@ -13,7 +16,7 @@ pub mod pages;
 pub mod template;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::json::with_member;
@@ -37,19 +40,29 @@ pub enum Scope {
     Server(Arc<str>),
 }
 
+/// Most sets of servers whose names are kept for callers that may use no others: as many as there are different tokens
+/// at work. Names of further ones are made when they are wanted.
+const BOUNDED_KEPT: usize = 64;
+
 /// Directory over one snapshot.
 #[derive(Debug)]
 pub struct Directory {
     snapshot: Arc<Snapshot>,
     tools: OnceLock<Names>,
-    others: OnceLock<OtherNames>,
+    /// Names among all servers.
+    others: OnceLock<Arc<OtherNames>>,
+    /// Names among some servers, by which of the usable ones these are.
+    bounded: Mutex<HashMap<ServerSet, Arc<OtherNames>>>,
     all: ListingsByKind,
     own: HashMap<Arc<str>, ListingsByKind>,
 }
 
 type ListingsByKind = [OnceLock<Arc<PagedListing>>; ListedKind::ALL.len()];
 
-/// Names and addresses of prompts, resources and templates, of all servers together.
+/// Set of servers: whether each usable one, in their order, is in it.
+type ServerSet = Box<[bool]>;
+
+/// Names and addresses of prompts, resources and templates, of servers together.
 #[derive(Debug)]
 struct OtherNames {
     prompts: Names,
@@ -69,6 +82,7 @@ impl Directory {
         Self {
             tools: OnceLock::new(),
             others: OnceLock::new(),
+            bounded: Mutex::default(),
             all: ListingsByKind::default(),
             own: servers
                 .map(|server| (Arc::clone(server.name()), ListingsByKind::default()))
@@ -103,11 +117,14 @@ impl Directory {
             Scope::All => true,
             Scope::Server(only) => server.name() == only,
         });
+        let is_shared = *scope == Scope::All;
+        let others = (is_shared && kind != ListedKind::Tool).then(|| self.others(rights));
         let items = servers.flat_map(|server| {
+            let others = others.as_deref();
             shown_items(server, kind, rights).map(move |(key, raw)| {
-                let name = match scope {
-                    Scope::All => self.shared_name(server.name(), key, kind),
-                    Scope::Server(_) => None,
+                let name = match others {
+                    Some(others) => others.shared_name(server.name(), key, kind),
+                    None => is_shared.then(|| self.tools().name(server.name(), key)),
                 };
                 let raw = name.map_or(raw.clone(), |name| with_text(&raw, kind.key(), &name));
                 ((Arc::clone(server.name()), Arc::clone(key)), raw)
@@ -122,18 +139,6 @@ impl Directory {
             Scope::Server(server) => self.own.get(server)?,
         };
         places.get(kind.index())
-    }
-
-    /// Name of an item where all servers are offered, if not its own.
-    fn shared_name(&self, server: &Arc<str>, key: &Arc<str>, kind: ListedKind) -> Option<String> {
-        let owner = match kind {
-            ListedKind::Tool => return Some(self.tools().name(server, key)),
-            ListedKind::Prompt => return Some(self.others().prompts.name(server, key)),
-            ListedKind::Resource => self.others().resources.get(key),
-            ListedKind::Template => self.others().claims.owner(key),
-        };
-        let is_plain = owner == Some(server) && !looks_qualified(key);
-        (!is_plain).then(|| qualify(server, key))
     }
 }
 
@@ -157,14 +162,14 @@ impl Directory {
                 Some(self.own_address(server, named, kind))
             }
             (Scope::All, ListedKind::Tool) => self.tools().target(named),
-            (Scope::All, ListedKind::Prompt) => self.prompt(named),
+            (Scope::All, ListedKind::Prompt) => self.prompt(named, rights),
             // Who names a server is never sent to another one.
             (Scope::All, ListedKind::Resource | ListedKind::Template) if looks_qualified(named) => {
                 self.qualified(named)
             }
             (Scope::All, ListedKind::Resource) => self.shared_resource(named, rights),
             // A completion refers to a template as it is listed, or to an address.
-            (Scope::All, ListedKind::Template) => match self.template_owner(named, rights) {
+            (Scope::All, ListedKind::Template) => match self.others(rights).claims.owner(named) {
                 Some(server) => Some((Arc::clone(server), named.into())),
                 None => self.shared_resource(named, rights),
             },
@@ -179,15 +184,15 @@ impl Directory {
 
     /// Servers that could be meant by an address that stands for no resource: those with a template that it fits,
     /// of those that a caller with these rights may use.
-    pub fn fitting(&self, address: &str, rights: &Rights) -> Vec<&Arc<str>> {
-        let mut fitting = self.others().claims.fitting(address);
-        fitting.retain(|server| rights.allow(AccessTo::PromptsResources(server)));
-        fitting
+    pub fn fitting(&self, address: &str, rights: &Rights) -> Vec<Arc<str>> {
+        let others = self.others(rights);
+        let fitting = others.claims.fitting(address).into_iter();
+        fitting.cloned().collect()
     }
 
     /// Collisions between addresses of servers.
     pub fn collisions(&self) -> &Collisions {
-        &self.others().collisions
+        &self.all_others().collisions
     }
 
     /// Servers that have not listed their tools yet, whose list could have a tool of this name.
@@ -233,14 +238,18 @@ impl Directory {
         servers.map(ServerState::name).collect()
     }
 
-    /// Whether the names of prompts and addresses of resources are made already.
-    pub fn has_names(&self) -> bool {
-        self.others.get().is_some()
+    /// Whether the names of prompts and addresses of resources are made already, for callers with these rights.
+    pub fn has_names(&self, rights: &Rights) -> bool {
+        match self.bounded_set(rights) {
+            None => self.others.get().is_some(),
+            Some(servers) => self.bounded().contains_key(&servers),
+        }
     }
 
-    /// Makes the names of prompts and addresses of resources. Thousands of them take a while.
-    pub fn make_names(&self) {
-        self.others();
+    /// Makes the names of prompts and addresses of resources, for callers with these rights. Thousands of them take a
+    /// while.
+    pub fn make_names(&self, rights: &Rights) {
+        self.others(rights);
     }
 
     /// Names of all tools, also of those that cannot be called: a caller is told why.
@@ -251,8 +260,41 @@ impl Directory {
         })
     }
 
-    fn others(&self) -> &OtherNames {
-        self.others.get_or_init(|| OtherNames::of(&self.snapshot))
+    /// Names among the servers whose prompts and resources a caller with these rights may use.
+    fn others(&self, rights: &Rights) -> Arc<OtherNames> {
+        let Some(servers) = self.bounded_set(rights) else {
+            return Arc::clone(self.all_others());
+        };
+        if let Some(known) = self.bounded().get(&servers) {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(OtherNames::of(&self.snapshot, &servers));
+        let mut bounded = self.bounded();
+        if bounded.len() < BOUNDED_KEPT {
+            bounded.insert(servers, Arc::clone(&made));
+        }
+        made
+    }
+
+    fn all_others(&self) -> &Arc<OtherNames> {
+        self.others.get_or_init(|| {
+            let servers: ServerSet = usable_servers(&self.snapshot).map(|_| true).collect();
+            Arc::new(OtherNames::of(&self.snapshot, &servers))
+        })
+    }
+
+    /// Servers whose prompts and resources a caller with these rights may use, if these are not all.
+    fn bounded_set(&self, rights: &Rights) -> Option<ServerSet> {
+        let servers = usable_servers(&self.snapshot);
+        let set: ServerSet = servers
+            .map(|server| rights.allow(AccessTo::PromptsResources(server.name())))
+            .collect();
+        set.contains(&false).then_some(set)
+    }
+
+    fn bounded(&self) -> MutexGuard<'_, HashMap<ServerSet, Arc<OtherNames>>> {
+        // Each change of the map is one step, so a panic leaves it whole.
+        self.bounded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn usable(&self, server: &str) -> Option<&ServerState> {
@@ -260,8 +302,8 @@ impl Directory {
         server.filter(|server| server.is_usable())
     }
 
-    fn prompt(&self, name: &str) -> Option<Target> {
-        let target = self.others().prompts.target(name)?;
+    fn prompt(&self, name: &str, rights: &Rights) -> Option<Target> {
+        let target = self.others(rights).prompts.target(name)?;
         let server = self.usable(&target.0)?;
         // What a server has that has not been there yet, only the server can tell.
         let may_have = server.offerings().capabilities.prompts.is_some() || !server.is_known();
@@ -277,12 +319,6 @@ impl Directory {
             _ => address,
         };
         (Arc::clone(server), own.into())
-    }
-
-    /// Server whose template a text is, if the caller may use it.
-    fn template_owner(&self, text: &str, rights: &Rights) -> Option<&Arc<str>> {
-        let owner = self.others().claims.owner(text);
-        owner.filter(|server| rights.allow(AccessTo::PromptsResources(server)))
     }
 
     fn lists(&self, server: &str, kind: ListedKind, address: &str) -> bool {
@@ -301,17 +337,10 @@ impl Directory {
     /// Resource of the server that lists it, else of the one whose template claims it, else of the only one that has
     /// resources. Servers that the caller may not use take nothing away from the others.
     fn shared_resource(&self, address: &str, rights: &Rights) -> Option<Target> {
-        let others = self.others();
-        let is_usable = |server: &str| rights.allow(AccessTo::PromptsResources(server));
-        let usable = self.with_resources(rights);
-        let server = others.resources.get(address).and_then(|owner| {
-            let mut next = usable.iter().copied();
-            is_usable(owner)
-                .then_some(owner)
-                .or_else(|| next.find(|server| self.lists(server, ListedKind::Resource, address)))
-        });
-        let server = server.or_else(|| others.claims.claimant(address, is_usable));
-        let server = match (server, usable.as_slice()) {
+        let others = self.others(rights);
+        let server = others.resources.get(address);
+        let server = server.or_else(|| others.claims.claimant(address));
+        let server = match (server, self.with_resources(rights).as_slice()) {
             (Some(server), _) => server,
             (None, [server]) => server,
             _ => return None,
@@ -323,9 +352,12 @@ impl Directory {
 // === impl OtherNames ===
 
 impl OtherNames {
-    fn of(snapshot: &Snapshot) -> Self {
+    /// Names among these servers.
+    fn of(snapshot: &Snapshot, servers: &[bool]) -> Self {
         let every = |kind: ListedKind| {
-            usable_servers(snapshot).flat_map(move |server| {
+            let servers = usable_servers(snapshot).zip(servers);
+            let servers = servers.filter(|(_, is_in)| **is_in);
+            servers.flat_map(move |(server, _)| {
                 let items = server.offerings().items(kind).iter();
                 items.map(move |item| (server.name(), &item.key))
             })
@@ -349,6 +381,18 @@ impl OtherNames {
             claims,
             collisions,
         }
+    }
+
+    /// Name of an item that is no tool where all servers are offered, if not its own.
+    fn shared_name(&self, server: &Arc<str>, key: &Arc<str>, kind: ListedKind) -> Option<String> {
+        let owner = match kind {
+            ListedKind::Tool => return None,
+            ListedKind::Prompt => return Some(self.prompts.name(server, key)),
+            ListedKind::Resource => self.resources.get(key),
+            ListedKind::Template => self.claims.owner(key),
+        };
+        let is_plain = owner == Some(server) && !looks_qualified(key);
+        (!is_plain).then(|| qualify(server, key))
     }
 }
 

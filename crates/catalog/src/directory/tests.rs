@@ -391,7 +391,7 @@ fn the_template_with_the_longest_beginning_claims_an_address() {
         directory
             .fitting(address, &Rights::Administrator)
             .into_iter()
-            .map(|server| &**server)
+            .map(|server| server.to_string())
     };
     assert!(fitting("db://z/1").eq(["a", "b", "c"]));
     assert!(fitting("db://z/1/c").eq(["b", "c"]));
@@ -501,4 +501,65 @@ fn a_server_out_of_reach_took_the_addresses_of_others() {
     let all = Rights::Administrator;
     assert_eq!(target("db://x/1", &all).as_deref(), Some("a db://x/1"));
     assert_eq!(target("db://x/2", &all), None);
+}
+
+#[test]
+fn addresses_told_that_a_withheld_server_has_the_same() {
+    let own = || {
+        (
+            "own",
+            offerings(
+                &["greet"],
+                &["db://x/1", "db://own/1"],
+                &["notes://{id}", "db://x/{id}"],
+            ),
+        )
+    };
+    let withheld = || {
+        (
+            "hidden",
+            offerings(&["greet"], &["db://x/1", "notes://7"], &["db://x/{id}"]),
+        )
+    };
+    let grant = TokenGrant {
+        servers: Some(vec!["own".to_owned()]),
+        ..TokenGrant::default()
+    };
+    let rights = Rights::Token(Arc::new(AgentToken {
+        id: "1".into(),
+        name: "agent".into(),
+        grant,
+    }));
+    let alone = directory(&[own()]);
+    let beside = directory(&[withheld(), own()]);
+    for kind in [
+        ListedKind::Prompt,
+        ListedKind::Resource,
+        ListedKind::Template,
+    ] {
+        let listed = |directory: &Directory| {
+            let listing = directory.listing_within(&Scope::All, kind, &rights);
+            // The digest decides whether a client is notified of a change.
+            (listing.page(None), listing.digest())
+        };
+        assert_eq!(listed(&beside), listed(&alone), "{kind:?}");
+        let all = beside.listing(&Scope::All, kind);
+        assert_ne!(all.digest(), listed(&beside).1, "{kind:?}");
+        for named in [
+            "db://x/1",
+            "db://x/2",
+            "notes://5",
+            "notes://7",
+            "notes://{id}",
+            "db://x/{id}",
+            "own__greet",
+        ] {
+            let found = |directory: &Directory| {
+                let target = shown(directory.target(&Scope::All, kind, named, &rights));
+                (target, directory.fitting(named, &rights))
+            };
+            assert_eq!(found(&beside), found(&alone), "{kind:?} {named}");
+        }
+    }
+    assert!(beside.has_names(&rights));
 }

@@ -120,20 +120,21 @@ impl DirectEndpoints {
         read.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Directory of what is known now, with the names of prompts and resources. Lists that are too old
-    /// are renewed meanwhile.
-    pub(crate) async fn directory(&self) -> Arc<Directory> {
+    /// Directory of what is known now, with the names of prompts and resources for a caller with these rights. Lists
+    /// that are too old are renewed meanwhile.
+    pub(crate) async fn directory(&self, rights: &Rights) -> Arc<Directory> {
         self.servers.renew();
-        self.named_directory().await
+        self.named_directory(rights).await
     }
 
-    /// Directory of what is known now, with the names of prompts and resources.
-    pub(crate) async fn named_directory(&self) -> Arc<Directory> {
+    /// Directory of what is known now, with the names of prompts and resources for a caller with these rights.
+    pub(crate) async fn named_directory(&self, rights: &Rights) -> Arc<Directory> {
         let directory = self.servers.catalog().directory();
-        if !directory.has_names() {
+        if !directory.has_names(rights) {
             // Thousands of items take a while, which others on this thread need not wait for.
-            let making = Arc::clone(&directory);
-            self.background.compute(move || making.make_names()).await;
+            let (making, rights) = (Arc::clone(&directory), rights.clone());
+            let make = move || making.make_names(&rights);
+            self.background.compute(make).await;
         }
         directory
     }

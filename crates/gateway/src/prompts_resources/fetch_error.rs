@@ -39,7 +39,7 @@ impl From<Failure> for FetchError {
 impl FetchError {
     /// No server has such a resource, or several could have it: those with a template that it fits, or else all that
     /// have resources.
-    pub(super) fn no_resource(uri: &str, fitting: &[&Arc<str>], servers: &[&Arc<str>]) -> Self {
+    pub(super) fn no_resource(uri: &str, fitting: &[Arc<str>], servers: &[&Arc<str>]) -> Self {
         let shown = cut(uri, 300);
         let named = fitting.iter().take(MOST_NAMED);
         let named: Vec<String> = named.map(|server| qualify(server, &shown)).collect();
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn servers_that_could_be_meant_are_named_with_their_addresses() {
-        let servers: Vec<Arc<str>> = ["a", "b"].map(Arc::from).to_vec();
-        let servers: Vec<&Arc<str>> = servers.iter().collect();
-        let message = |fitting| {
+        let fitting: [Arc<str>; 2] = ["a", "b"].map(Arc::from);
+        let servers: Vec<&Arc<str>> = fitting.iter().collect();
+        let message = |fitting: &[Arc<str>]| {
             let error = FetchError::no_resource("test:x", fitting, &servers);
             error.to_rpc(Protocol::Session).message
         };
         assert_eq!(
-            message(&servers),
+            message(&fitting),
             "Resource 'test:x' not found: it is not listed, and a template that fits it does not say whose it is. Name the server: 'mcpproxy:a/test:x' or 'mcpproxy:b/test:x'"
         );
         assert!(

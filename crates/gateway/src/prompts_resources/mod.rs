@@ -202,10 +202,10 @@ impl PromptsResources {
         named: &str,
         rights: &Rights,
     ) -> Result<Target, FetchError> {
-        let mut directory = self.endpoints.directory().await;
+        let mut directory = self.endpoints.directory(rights).await;
         let mut target = directory.target(scope, kind, named, rights);
         if target.is_none() && self.wait_for_starting(&directory, rights).await {
-            directory = self.endpoints.directory().await;
+            directory = self.endpoints.directory(rights).await;
             target = directory.target(scope, kind, named, rights);
         }
         target.ok_or_else(|| match kind {
