@@ -115,15 +115,11 @@ fn context(head: &CallHead<'_>, grants: Grants) -> ToolContext {
 /// Adds to the message of an error what to do about it, for programs and in the text.
 fn tell_remedy(answer: &mut Value, remedy: &str) {
     let message = &mut answer["structuredContent"]["error"]["message"];
-    let Some(before) = message.as_str().map(str::to_owned) else {
+    let Some(before) = message.as_str() else {
         return;
     };
-    let with_remedy = format!("{before}; {remedy}");
-    *message = Value::from(with_remedy.as_str());
-    let text = &mut answer["content"][0]["text"];
-    if let Some(shown) = text.as_str() {
-        *text = Value::from(shown.replacen(&before, &with_remedy, 1));
-    }
+    *message = Value::from(format!("{before}; {remedy}"));
+    answer["content"] = wire::content(&answer["structuredContent"]);
 }
 
 #[cfg(test)]

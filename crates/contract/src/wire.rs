@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent_hints::AgentHints;
-use crate::tool::output::ResultOutcome;
 use crate::{CategoryEffect, PublishedError, Registered, ToolResult, agent_hints, pipeline};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
@@ -32,10 +31,16 @@ pub fn tool(tool: &Registered) -> Value {
 pub fn call_result(result: &ToolResult) -> Value {
     let structured = result.to_json();
     json!({
-        "content": [{ "type": "text", "text": text(result, &structured["agentHints"]) }],
+        "content": content(&structured),
         "structuredContent": structured,
         "isError": result.error().is_some(),
     })
+}
+
+/// Content of a result, made of its structured content: data and next steps in one text, for clients that show the
+/// model nothing else. Who changes the hints of a service inside its own program makes the content anew.
+pub fn content(structured: &Value) -> Value {
+    json!([{ "type": "text", "text": text(structured) }])
 }
 
 /// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
@@ -94,11 +99,13 @@ fn output_schema(data_schema: &Value) -> Value {
     schema
 }
 
-/// Data and next steps in one text, for clients that show the model nothing else.
-fn text(result: &ToolResult, hints: &Value) -> String {
-    let mut text = match &result.outcome {
-        ResultOutcome::Data(data) => data.to_string(),
-        ResultOutcome::Error(error) => format!("{}: {}", error.code, error.message),
+/// Data, or the error, and next steps in one text.
+fn text(structured: &Value) -> String {
+    let (error, hints) = (&structured["error"], &structured["agentHints"]);
+    let mut text = if error.is_object() {
+        format!("{}: {}", word(&error["code"]), word(&error["message"]))
+    } else {
+        structured["data"].to_string()
     };
     let suggestions = hints["suggestedNextActions"].as_array();
     if let Some(suggestions) = suggestions.filter(|all| !all.is_empty()) {

@@ -9,7 +9,7 @@ mod bounds;
 
 use serde_json::{Map, Value};
 
-use crate::{Operation, Warning};
+use crate::{Operation, Rights, Warning};
 
 /// Member of the hints of a result that has the suggestions.
 const ACTIONS: &str = "suggestedNextActions";
@@ -58,10 +58,12 @@ pub fn vet(mut hints: Map<String, Value>, resolve: Resolve<'_>) -> Vetted {
 }
 
 impl Vetted {
-    /// Warning that the agent gets, if anything was taken away.
-    pub fn warning(&self) -> Option<Warning> {
+    /// Warning that the agent gets, if anything was taken away. To a caller that may not use all tools, actions that were
+    /// dropped are not counted: servers rarely name what is not there, so the number would be that of tools withheld.
+    pub fn warning(&self, rights: &Rights) -> Option<Warning> {
         let dropped = match self.dropped.len() {
             0 => None,
+            _ if !rights.allow_all_tools() => None,
             1 => Some("1 suggested action was dropped".to_owned()),
             count => Some(format!("{count} suggested actions were dropped")),
         };

@@ -126,6 +126,12 @@ impl CallResult {
             .unwrap_or_else(|| self.clone())
     }
 
+    /// Result with another `content` in the place of its own, likewise.
+    #[must_use]
+    pub fn with_content(&self, content: &Json) -> Self {
+        Self::parse(with_member(&self.json, "content", content)).unwrap_or_else(|| self.clone())
+    }
+
     /// Result with one more text block at the end of its content. A content that is no list has no
     /// end, so it stays as it is.
     #[must_use]

@@ -288,6 +288,7 @@ async fn ex_4_an_action_of_another_service_is_kept_where_the_caller_may_call_it(
         suggested(&answer["structuredContent"]).is_empty(),
         "{answer}"
     );
-    let warning = &answer["_meta"]["dev.mcpproxy/warnings"][0];
-    assert_eq!(warning["code"], "HINTS_VETTED", "{answer}");
+    // How many were dropped would tell it how many there are.
+    let warnings = &answer["_meta"]["dev.mcpproxy/warnings"];
+    assert!(!warnings.to_string().contains("HINTS_VETTED"), "{answer}");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::AgentHints;
+use mcpproxy_contract::wire;
 use mcpproxy_policy::agent_hints::{Vetted, vet};
 use mcpproxy_policy::{Operation, Rights, Warning};
 use mcpproxy_wire::json::with_member;
@@ -34,16 +35,47 @@ pub(crate) fn vetted(
     catalog: &Snapshot,
     rights: &Rights,
 ) -> (CallResult, Option<Warning>) {
-    let Some((structured, given)) = hints_of(&result) else {
+    let Some((structured, vetted)) = vetted_structured(&result, server, catalog, rights) else {
         return (result, None);
     };
+    let warning = vetted.warning(rights);
+    (result.with_structured(&structured), warning)
+}
+
+/// Result of a tool of `server`, which is a service inside this program, with its hints vetted. Its text is ours as
+/// well, and is made of the vetted hints. Such a service names only tools that there are, so the agent is not told that
+/// some were dropped: that would tell it how many are withheld from it.
+pub(crate) fn vetted_own(
+    result: CallResult,
+    server: &str,
+    catalog: &Snapshot,
+    rights: &Rights,
+) -> CallResult {
+    let Some((structured, vetted)) = vetted_structured(&result, server, catalog, rights) else {
+        return result;
+    };
+    let result = result.with_structured(&structured);
+    if vetted.dropped.is_empty() && !vetted.is_cut {
+        return result;
+    }
+    let content = wire::content(&structured.to_value());
+    result.with_content(&Json::of(&content))
+}
+
+/// Structured content of a result with its hints vetted, and how they were; nothing of a result without hints.
+fn vetted_structured(
+    result: &CallResult,
+    server: &str,
+    catalog: &Snapshot,
+    rights: &Rights,
+) -> Option<(Json, Vetted)> {
+    let (structured, given) = hints_of(result)?;
     let Value::Object(decoded) = given.to_value() else {
-        return (result, None);
+        return None;
     };
     let vetted = vet(decoded, &|action| resolve(catalog, server, action, rights));
-    let warning = vetted.warning();
-    let structured = with_member(&structured, HINTS, &written(&given, vetted));
-    (result.with_structured(&structured), warning)
+    let structured = with_member(&structured, HINTS, &written(&given, &vetted));
+    Some((structured, vetted))
 }
 
 /// Callable tool that an action stands for, which a tool of `server` names: one of its own server, or
@@ -55,6 +87,8 @@ pub(crate) fn resolve(
     rights: &Rights,
 ) -> Option<(String, Operation)> {
     let own = catalog.find(server, action);
+    // A tool that does not exist for the caller stands in the way of no other.
+    let own = own.filter(|entry| entry.is_within(rights));
     let entry = own.or_else(|| qualified(catalog, action))?;
     let is_usable = entry.is_callable_by(rights);
     is_usable.then(|| (entry.qualified().to_owned(), entry.call_with()))
@@ -129,7 +163,7 @@ fn hints_of(result: &CallResult) -> Option<(Json, Json)> {
 }
 
 /// Vetted hints as text, in which every member that was not changed has the bytes it came in.
-fn written(given: &Json, vetted: Vetted) -> Json {
+fn written(given: &Json, vetted: &Vetted) -> Json {
     let fields = given.fields().unwrap_or_default();
     let members = vetted.hints.iter().map(|(name, value)| {
         let own = unchanged(&fields, name, value).map(|own| given.part(own));
@@ -140,7 +174,7 @@ fn written(given: &Json, vetted: Vetted) -> Json {
     written
         .map_err(JsonError::from)
         .and_then(|()| Json::parse(text))
-        .unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints)))
+        .unwrap_or_else(|_| Json::of(&Value::Object(vetted.hints.clone())))
 }
 
 /// Bytes of a member that means what it meant. Where actions are named, a key that is given

@@ -217,6 +217,14 @@ impl Servers {
         names
     }
 
+    /// Whether a server is one inside this program.
+    pub(crate) fn is_built_in(&self, name: &str) -> bool {
+        let configured = self.configured.load();
+        configured
+            .get(name)
+            .is_some_and(|server| server.settings.is_built_in())
+    }
+
     /// Names of all tools by server, also of servers that have listed none, of those that a caller with these rights may
     /// use.
     pub fn tools_by_server(&self, rights: &Rights) -> BTreeMap<String, Vec<String>> {

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::bounds::{DEEPEST, LONGEST_KEY, LONGEST_TEXT, MOST_ACTIONS, MOST_BYTES, MOST_ITEMS};
 use super::*;
+use crate::AnonymousRole;
 
 /// A catalog of the server `cards`: what reads, what writes and what destroys.
 fn resolve(action: &str) -> Option<(String, Operation)> {
@@ -248,7 +249,10 @@ fn all_hints_together_are_bounded() {
 
 #[test]
 fn the_warning_counts_what_was_dropped() {
-    let warning = |hints: &Value| vetted(hints).warning().map(|warning| warning.message);
+    let warning = |hints: &Value| {
+        let warning = vetted(hints).warning(&Rights::Administrator);
+        warning.map(|warning| warning.message)
+    };
     let unknown = json!({ "action": "x", "priority": "low" });
     assert_eq!(warning(&json!({})), None);
     assert_eq!(
@@ -265,5 +269,20 @@ fn the_warning_counts_what_was_dropped() {
         Some(
             "In the hints of the tool 1 suggested action was dropped, and what was too large or malformed was cut"
         )
+    );
+}
+
+#[test]
+fn the_warning_told_a_bounded_caller_how_many_suggestions_it_may_not_see() {
+    let told = |hints: &Value| {
+        let warning = vetted(hints).warning(&Rights::Anonymous(AnonymousRole::Read));
+        warning.map(|warning| warning.message)
+    };
+    let withheld = json!({ "action": "x", "priority": "low" });
+    assert_eq!(told(&actions(&json!([withheld, withheld]))), None);
+    let long = "x".repeat(LONGEST_TEXT + 1);
+    assert_eq!(
+        told(&json!({ "suggestedNextActions": [withheld], "reasoning": long })).as_deref(),
+        Some("In the hints of the tool what was too large or malformed was cut")
     );
 }

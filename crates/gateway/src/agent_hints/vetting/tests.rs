@@ -1,4 +1,5 @@
 use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_policy::{AgentToken, TokenGrant};
 use mcpproxy_wire::{ListedKind, Offerings, ToolDefinition};
 use serde_json::json;
 
@@ -137,4 +138,55 @@ fn res_action_names_of_tools_become_identifiers_in_kebab_case() {
     ] {
         assert_eq!(kebab_case(name), expected);
     }
+}
+
+#[test]
+fn the_text_of_a_built_in_service_named_steps_that_the_token_may_not_take() {
+    let structured = json!({
+        "data": { "id": 1.5 },
+        "agentHints": {
+            "suggestedNextActions": [
+                { "action": "get-card", "priority": "low", "description": "Reads it" },
+                { "action": "other:get-card", "priority": "high" },
+                { "action": "gone", "priority": "high" },
+            ],
+            "warnings": [],
+            "confidence": 0.5,
+            "sourceQuality": "high",
+            "validityPeriod": "short",
+        },
+    });
+    let answer = json!({ "content": wire::content(&structured), "structuredContent": structured });
+    let grant = TokenGrant {
+        servers: Some(vec!["cards".to_owned()]),
+        ..TokenGrant::default()
+    };
+    let token = Rights::Token(Arc::new(AgentToken {
+        id: "t".into(),
+        name: "t".into(),
+        grant,
+    }));
+    let snapshot = catalog().snapshot();
+    let vetted = |rights: &Rights| {
+        let result = CallResult::parse(Json::of(&answer)).unwrap();
+        vetted_own(result, "cards", &snapshot, rights)
+            .json()
+            .to_value()
+    };
+    let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();
+    let shown = vetted(&token);
+    assert_eq!(
+        text(&shown),
+        "{\"id\":1.5}\n\nNext steps:\n- get-card (low): Reads it\n\nConfidence 0.5, source quality high, valid: short."
+    );
+    let named = shown.to_string();
+    assert!(
+        !named.contains("other:") && !named.contains("gone"),
+        "{named}"
+    );
+    let all = text(&vetted(&Rights::Administrator));
+    assert!(
+        all.contains("other:get-card") && !all.contains("gone"),
+        "{all}"
+    );
 }
