@@ -29,7 +29,7 @@ use mcpproxy_gateway::records::Records;
 use mcpproxy_gateway::servers::Servers;
 use mcpproxy_gateway::settings::ADMIN_SERVER;
 use mcpproxy_gateway::{BuiltInParts, ServerStatus};
-use mcpproxy_policy::{AccessTo, Caller};
+use mcpproxy_policy::Caller;
 use serde_json::Value;
 
 use crate::ContractServer;
@@ -93,10 +93,7 @@ impl GatewayParts {
 impl RunningParts {
     /// Status of the servers that exist for the caller, with the reasons why they are not ready.
     fn shown_servers(&self) -> Vec<ServerStatus> {
-        let mut servers = self.servers.status();
-        let rights = &self.caller.rights;
-        servers.retain(|server| rights.allow(AccessTo::Server(&server.name)));
-        servers
+        self.servers.status_with_reasons(&self.caller.rights)
     }
 
     /// Quality of what the log says: records wait while it cannot be written.

@@ -79,7 +79,9 @@ fn contract_service<'a>(
 ) -> Option<ContractService<'a>> {
     let (server, tool) = split_name(name).ok()?;
     let state = snapshot.server(server)?;
-    if !rights.allow(AccessTo::Server(server)) || !state.announces_contract() {
+    let mut visible = state.tools().filter(|tool| tool.is_within(rights));
+    let is_known = rights.allow(AccessTo::Server(server));
+    if !is_known || !visible.any(|tool| tool.announces_contract()) {
         return None;
     }
     let tool = state.find(tool).filter(|tool| tool.is_within(rights));

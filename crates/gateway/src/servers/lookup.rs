@@ -155,7 +155,10 @@ impl Servers {
                 return Err(self.unknown_tool(server, tool, rights));
             }
             let why = match reachable.upstream.state() {
-                UpstreamState::Failed { reason, .. } => format!("failed: {reason}"),
+                UpstreamState::Failed { reason, .. } => {
+                    let reason = self.settings.mask().apply(&reason).into_owned();
+                    format!("failed: {}", without_host_files(&reason))
+                }
                 _ => "is still starting".to_owned(),
             };
             let message = format!("Server '{server}' has not listed its tools, it {why}");

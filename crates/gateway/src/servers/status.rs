@@ -76,8 +76,20 @@ impl Servers {
     }
 
     /// Status of the servers that a caller with these rights may use. Who is no administrator is told neither of reasons
-    /// and output, which may name files of the host, nor of tools that it may not use.
+    /// and output, which may name files of the host, nor of settings, nor of tools that it may not use.
     pub fn status_for(&self, rights: &Rights) -> Vec<ServerStatus> {
+        let mut servers = self.status_with_reasons(rights);
+        if !rights.allow(AccessTo::Administration) {
+            for server in &mut servers {
+                server.reason = None;
+            }
+        }
+        servers
+    }
+
+    /// Status as [`Self::status_for`] has it, with the reasons why servers are not ready, as far as they name no files
+    /// of the host.
+    pub fn status_with_reasons(&self, rights: &Rights) -> Vec<ServerStatus> {
         let mut servers = self.status();
         if rights.allow(AccessTo::Administration) {
             return servers;
@@ -87,10 +99,17 @@ impl Servers {
         for server in &mut servers {
             let known = snapshot.server(&server.name).into_iter();
             let tools = known.flat_map(ServerState::tools);
-            server.tools = tools.filter(|tool| tool.is_within(rights)).count();
-            server.reason = None;
-            server.stderr.clear();
-            server.contract = None;
+            let reason = server.reason.take();
+            *server = ServerStatus {
+                name: std::mem::take(&mut server.name),
+                state: std::mem::take(&mut server.state),
+                revision: server.revision.take(),
+                reason: reason.map(|reason| without_host_files(&reason).to_owned()),
+                warnings: Vec::new(),
+                stderr: Vec::new(),
+                tools: tools.filter(|tool| tool.is_within(rights)).count(),
+                contract: None,
+            };
         }
         servers
     }

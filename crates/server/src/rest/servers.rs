@@ -24,8 +24,8 @@ pub(crate) struct RestServers {
 
 /// List the servers
 ///
-/// A token is shown those that it may use, without what only an administrator needs: why one is not ready, and what it
-/// wrote.
+/// A token is shown those that it may use, without what only an administrator needs: why one is not ready, what it
+/// wrote, and what is dangerous about its settings.
 #[cfg_attr(feature = "openapi", utoipa::path(
     get, path = "/api/v1/servers", tag = "servers", operation_id = "list_servers",
     responses((status = 200, description = "The servers", body = RestServers), AccessRefusals),
