@@ -1,5 +1,6 @@
 //! What clients see of the gateway, with sessions and without.
 
+mod ended_credentials;
 mod relay_clients;
 mod rust_sdk_client;
 mod session_requests;
@@ -8,6 +9,7 @@ mod stateless;
 mod stateless_stdio;
 mod token_matrix;
 mod tokens;
+mod withheld;
 
 use mcpproxy_tests::{Programs, programs};
 
