@@ -13,6 +13,9 @@ use crate::{AccessTo, Rights, Warning};
 /// Longest time that a result is cached, whatever its tool says: after a day even what never changes is worth asking for.
 const LONGEST_CACHE_TTL: Duration = Duration::from_hours(24);
 
+/// Longest window of a limit, whatever its tool says: a caller that is shut out for longer than a day cannot wait.
+const LONGEST_WINDOW: Duration = Duration::from_hours(24);
+
 /// Most characters of a name or version that somebody else wrote; longer ones are none.
 const LONGEST_WORD: usize = 200;
 
@@ -94,7 +97,7 @@ impl AnnouncedLimit {
         let window = whole(&limit["windowMs"])?;
         Some(Self {
             max_calls: u32::try_from(max_calls).unwrap_or(u32::MAX),
-            window: Duration::from_millis(window),
+            window: Duration::from_millis(window).min(LONGEST_WINDOW),
         })
     }
 }

@@ -80,6 +80,15 @@ fn a_limit_is_a_number_of_calls_in_a_time() {
             json!({ "maxCalls": 2.0, "windowMs": 60e3 }),
             limit(2, 60_000),
         ),
+        // Nobody is shut out for longer than a day.
+        (
+            json!({ "maxCalls": 1, "windowMs": 86_400_001 }),
+            limit(1, 86_400_000),
+        ),
+        (
+            json!({ "maxCalls": 1, "windowMs": 1e300 }),
+            limit(1, 86_400_000),
+        ),
         (json!({ "maxCalls": 0, "windowMs": 1 }), None),
         (json!({ "maxCalls": 1, "windowMs": 0 }), None),
         (json!({ "maxCalls": -1, "windowMs": 1 }), None),

@@ -15,6 +15,15 @@ const SHORTEST_DESCRIPTION: usize = 50;
 /// The most objects with unknown names that are told of one tool.
 const OPEN_OBJECTS: usize = 20;
 
+/// Longest window of a limit, in milliseconds: a day.
+const LONGEST_WINDOW_MS: f64 = 86_400_000.0;
+
+/// Most characters of a wrong value that a message repeats.
+const SHOWN_VALUE: usize = 40;
+
+/// Most calls that a limit can be about.
+const MOST_CALLS: f64 = u32::MAX as f64;
+
 /// Days that a deprecated tool stays.
 pub const DAYS_OF_NOTICE: i32 = 90;
 
@@ -30,6 +39,7 @@ pub fn definition(definition: &Value, input_schema: &Value, findings: &mut Findi
     let name = text(&definition["name"]);
     identity(definition, name, findings);
     work(definition, findings);
+    rate_limit(&definition["rateLimit"], findings);
     documentation(definition, findings);
     deprecation(&definition["deprecated"], name, findings);
     parameters(input_schema, findings);
@@ -102,6 +112,24 @@ fn work(definition: &Value, findings: &mut Findings<'_>) {
     let fits = idempotent != false || !["query", "analysis"].contains(&category);
     let changing = "a query or an analysis changes nothing, so it is idempotent";
     findings.expect(fits, Rule::IdempotentFits, changing);
+}
+
+/// Limit on the calls of one caller, where there is one.
+fn rate_limit(limit: &Value, findings: &mut Findings<'_>) {
+    if limit.is_null() {
+        return;
+    }
+    for (name, most, what) in [
+        ("maxCalls", MOST_CALLS, "4294967295"),
+        ("windowMs", LONGEST_WINDOW_MS, "86400000, a day"),
+    ] {
+        let number = limit[name].as_f64();
+        let holds = number.is_some_and(|number| number > 0.0 && number <= most);
+        let given = &limit[name];
+        let shown: String = given.to_string().chars().take(SHOWN_VALUE).collect();
+        let wrong = format!("rateLimit.{name} is {shown}, it must be above 0 and at most {what}");
+        findings.expect(holds, Rule::RateLimitForm, wrong);
+    }
 }
 
 fn documentation(definition: &Value, findings: &mut Findings<'_>) {

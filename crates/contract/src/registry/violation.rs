@@ -39,6 +39,8 @@ pub enum Rule {
     CacheableFits,
     /// What is cacheable says for how many seconds, more than zero.
     CacheTtl,
+    /// A limit, where there is one, has calls and a window of at most a day.
+    RateLimitForm,
     /// Queries and analyses are idempotent.
     IdempotentFits,
     /// There is an example, and it holds for the real types.

@@ -45,6 +45,8 @@ fn broken(changed: &Value, input_schema: &Value) -> Vec<Rule> {
 fn each_rule_is_found_broken_and_no_other() {
     let no_parameters = schema(&json!({}));
     assert_eq!(broken(&json!({}), &no_parameters), []);
+    let day = json!({ "rateLimit": { "maxCalls": 1, "windowMs": 86_400_000 } });
+    assert_eq!(broken(&day, &no_parameters), []);
     for (changed, expected) in [
         (json!({ "name": "getCard" }), Rule::NameForm),
         (json!({ "name": "card" }), Rule::NameForm),
@@ -53,6 +55,18 @@ fn each_rule_is_found_broken_and_no_other() {
         (json!({ "name": "get-card-" }), Rule::NameForm),
         (json!({ "name": "2-cards" }), Rule::NameForm),
         (json!({ "name": null }), Rule::NameForm),
+        (
+            json!({ "rateLimit": { "maxCalls": 1, "windowMs": 86_400_001 } }),
+            Rule::RateLimitForm,
+        ),
+        (
+            json!({ "rateLimit": { "maxCalls": 1e12, "windowMs": 1 } }),
+            Rule::RateLimitForm,
+        ),
+        (
+            json!({ "rateLimit": { "maxCalls": 1 } }),
+            Rule::RateLimitForm,
+        ),
         (
             json!({ "description": "Use when short. Returns it. Example." }),
             Rule::DescriptionLength,
