@@ -88,7 +88,8 @@ fn user(caller: &ServiceCaller, named: Option<&str>) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Everything else that was sent along, within bounds; what does not fit is left out whole.
+/// Everything else that was sent along, within bounds; what does not fit is left out whole. A gateway in front hands on the
+/// same.
 fn remarks(meta: &Map<String, Value>) -> Map<String, Value> {
     let mut bytes = 0;
     meta.iter()
@@ -150,5 +151,7 @@ mod tests {
                 .keys()
                 .all(|key| key == "tenant" || key.starts_with('n'))
         );
+        let last = format!("n{}", MOST_ENTRIES - 2);
+        assert_eq!(remarks.keys().last(), Some(&last), "the first are kept");
     }
 }

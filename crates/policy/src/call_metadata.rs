@@ -1,5 +1,6 @@
 //! Metadata of a call: whatever a client sends along in `_meta` that nobody between it and the tool uses.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use mcpproxy_wire::{Json, meta};
@@ -15,21 +16,25 @@ pub struct CallMetadata(Vec<(Box<str>, Json)>);
 
 impl CallMetadata {
     /// Metadata among the members of a `_meta`. Keys of MCP and of the gateway are none: a client cannot say what only
-    /// the gateway may. What does not fit, or is nested too deep to be read, is left out whole.
-    pub fn of<'a>(members: impl DoubleEndedIterator<Item = (&'a str, &'a Json)>) -> Self {
+    /// the gateway may. What does not fit, or is nested too deep to be read, is left out whole. What comes first is kept,
+    /// as a service does that is called directly (`contract-serve/src/context.rs`).
+    pub fn of<'a>(members: impl Iterator<Item = (&'a str, &'a Json)>) -> Self {
+        let members: Vec<_> = members.filter(|(name, _)| !is_used(name)).collect();
+        // The last value of a name counts, in the place of the first.
+        let mut values: HashMap<&str, &Json> = members.iter().copied().collect();
         let mut kept: Vec<(Box<str>, Json)> = Vec::new();
         let mut bytes = 0;
-        // The last of members with one name counts.
-        for (name, value) in members.rev().filter(|(name, _)| !is_used(name)) {
+        for (name, _) in members {
+            let Some(value) = values.remove(name) else {
+                continue;
+            };
             let size = name.len() + value.text().len();
-            let is_kept = kept.iter().any(|(other, _)| **other == *name);
             let fits = kept.len() < MOST_ENTRIES && bytes + size <= MOST_BYTES;
-            if !is_kept && fits && serde_json::from_str::<Value>(value.text()).is_ok() {
+            if fits && serde_json::from_str::<Value>(value.text()).is_ok() {
                 bytes += size;
                 kept.push((name.into(), value.clone()));
             }
         }
-        kept.reverse();
         Self(kept)
     }
 
@@ -94,7 +99,7 @@ mod tests {
     fn the_last_of_entries_with_one_name_counts_and_keeps_its_bytes() {
         let json = |text: &str| Json::parse(text.to_owned()).unwrap();
         let members = [("a", json("1")), ("b", json("{ }")), ("a", json("2.50"))];
-        assert_eq!(kept(&members), [entry("b", "{ }"), entry("a", "2.50")]);
+        assert_eq!(kept(&members), [entry("a", "2.50"), entry("b", "{ }")]);
     }
 
     #[test]
@@ -111,7 +116,13 @@ mod tests {
             .iter()
             .map(|name| (name.as_str(), small.clone()))
             .collect();
-        assert_eq!(kept(&many).len(), MOST_ENTRIES);
+        let first = &names[..MOST_ENTRIES];
+        let expected: Vec<_> = first.iter().map(|name| entry(name, "1")).collect();
+        assert_eq!(
+            kept(&many),
+            expected,
+            "as where a service is called directly"
+        );
     }
 
     #[test]

@@ -136,16 +136,23 @@ impl ToolContext {
     }
 }
 
-/// The trace id of a `traceparent`: version, trace id, parent and flags, split by dashes.
+/// The trace id of a W3C `traceparent`: version, trace id, parent and flags, split by dashes. A gateway in front reads it by
+/// the same rules, so that a call is of the same trace with it and without.
 fn trace_id_of(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.trim().split('-');
-    let (version, trace_id, parent) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_hex = |text: &str, length: usize| {
-        let mut bytes = text.bytes();
-        text.len() == length && bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    let mut parts = traceparent.split('-');
+    let mut hexadecimal = |length: usize| {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_whole = |part: &&str| part.len() == length && part.bytes().all(is_digit);
+        parts.next().filter(is_whole)
     };
-    let is_id = |text: &str, length| is_hex(text, length) && text.bytes().any(|byte| byte != b'0');
-    let holds = is_hex(version, 2) && version != "ff" && is_id(trace_id, 32) && is_id(parent, 16);
+    let (version, trace_id, parent) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
+    let _flags = hexadecimal(2)?;
+    let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+    let holds = version != "ff"
+        // A version that is not known yet may have more parts.
+        && (version != "00" || parts.next().is_none())
+        && !is_zero(trace_id)
+        && !is_zero(parent);
     holds.then_some(trace_id)
 }
 
@@ -189,6 +196,11 @@ mod tests {
                 format!("00-{}-b7ad6b7169203331-01", trace.to_uppercase()),
                 None,
             ),
+            // A gateway in front takes none of these for a trace.
+            (format!("00-{trace}-b7ad6b7169203331"), None),
+            (format!("00-{trace}-b7ad6b7169203331-1"), None),
+            (format!("00-{trace}-b7ad6b7169203331-01-more"), None),
+            (format!(" 00-{trace}-b7ad6b7169203331-01"), None),
             (trace.to_owned(), None),
             (String::new(), None),
         ] {

@@ -80,7 +80,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Trace id of a W3C `traceparent`, and the span and flags after it; nothing if it is none.
+/// Trace id of a W3C `traceparent`, and the span and flags after it; nothing if it is none. Services of the contract read it
+/// by the same rules (`contract/src/tool/context.rs`).
 fn read_traceparent(text: &str) -> Option<(String, String)> {
     let mut parts = text.split('-');
     let mut hexadecimal = |length: usize| {
@@ -125,6 +126,9 @@ mod tests {
             TRACE,
             &format!("ff-{TRACE}-00f067aa0ba902b7-01"),
             &format!("{good}-more"),
+            &format!(" {good}"),
+            &format!("00-{TRACE}-00f067aa0ba902b7"),
+            &format!("00-{TRACE}-00f067aa0ba902b7-1"),
             &good.to_uppercase(),
             &traceparent(&"0".repeat(32)),
             &format!("00-{TRACE}-0000000000000000-01"),
