@@ -84,7 +84,7 @@ pub(crate) enum Command {
     /// Make, show and revoke the tokens of agents
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Check tools against the tool contract
+    /// Check tools against the tool contract, and accept what a server changed
     #[command(subcommand)]
     Contract(ContractCommand),
     /// Show and check the configuration
@@ -197,6 +197,15 @@ pub(crate) enum ContractCommand {
         #[arg(long, value_name = "FILE")]
         against: Option<String>,
     },
+    /// Let what a server announces now count as published, although it breaks what it published
+    #[command(after_help = ACCEPT_HELP)]
+    Accept {
+        /// A configured server that announces the contract
+        server: String,
+        /// Only this tool, by its own name
+        #[arg(long)]
+        tool: Option<String>,
+    },
 }
 
 const CHECK_HELP: &str = "\
@@ -218,6 +227,15 @@ Examples:
   mcpproxy contract check cards --no-calls -o json
   mcpproxy contract check ./tools.json
   mcpproxy contract check cards --against ./published.json";
+
+const ACCEPT_HELP: &str = "\
+A gateway remembers what each server of the contract published, and reports a change that breaks its \
+callers until the server mends it. After this, what is announced now is no violation any more, and a \
+tool that is gone is forgotten. It is on record.
+
+Examples:
+  mcpproxy contract accept cards
+  mcpproxy contract accept cards --tool get-card";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {

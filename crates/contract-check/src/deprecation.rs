@@ -14,8 +14,7 @@ pub fn deprecation(tool: &Value, first_seen: Option<Date>, today: Date) -> Vec<C
         return Vec::new();
     };
     let mut findings = Findings::about(tool["name"].as_str().unwrap_or_default());
-    let over = format!("it was to be removed on {removal} and is still offered");
-    findings.expect(today < removal, Rule::RemovalKept, over);
+    findings.expect(today < removal, Rule::RemovalKept, still_offered(removal));
     if let (None, Some(seen)) = (date(&deprecated["announced"]), first_seen) {
         let days = seen.until(removal).map_or(0, |span| span.get_days());
         let early = format!(
@@ -24,6 +23,11 @@ pub fn deprecation(tool: &Value, first_seen: Option<Date>, today: Date) -> Vec<C
         findings.expect(days >= DAYS_OF_NOTICE, Rule::DeprecationNotice, early);
     }
     findings.into_found()
+}
+
+/// Words for a tool that is offered beyond its removal date.
+pub fn still_offered(removal: Date) -> String {
+    format!("it was to be removed on {removal} and is still offered")
 }
 
 /// Whether a tool says that it is deprecated.

@@ -16,7 +16,7 @@ mod schema;
 pub mod testing;
 
 pub use definition::{announces, definition, tools};
-pub use deprecation::{deprecation, is_deprecated};
+pub use deprecation::{deprecation, is_deprecated, still_offered};
 pub use result::result;
 
 pub(crate) use definition::per_tool;

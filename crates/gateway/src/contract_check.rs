@@ -12,15 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use mcpproxy_activity::PublishedStore;
+use mcpproxy_activity::{PublishedStore, StoreError};
 use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
 use mcpproxy_policy::Warning;
 use mcpproxy_wire::{CallResult, Json};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::published::{KnownTools, compared};
+use self::published::{Comparison, KnownTools, accepted, compared};
 pub use self::watched::{BrokenRule, ContractStatus};
 use self::watched::{SeenAnswer, WatchedServers};
 use crate::background::Background;
@@ -40,6 +41,9 @@ const LOGGED: usize = 5;
 /// Most of a server's text that goes into a message, in characters.
 const TEXT_LIMIT: usize = 500;
 
+/// Reason why nothing is computed any more.
+const STOPPING: &str = "the gateway is stopping";
+
 /// Rules of definitions that each call of the tool is warned of: what callers rely on and the server broke.
 const TOLD_WITH_CALLS: [Rule; 7] = [
     Rule::CacheableFits,
@@ -50,6 +54,23 @@ const TOLD_WITH_CALLS: [Rule; 7] = [
     Rule::OutputKept,
     Rule::MajorRenamed,
 ];
+
+/// Tools whose present definition counts as published from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AcceptedTools {
+    /// Tools whose definition was replaced by the one that is announced now.
+    pub replaced: Vec<String>,
+    /// Tools that are not announced any more, and are forgotten.
+    pub forgotten: Vec<String>,
+}
+
+impl AcceptedTools {
+    /// Whether everything was as published already.
+    pub fn is_empty(&self) -> bool {
+        self.replaced.is_empty() && self.forgotten.is_empty()
+    }
+}
 
 /// Watch over the servers that announce the tool contract.
 pub(crate) struct ContractWatch {
@@ -118,23 +139,19 @@ impl ContractWatch {
         }
     }
 
-    /// Compares the tools of a server that announces the contract with what it published, and tells what is wrong with
-    /// them. Called when its list has changed.
+    /// Compares the tools of a server with what it published as tools of the contract, and tells what is wrong with them.
+    /// Called when its list has changed, and when a day begins: dates pass while nothing changes.
     pub(crate) fn listed(self: &Arc<Self>, server: &str, snapshot: &Snapshot) {
         let Some(state) = snapshot.server(server) else {
             return;
         };
         let tools: Vec<_> = state.tools().cloned().collect();
-        let announces = tools.iter().any(|tool| tool.announces_contract());
-        if !announces && !self.lock().is_watched(server) {
-            return;
-        }
         let (watch, server) = (Arc::clone(self), server.to_owned());
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // Schemas are compiled and the store is asked for this, which no call should wait for.
         self.background.spawn(async move {
             let one_at_a_time = watch.comparing.lock().await;
-            watch.compare(&server, tools).await;
+            watch.compare(&server, &tools).await;
             drop(one_at_a_time);
             watch.waiting.fetch_sub(1, Ordering::Relaxed);
         });
@@ -145,21 +162,30 @@ impl ContractWatch {
         self.waiting.load(Ordering::Relaxed) == 0
     }
 
-    async fn compare(&self, server: &str, tools: Vec<Arc<CatalogTool>>) {
+    /// Names of the servers that are watched.
+    pub(crate) fn watched(&self) -> Vec<Arc<str>> {
+        self.lock().names()
+    }
+
+    async fn compare(&self, server: &str, tools: &[Arc<CatalogTool>]) {
         let stored = self.published.of_server(server).await;
         if let Err(problem) = &stored {
             tracing::debug!(%problem, server, "what a server published could not be read");
         }
-        let can_store = stored.is_ok();
-        let stored = stored.unwrap_or_default();
-        let mask = self.settings.mask();
+        let stored = stored.ok();
+        // A server that announces nothing any more may have done so before the gateway was started.
+        let announces = tools.iter().any(|tool| tool.announces_contract());
+        let has_published = stored.as_ref().is_some_and(|stored| !stored.is_empty());
+        if !announces && !has_published && !self.lock().is_watched(server) {
+            return;
+        }
+        let can_store = stored.is_some();
+        let texts = self.texts(tools);
         let work = move || {
-            let texts = tools
-                .iter()
-                .map(|tool| mask.apply(tool.tool().raw.text()).into_owned());
-            let tools = KnownTools::parse(texts);
+            let tools = KnownTools::parse(texts.into_iter());
             let found = definition_problems(&tools);
-            (compared(&stored, &tools, Timestamp::now()), found, tools)
+            let comparison = compared(stored.as_deref(), &tools, Timestamp::now());
+            (comparison, found, tools)
         };
         let Some((comparison, found, tools)) = self.background.compute(work).await else {
             return;
@@ -173,19 +199,60 @@ impl ContractWatch {
         for violation in &first {
             self.tell(server, &violation.tool, std::slice::from_ref(violation));
         }
-        if can_store {
-            self.store(server, comparison).await;
+        if can_store && let Err(problem) = self.store(server, &comparison).await {
+            tracing::debug!(%problem, server, "what a server published could not be stored");
         }
     }
 
-    async fn store(&self, server: &str, comparison: published::Comparison) {
+    /// Has what a server announces now count as what it published, whatever it breaks; of one tool, or of all. Nothing if
+    /// there is no tool of that name, neither now nor before.
+    pub(crate) async fn accept(
+        &self,
+        server: &str,
+        tools: Vec<Arc<CatalogTool>>,
+        only: Option<&str>,
+    ) -> Result<Option<AcceptedTools>, StoreError> {
+        let _one_at_a_time = self.comparing.lock().await;
+        let stored = self.published.of_server(server).await?;
+        let is_known = |name: &str| {
+            stored.iter().any(|row| row.tool == name)
+                || tools.iter().any(|tool| **tool.name() == *name)
+        };
+        if only.is_some_and(|only| !is_known(only)) {
+            return Ok(None);
+        }
+        let texts = self.texts(&tools);
+        let wanted = only.map(str::to_owned);
+        let work = move || {
+            let tools = KnownTools::parse(texts.into_iter());
+            accepted(&stored, &tools, wanted.as_deref(), Timestamp::now())
+        };
+        let comparison = self.background.compute(work).await;
+        let comparison = comparison.ok_or_else(|| StoreError::Unusable(STOPPING.to_owned()))?;
+        self.store(server, &comparison).await?;
+        self.compare(server, &tools).await;
+        let replaced = comparison.to_store.into_iter().map(|row| row.tool);
+        Ok(Some(AcceptedTools {
+            replaced: replaced.collect(),
+            forgotten: comparison.to_forget,
+        }))
+    }
+
+    /// Definitions of tools as their server sent them, without secrets.
+    fn texts(&self, tools: &[Arc<CatalogTool>]) -> Vec<String> {
+        let mask = self.settings.mask();
+        let texts = tools.iter();
+        texts
+            .map(|tool| mask.apply(tool.tool().raw.text()).into_owned())
+            .collect()
+    }
+
+    async fn store(&self, server: &str, comparison: &Comparison) -> Result<(), StoreError> {
         let mut stored = self.published.put(server, &comparison.to_store).await;
         for tool in &comparison.to_forget {
             stored = stored.and(self.published.forget(server, tool).await);
         }
-        if let Err(problem) = stored {
-            tracing::debug!(%problem, server, "what a server published could not be stored");
-        }
+        stored
     }
 
     /// How a server keeps the contract; nothing if it announces none.
@@ -198,8 +265,8 @@ impl ContractWatch {
         Some(status)
     }
 
-    /// Counts of all violations, by server.
-    pub(crate) fn counts(&self) -> Vec<(Arc<str>, u64)> {
+    /// Counts of all violations, by server and rule.
+    pub(crate) fn counts(&self) -> Vec<(Arc<str>, Rule, u64)> {
         self.lock().counts()
     }
 

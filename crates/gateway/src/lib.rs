@@ -29,7 +29,7 @@ use mcpproxy_support::rate::RateLimiter;
 use crate::agent_hints::ObservedHints;
 use crate::background::Background;
 pub use crate::call::CallOutcome;
-pub use crate::contract_check::{BrokenRule, ContractStatus};
+pub use crate::contract_check::{AcceptedTools, BrokenRule, ContractStatus};
 use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};
 use crate::prompts_resources::PromptsResources;

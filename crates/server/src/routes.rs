@@ -76,6 +76,11 @@ pub(crate) fn rest() -> Vec<Route> {
         for_tokens(read("/events", get(rest::events::events))),
         read("/openapi.json", get(rest::openapi::document)),
         for_tokens(read("/servers", get(rest::servers::list))),
+        sent(
+            "post",
+            "/servers/{server}/contract/accept",
+            post(rest::servers::accept_contract),
+        ),
         read("/status", get(rest::status::status)),
         read("/config", get(rest::status::config)),
         read("/tokens", get(rest::tokens::list)),

@@ -361,6 +361,7 @@ impl House {
                 (Method::POST, "/tokens"),
                 (Method::DELETE, "/tokens/nobody"),
                 (Method::POST, "/tokens/nobody/rotate"),
+                (Method::POST, "/servers/shelf/contract/accept"),
             ] {
                 let answer = ask(method, path, "{}".to_owned()).await;
                 assert_eq!(answer.status, row.rest[1], "{what}: {path} {}", answer.body);

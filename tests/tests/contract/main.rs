@@ -1,5 +1,6 @@
 //! Tools of the contract, from the outside.
 
+mod accepting;
 mod announced;
 mod announced_tools;
 mod context;

@@ -1,7 +1,8 @@
 //! Tools as servers published them, in the database of the log.
 //!
 //! Both databases have the table `published_tools`, and understand the SQL in here. A row stays as it is until it is
-//! stored anew or forgotten; the moments that a tool, and its deprecation, were first seen never change.
+//! stored anew or forgotten. The moment that a tool was first seen never changes, and that of its deprecation only when
+//! the deprecation is withdrawn.
 
 use jiff::Timestamp;
 
@@ -22,10 +23,16 @@ const ALL: &str = "
     SELECT tool, definition, first_seen, deprecation_seen FROM published_tools
     WHERE server = $1 ORDER BY tool LIMIT $2";
 
-/// What was seen first stays, whoever stores later.
+/// What was seen first stays, whoever stores later; but a deprecation that was withdrawn is none.
 const KEEP_FIRST: &str = "
     ON CONFLICT (server, tool) DO UPDATE SET definition = excluded.definition,
-        deprecation_seen = coalesce(published_tools.deprecation_seen, excluded.deprecation_seen)";
+        deprecation_seen = CASE WHEN excluded.deprecation_seen IS NULL THEN NULL
+            ELSE coalesce(published_tools.deprecation_seen, excluded.deprecation_seen) END";
+
+/// Row of a tool where there is one, else any other of its server.
+const NEAREST: &str = "
+    SELECT tool FROM published_tools WHERE server = $1
+    ORDER BY CASE WHEN tool = $2 THEN 0 ELSE 1 END LIMIT 1";
 
 const FORGET: &str = "DELETE FROM published_tools WHERE server = $1 AND tool = $2";
 
@@ -58,6 +65,18 @@ impl PublishedStore {
         let query = StoreQuery::new(ALL, [server.into(), most]);
         let found = self.0.ask(query).await?;
         Ok(found.iter().filter_map(|cells| read(cells)).collect())
+    }
+
+    /// Whether a server published a tool, or another one; nothing if it published none.
+    pub async fn has_published(
+        &self,
+        server: &str,
+        tool: &str,
+    ) -> Result<Option<bool>, StoreError> {
+        let query = StoreQuery::new(NEAREST, [server.into(), tool.into()]);
+        let found = self.0.ask(query).await?;
+        let name = found.first().and_then(|cells| cells.first()?.owned());
+        Ok(name.map(|name| name == tool))
     }
 
     /// Stores tools of a server. The caller sees to it that they are no more than [`MOST_PUBLISHED`], and none larger than

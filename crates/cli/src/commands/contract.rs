@@ -1,5 +1,6 @@
-//! `mcpproxy contract check SERVER|FILE`
+//! `mcpproxy contract check SERVER|FILE`, and `contract accept` in its own file.
 
+mod accept;
 mod file;
 mod metrics;
 mod page;
@@ -33,19 +34,32 @@ use crate::progress_bar::TerminalProgress;
 const CALLED_EXAMPLES: usize = 10;
 
 pub(crate) async fn run(common: &Common, contract: ContractCommand) -> CommandResult {
-    let ContractCommand::Check {
-        target,
-        no_calls,
-        against,
-    } = contract;
-    let before = against.as_deref().map(file::published).transpose()?;
-    let mut gathered = if is_file(&target) {
+    match contract {
+        ContractCommand::Check {
+            target,
+            no_calls,
+            against,
+        } => check(common, &target, !no_calls, against.as_deref()).await,
+        ContractCommand::Accept { server, tool } => {
+            accept::run(common, &server, tool.as_deref()).await
+        }
+    }
+}
+
+async fn check(
+    common: &Common,
+    target: &str,
+    with_calls: bool,
+    against: Option<&str>,
+) -> CommandResult {
+    let before = against.map(file::published).transpose()?;
+    let mut gathered = if is_file(target) {
         GatheredEvidence {
-            tools: file::tools(&target)?,
+            tools: file::tools(target)?,
             ..GatheredEvidence::default()
         }
     } else {
-        of_server(common, &target, !no_calls).await?
+        of_server(common, target, with_calls).await?
     };
     // Dates of removal are in UTC.
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();

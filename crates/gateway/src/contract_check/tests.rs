@@ -146,5 +146,76 @@ fn what_is_wrong_with_a_definition_is_told_with_each_call_until_it_is_mended() {
         rules(&watched.answered(&"py".into(), "do-it", answer("1")).all),
         []
     );
-    assert_eq!(watched.counts(), [("py".into(), 4)]);
+    assert_eq!(
+        watched.counts(),
+        [("py".into(), Rule::DeprecationNotice, 4)]
+    );
+}
+
+#[test]
+fn tools_that_are_gone_left_no_room_for_others() {
+    let tools = |numbers: std::ops::Range<usize>| {
+        let tool = |number| json!({ "name": format!("get-{number}"), "_meta": { "dev.mcpproxy/definition": {} } });
+        KnownTools::parse(numbers.map(tool).map(|tool| tool.to_string()))
+    };
+    let mut watched = WatchedServers::default();
+    watched.listed("py", &tools(0..1_000), Vec::new());
+    let gone = ContractViolation {
+        tool: "get-0".to_owned(),
+        rule: Rule::NameKept,
+        message: "it is gone".to_owned(),
+    };
+    watched.listed("py", &tools(1_000..1_900), vec![gone.clone()]);
+    let broken = SeenAnswer {
+        violations: vec![ContractViolation {
+            rule: Rule::HintsForm,
+            ..gone
+        }],
+        ..answer("1")
+    };
+    watched.answered(&"py".into(), "get-1899", broken);
+    let status = watched.status("py").unwrap();
+    let broken: Vec<_> = status
+        .broken
+        .iter()
+        .map(|one| (one.tool.as_str(), one.rule))
+        .collect();
+    // What a tool that is gone broke stands until it comes back or is forgotten.
+    assert_eq!(
+        broken,
+        [("get-0", Rule::NameKept), ("get-1899", Rule::HintsForm)]
+    );
+    watched.listed("py", &tools(1_000..1_900), Vec::new());
+    let status = watched.status("py").unwrap();
+    assert_eq!((status.broken.len(), status.violations), (1, 2));
+}
+
+#[test]
+fn several_faults_of_one_rule_were_several_lines_of_the_log() {
+    let fault = |message: &str| ContractViolation {
+        tool: "do-it".to_owned(),
+        rule: Rule::ParametersKept,
+        message: message.to_owned(),
+    };
+    let mut watched = WatchedServers::default();
+    let first = watched.listed("py", &category("query"), vec![fault("a"), fault("b")]);
+    assert_eq!(first, [fault("a")]);
+    let faulty = || SeenAnswer {
+        violations: vec![
+            ContractViolation {
+                rule: Rule::HintsForm,
+                ..fault("a")
+            },
+            ContractViolation {
+                rule: Rule::HintsForm,
+                ..fault("b")
+            },
+        ],
+        ..answer("1")
+    };
+    let seen = watched.answered(&"py".into(), "do-it", faulty());
+    assert_eq!(
+        (seen.all.len(), rules(&seen.first)),
+        (3, vec![Rule::HintsForm])
+    );
 }

@@ -76,7 +76,8 @@ pub(super) struct WatchedServers(HashMap<Arc<str>, WatchedServer>);
 #[derive(Default)]
 struct WatchedServer {
     tools: HashMap<Box<str>, WatchedTool>,
-    violations: u64,
+    /// How often each rule was broken, also by tools that are gone.
+    violations: BTreeMap<Rule, u64>,
 }
 
 #[derive(Default)]
@@ -119,6 +120,10 @@ impl WatchedServers {
         standing: Vec<ContractViolation>,
     ) -> Vec<ContractViolation> {
         let known = self.0.entry(server.into()).or_default();
+        let before = known.end_standing();
+        // Tools that are gone leave their places to others; what stands of them is put back below.
+        let listed: HashSet<&str> = tools.announcing().map(|(name, ..)| name).collect();
+        known.tools.retain(|name, _| listed.contains(&**name));
         for (name, category, text) in tools.announcing() {
             let definition = answer_hash(text);
             let Some(tool) = known.tool(name) else {
@@ -129,23 +134,29 @@ impl WatchedServers {
                 .replace(definition)
                 .is_some_and(|before| before != definition)
             {
-                // What stands is looked at anew below; what answers broke, another version may mend.
-                tool.broken.retain(|one| one.stands);
+                // What answers broke, another version may mend.
+                tool.broken.clear();
                 tool.confidence = ConfidenceMemory::default();
             }
             tool.category = WatchedCategory::of(category);
         }
-        let before = known.end_standing();
-        let mut first = Vec::new();
+        let mut first: Vec<ContractViolation> = Vec::new();
         for violation in standing {
             let key = (violation.tool.as_str().into(), violation.rule);
-            let is_known = before.contains(&key);
-            known.count(&violation.tool.clone(), &violation, true);
-            if !is_known {
+            let mut told = first.iter();
+            let is_told = told.any(|one| one.tool == violation.tool && one.rule == violation.rule);
+            known.count(&violation.tool, &violation, true);
+            // Several faults of one rule are told in one line.
+            if !is_told && !before.contains(&key) {
                 first.push(violation);
             }
         }
         first
+    }
+
+    /// Names of the servers.
+    pub(super) fn names(&self) -> Vec<Arc<str>> {
+        self.0.keys().cloned().collect()
     }
 
     /// Takes an answer of a tool; gives the violations that it comes with.
@@ -198,17 +209,21 @@ impl WatchedServers {
         let confidence =
             confidence.filter_map(|(name, tool)| Some((name.to_string(), tool.confidence.seen()?)));
         Some(ContractStatus {
-            violations: server.violations,
+            violations: server.violations.values().sum(),
             broken: broken.take(SHOWN).collect(),
             confidence: confidence.collect(),
         })
     }
 
-    pub(super) fn counts(&self) -> Vec<(Arc<str>, u64)> {
-        let servers = self.0.iter();
-        servers
-            .map(|(name, server)| (Arc::clone(name), server.violations))
-            .collect()
+    /// How often each rule was broken, by server, in the order of both.
+    pub(super) fn counts(&self) -> Vec<(Arc<str>, Rule, u64)> {
+        let servers = self.0.iter().flat_map(|(name, server)| {
+            let rules = server.violations.iter();
+            rules.map(|(rule, count)| (Arc::clone(name), *rule, *count))
+        });
+        let mut counts: Vec<_> = servers.collect();
+        counts.sort_unstable();
+        counts
     }
 }
 
@@ -238,7 +253,8 @@ impl WatchedServer {
 
     /// Counts a violation; tells whether the tool had not broken the rule before.
     fn count(&mut self, tool: &str, violation: &ContractViolation, stands: bool) -> bool {
-        self.violations = self.violations.saturating_add(1);
+        let count = self.violations.entry(violation.rule).or_default();
+        *count = count.saturating_add(1);
         let Some(tool) = self.tool(tool) else {
             return false;
         };

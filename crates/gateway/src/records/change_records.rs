@@ -70,6 +70,21 @@ impl Records {
         self.log().record(restarted);
     }
 
+    /// Records that somebody accepted what a server of the tool contract announces now: tools whose definition was
+    /// replaced, and those that were forgotten.
+    pub(crate) fn contract_accepted(
+        &self,
+        server: &str,
+        replaced: &[String],
+        forgotten: &[String],
+    ) {
+        let mut event = change(RecordKind::ToolChange, Some(server), "contract accepted");
+        for (word, names) in [("replaced", replaced), ("forgotten", forgotten)] {
+            event.details.insert(word.to_owned(), json!(names));
+        }
+        self.log().record(event);
+    }
+
     /// Records that a server can be called, or failed.
     pub(crate) fn server_state_changed(&self, server: &str, state: &UpstreamState) {
         let of_server = |word| change(RecordKind::ServerChange, Some(server), word);

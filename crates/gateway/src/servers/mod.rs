@@ -1,5 +1,6 @@
 //! Servers behind the gateway: started, replaced and stopped as the settings say.
 
+mod contract_accept;
 mod contract_metrics;
 mod lookup;
 mod observer;
@@ -171,11 +172,6 @@ impl Servers {
         self.contract.status(server)
     }
 
-    /// Number of violations of the tool contract since the start, by server.
-    pub fn contract_violations(&self) -> Vec<(Arc<str>, u64)> {
-        self.contract.counts()
-    }
-
     /// Settings in force.
     pub(crate) fn settings(&self) -> &LiveSettings {
         &self.settings
@@ -189,15 +185,28 @@ impl Servers {
     /// Keeps the catalog one of the present day, so that tools go when the day of their removal comes.
     pub(crate) fn keep_day(self: &Arc<Self>) {
         let servers = Arc::downgrade(self);
+        let mut day = today();
         self.background.spawn_until_stop(async move {
             loop {
                 tokio::time::sleep(DAY_STEP).await;
                 let Some(servers) = servers.upgrade() else {
                     return;
                 };
-                servers.catalog.begin_day(today());
+                let now = today();
+                servers.catalog.begin_day(now);
+                if std::mem::replace(&mut day, now) != now {
+                    servers.compare_anew();
+                }
             }
         });
+    }
+
+    /// Has what servers of the contract offer compared with the calendar: a removal date passes while no list changes.
+    fn compare_anew(&self) {
+        let snapshot = self.catalog.snapshot();
+        for server in self.contract.watched() {
+            self.contract.listed(&server, &snapshot);
+        }
     }
 
     /// Has the lists of prompts and resources renewed that are too old, without waiting for it.

@@ -1,6 +1,7 @@
 //! The REST interface: one file for each subject, and its description for programs.
 
 pub(crate) mod activity;
+mod body;
 #[cfg(feature = "openapi")]
 mod described;
 pub(crate) mod events;

@@ -7,16 +7,14 @@ use axum::extract::{Path, Request, State};
 use axum::response::IntoResponse;
 use http::StatusCode;
 use mcpproxy_gateway::tokens::WantedToken;
-use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_wire::json::to_text;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::activity::unreadable_path;
+use super::body::read_body;
 #[cfg(feature = "openapi")]
 use super::described::refusals::{AccessRefusals, InvalidRefusals, MissingRefusals, StoreRefusals};
 use crate::app::App;
-use crate::body;
 use crate::respond::{RestResult, json_response};
 
 /// Options of a rotation.
@@ -104,14 +102,4 @@ pub(crate) async fn revoke(
     let Path(name) = path.map_err(|_| unreadable_path())?;
     app.gateway().tokens().revoke(&name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-/// Body of a request as JSON; an empty one is an empty object.
-async fn read_body<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
-    let invalid = |message: String| Failure::new(Code::InvalidArguments, message);
-    let bytes = body::read(request.into_body()).await;
-    let bytes = bytes.map_err(|_| invalid("The request is too large or broke off".to_owned()))?;
-    let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-    serde_json::from_slice(text)
-        .map_err(|error| invalid(format!("The request cannot be read: {error}")))
 }

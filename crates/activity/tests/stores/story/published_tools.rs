@@ -53,8 +53,30 @@ pub(crate) async fn published_tools_keep_when_they_were_first_seen(place: &impl 
         deprecation_seen: Some(moment(20)),
         ..later
     };
-    store.put("cards", &[latest]).await.unwrap();
+    store
+        .put("cards", std::slice::from_ref(&latest))
+        .await
+        .unwrap();
     assert_eq!(store.of_server("cards").await.unwrap()[0], expected);
+    // A deprecation that was withdrawn is none, and one that is announced again begins anew.
+    let withdrawn = StoredDefinition {
+        deprecation_seen: None,
+        ..expected.clone()
+    };
+    let again_deprecated = StoredDefinition {
+        deprecation_seen: Some(moment(20)),
+        ..expected
+    };
+    for row in [withdrawn, again_deprecated] {
+        let rows = std::slice::from_ref(&row);
+        store.put("cards", rows).await.unwrap();
+        assert_eq!(store.of_server("cards").await.unwrap()[0], row);
+    }
+
+    let has = async |server: &str, tool: &str| store.has_published(server, tool).await.unwrap();
+    assert_eq!(has("cards", "get-349").await, Some(true));
+    assert_eq!(has("cards", "get-7").await, Some(false));
+    assert_eq!(has("decks", "get-349").await, None);
 
     store.forget("cards", "get-100").await.unwrap();
     store.forget("cards", "get-100").await.unwrap();

@@ -38,8 +38,10 @@ pub(super) async fn shown(backend: &Backend, server: &str) -> Option<ShownMetric
     }
     let label = format!("server=\"{server}\"");
     let text = backend.metrics(PATH).await?;
-    // A server that is a process of its own counts by itself; the gateway knows nothing of it.
-    text.contains(&label).then(|| ShownMetrics {
+    // A server that is a process of its own counts its calls by itself; the gateway counts only what it breaks.
+    let mut lines = text.lines();
+    let counts = lines.any(|line| line.starts_with("mcp_tool_") && line.contains(&label));
+    counts.then(|| ShownMetrics {
         place: format!("{PATH} of the gateway"),
         label: Some(label),
         text,

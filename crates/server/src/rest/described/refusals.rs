@@ -38,6 +38,10 @@ refusals! {
     StoreRefusals {
         503 => "The log does not answer (`STORE_UNAVAILABLE`)",
     }
+    /// A server whose tools are not known.
+    UnlistedRefusals {
+        502 => "The server has not listed its tools (`UPSTREAM_UNAVAILABLE`)",
+    }
     /// A call that was refused or failed.
     CallRefusals {
         409 => "A rule or a state speaks against the call",

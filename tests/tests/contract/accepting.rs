@@ -1,0 +1,160 @@
+//! What a service published is known over a restart, and `contract accept` lets what it announces now take its place.
+
+use http::{Method, StatusCode};
+use mcpproxy_tests::{Client, Fixture, Home, Product, eventually};
+use serde_json::{Value, json};
+
+use crate::PROGRAMS;
+use crate::service::{mutation, query, service};
+
+fn config(fixture: &Fixture) -> Value {
+    json!({ "mcpServers": { "cards": fixture.entry() } })
+}
+
+/// A home where a service with two tools was seen, and stored as published.
+async fn with_published() -> Home {
+    let tools = [
+        query("get-card", &json!({})),
+        mutation("add-card", &json!({})),
+    ];
+    let before = service(&tools, &json!([]));
+    let home = Home::new(PROGRAMS, &config(&before));
+    // The command waits until what is listed has been compared and stored.
+    let seen = home.run(&["tools", "list", "--server", "cards"]).await;
+    assert_eq!(seen.code, 0, "{seen:?}");
+    home
+}
+
+/// The service without one of its tools, and with a parameter more that is required of the other.
+fn changed() -> Fixture {
+    let mut tool = query("get-card", &json!({}));
+    tool["inputSchema"]["required"] = json!(["cardId", "side"]);
+    tool["inputSchema"]["properties"]["side"] =
+        json!({ "enum": ["front", "back"], "description": "The side" });
+    service(&[tool], &json!([]))
+}
+
+async fn restarted(home: Home, fixture: &Fixture) -> Product {
+    home.write_config(&config(fixture));
+    let product = Product::start_in(home, &[]).await;
+    product.settle().await;
+    product
+}
+
+/// Rules that the service breaks as `status` has them, with their tools.
+async fn broken(product: &Product) -> Vec<String> {
+    let status = product.status().await;
+    let servers = status["servers"].as_array().into_iter().flatten();
+    let cards = servers.filter(|server| server["name"] == "cards");
+    let broken = cards.filter_map(|cards| cards["contract"]["broken"].as_array());
+    let broken = broken.flatten();
+    let mut broken: Vec<String> = broken
+        .map(|one| [&one["tool"], &one["rule"]].map(|part| part.as_str().unwrap_or_default()))
+        .map(|parts| parts.join(" "))
+        .collect();
+    broken.sort_unstable();
+    broken
+}
+
+/// Waits until the service is compared with what it published.
+async fn noticed(product: &Product, rules: &[&str]) {
+    eventually("what is broken is noticed", async || {
+        (broken(product).await == rules).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_that_breaks_what_was_published_could_be_accepted_in_sql_alone() {
+    let fixture = changed();
+    let mut product = restarted(with_published().await, &fixture).await;
+    let both = ["add-card name-kept", "get-card parameters-kept"];
+    noticed(&product, &both).await;
+
+    let unknown = ["contract", "accept", "cards", "--tool", "get-crad"];
+    let ran = product.run(&unknown).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.stderr.contains("cards:get-card"), "{ran:?}");
+    let ran = product.run(&["contract", "accept", "crads"]).await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(broken(&product).await, both);
+
+    let one = ["contract", "accept", "cards", "--tool", "get-card"];
+    let ran = product.run(&[&one[..], &["-o", "json"]].concat()).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let accepted = json!({ "replaced": ["get-card"], "forgotten": [] });
+    assert_eq!(ran.json(), accepted);
+    assert_eq!(broken(&product).await, ["add-card name-kept"]);
+
+    let path = "/servers/cards/contract/accept";
+    let rest = product.ask(Method::POST, path, String::new()).await;
+    assert_eq!(rest.status, StatusCode::OK, "{}", rest.body);
+    let accepted = json!({ "replaced": [], "forgotten": ["add-card"] });
+    assert_eq!(rest.json(), accepted);
+    assert!(broken(&product).await.is_empty());
+    let again = product.run(&["contract", "accept", "cards"]).await;
+    assert!(again.stdout.contains("nothing to accept"), "{again:?}");
+
+    let details = eventually("both are on record, and nothing else", async || {
+        let found = product.get("/activity?type=tool_change").await;
+        let records = found["activities"].as_array()?.iter();
+        let records = records.map(|record| record["metadata"].clone());
+        let accepted: Vec<Value> = records
+            .filter(|details| details["event"] == "contract accepted")
+            .collect();
+        (accepted.len() >= 2).then_some(accepted)
+    })
+    .await;
+    assert_eq!(details.len(), 2, "{details:?}");
+    assert_eq!(details[0]["forgotten"], json!(["add-card"]), "{details:?}");
+    assert_eq!(details[1]["replaced"], json!(["get-card"]), "{details:?}");
+
+    let check = ["contract", "check", "cards", "--no-calls", "-o", "json"];
+    product.stop().await;
+    let report = product.into_home().run(&check).await.json();
+    assert_eq!(
+        report["summary"]["besides"], 0,
+        "it stays accepted: {report}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_announced_is_accepted_without_a_running_gateway() {
+    let home = with_published().await;
+    let fixture = changed();
+    home.write_config(&config(&fixture));
+    let ran = home
+        .run(&["contract", "accept", "cards", "-o", "json"])
+        .await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let accepted = json!({ "replaced": ["get-card"], "forgotten": ["add-card"] });
+    assert_eq!(ran.json(), accepted);
+    let checked = home
+        .run(&["contract", "check", "cards", "--no-calls", "-o", "json"])
+        .await;
+    let report = checked.json();
+    assert_eq!(report["summary"]["besides"], 0, "{report}");
+
+    let silent = Fixture::new(PROGRAMS).exit_at_start();
+    home.write_config(&config(&silent));
+    let ran = home.run(&["contract", "accept", "cards"]).await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("has not listed its tools"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn ver_2_a_server_that_announced_nothing_after_a_restart_was_not_noticed() {
+    let home = with_published().await;
+    let silent = ["get-card", "add-card"].map(|name| {
+        let mut tool = query(name, &json!({}));
+        tool["_meta"] = json!({});
+        tool
+    });
+    let silent = service(&silent, &json!([]));
+    let product = restarted(home, &silent).await;
+    noticed(&product, &["add-card name-kept", "get-card name-kept"]).await;
+    let read = product.connect().await;
+    let args = json!({ "cardId": "card_1" });
+    let read = read.call_as("read", "cards:get-card", &args).await;
+    assert_eq!(read["structuredContent"]["data"]["id"], "card_1", "{read}");
+}
