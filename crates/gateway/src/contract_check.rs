@@ -10,6 +10,7 @@ mod watched;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use mcpproxy_activity::{PublishedStore, StoreError};
@@ -17,7 +18,7 @@ use mcpproxy_catalog::{CatalogTool, Snapshot};
 use mcpproxy_contract::{ContractViolation, Rule};
 use mcpproxy_contract_check as check;
 use mcpproxy_policy::Warning;
-use mcpproxy_wire::{CallResult, Json};
+use mcpproxy_wire::{CallResult, Json, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -41,8 +42,14 @@ const LOGGED: usize = 5;
 /// Most of a server's text that goes into a message, in characters.
 const TEXT_LIMIT: usize = 500;
 
+/// Time that the store may take to say what a server published, while a caller waits for a refusal.
+const LOOKUP_TIME: Duration = Duration::from_secs(1);
+
 /// Reason why nothing is computed any more.
 const STOPPING: &str = "the gateway is stopping";
+
+/// Code of JSON-RPC by which a server asks for a visit to an address before the call can be made.
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// Rules of definitions that each call of the tool is warned of: what callers rely on and the server broke.
 const TOLD_WITH_CALLS: [Rule; 7] = [
@@ -137,6 +144,58 @@ impl ContractWatch {
                 message,
             });
         }
+    }
+
+    /// Warns of an error of JSON-RPC that a tool of the contract answered with: it has no agent hints.
+    pub(crate) fn check_error(
+        &self,
+        entry: &CatalogTool,
+        error: &RpcError,
+        warnings: &mut Vec<Warning>,
+    ) {
+        // With this one the server asks for something, as a result may.
+        if error.code == URL_ELICITATION_REQUIRED {
+            return;
+        }
+        let message = format!(
+            "it answered with an error of JSON-RPC ({}: {}), which has no agentHints; an error is a result with isError, error, agentHints and metadata",
+            error.code, error.message
+        );
+        self.warn(entry, Rule::HintsPresent, message, false, warnings);
+    }
+
+    /// Warns of a tool that its server still offers although the day of its removal has come.
+    pub(crate) fn check_removed(&self, entry: &CatalogTool, warnings: &mut Vec<Warning>) {
+        let deprecation = entry.terms().and_then(|terms| terms.deprecation.as_ref());
+        let Some(removal) = deprecation.and_then(|one| one.removal_date) else {
+            return;
+        };
+        let message = check::still_offered(removal);
+        self.warn(entry, Rule::RemovalKept, message, true, warnings);
+    }
+
+    fn warn(
+        &self,
+        entry: &CatalogTool,
+        rule: Rule,
+        message: String,
+        stands: bool,
+        warnings: &mut Vec<Warning>,
+    ) {
+        let violation = ContractViolation {
+            tool: entry.name().to_string(),
+            rule,
+            message,
+        };
+        let is_first = self.lock().broken(entry.server(), &violation, stands);
+        if is_first {
+            self.tell(
+                entry.server(),
+                entry.name(),
+                std::slice::from_ref(&violation),
+            );
+        }
+        warnings.push(self.warning(entry.qualified(), &violation));
     }
 
     /// Compares the tools of a server with what it published as tools of the contract, and tells what is wrong with them.
@@ -236,6 +295,14 @@ impl ContractWatch {
             replaced: replaced.collect(),
             forgotten: comparison.to_forget,
         }))
+    }
+
+    /// Whether a server published this tool, or another one, before it can have listed anything; nothing if it published
+    /// none, or if nobody knows.
+    pub(crate) async fn has_published(&self, server: &str, tool: &str) -> Option<bool> {
+        let found = self.published.has_published(server, tool);
+        let found = tokio::time::timeout(LOOKUP_TIME, found).await.ok()?;
+        found.ok()?
     }
 
     /// Definitions of tools as their server sent them, without secrets.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcpproxy_activity::{RecordOutcome, Status, StoreError};
 use mcpproxy_catalog::Violation;
-use mcpproxy_policy::{Denial, INTENT_KEYS, IntentError, Mode, Operation, words};
+use mcpproxy_policy::{Denial, INTENT_KEYS, IntentError, Mode, Operation, Warning, words};
 use mcpproxy_redact::Mask;
 use mcpproxy_support::nearest::nearest_keyword;
 use mcpproxy_upstream::CallError;
@@ -361,9 +361,27 @@ impl Failure {
         }
     }
 
-    /// Text of a `CallToolResult`: the message as text, the object for programs.
-    pub(crate) fn to_call_tool_result(&self, request_id: Uuid, activity_id: Uuid) -> String {
-        let result = json!({
+    /// Data of an error of JSON-RPC that is passed on: the server's own, and beside it what makes the answer of a contract
+    /// service whole. What the server put under those names stays.
+    pub(crate) fn data_beside(&self, own: Option<&Value>, request_id: Uuid) -> Option<Value> {
+        if self.contract_parts.is_none() {
+            return own.cloned();
+        }
+        let mut data = json!(self.to_answer(request_id));
+        if let (Some(Value::Object(own)), Value::Object(data)) = (own, &mut data) {
+            data.extend(own.clone());
+        }
+        Some(data)
+    }
+
+    /// Text of a `CallToolResult`: the message as text, the object for programs, and what the caller is warned of.
+    pub(crate) fn to_call_tool_result(
+        &self,
+        request_id: Uuid,
+        activity_id: Uuid,
+        warnings: &[Warning],
+    ) -> String {
+        let mut result = json!({
             "content": [{ "type": "text", "text": self.message }],
             "structuredContent": self.to_answer(request_id),
             "isError": true,
@@ -372,6 +390,9 @@ impl Failure {
                 meta::REQUEST_ID: request_id,
             },
         });
+        if !warnings.is_empty() {
+            result["_meta"][meta::WARNINGS] = json!(warnings);
+        }
         result.to_string()
     }
 

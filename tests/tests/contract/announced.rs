@@ -1,7 +1,7 @@
 //! What a service of others announces is enforced by the gateway: permissions, limits, caching, deprecation, removal; and
 //! what it suggests of other services is kept where the caller may call it.
 
-use mcpproxy_tests::{Client, Fixture, HttpClient, Product, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, HttpClient, Product, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -159,6 +159,70 @@ async fn a_result_that_may_be_cached_is_given_again_to_its_caller_alone_until_so
 }
 
 #[tokio::test]
+async fn a_cached_result_says_so_and_is_else_what_its_service_answered() {
+    let cached = json!({ "cacheable": true, "cacheTTL": 3600 });
+    let suggestions = json!([{ "action": "decks:list-deck", "priority": "high" }]);
+    let fixture = service(&[query("get-card", &cached)], &suggestions);
+    let decks = service(&[query("list-deck", &json!({}))], &json!([]));
+    let config =
+        |decks: Value| json!({ "mcpServers": { "cards": fixture.entry(), "decks": decks } });
+    let home = Home::new(PROGRAMS, &config(decks.entry()));
+    let product = Product::start_in(home, &[]).await;
+    product.settle().await;
+    let client = product.connect().await;
+    let first = get(&client, "get-card").await;
+    let mut second = get(&client, "get-card").await;
+    assert!(is_cached(&second));
+    let list = ["decks:list-deck", "decks:list-deck", "call_tool_read"];
+    assert_eq!(suggested(&second["structuredContent"]), [list]);
+    let metadata = second["structuredContent"]["metadata"].as_object_mut();
+    metadata.unwrap().remove("cached");
+    assert_eq!(second["structuredContent"], first["structuredContent"]);
+
+    // What it suggested is looked at again: the tool cannot be called any more.
+    let withheld = json!({ "tools": { "list-deck": { "enabled": false } } });
+    product
+        .home
+        .write_config(&config(decks.entry_with(&withheld)));
+    let third = eventually("the tool is withheld", async || {
+        let third = get(&client, "get-card").await;
+        suggested(&third["structuredContent"])
+            .is_empty()
+            .then_some(third)
+    })
+    .await;
+    assert!(is_cached(&third), "{third}");
+    let warning = &third["_meta"]["dev.mcpproxy/warnings"][0];
+    assert_eq!(warning["code"], "HINTS_VETTED", "{third}");
+    assert_eq!(fixture.ledger().len(), 1);
+}
+
+#[tokio::test]
+async fn permissions_come_before_limits_limits_before_parameters_and_parameters_before_the_cache() {
+    let announced = json!({ "permissions": ["cards:read"], "cacheable": true, "cacheTTL": 3600,
+        "rateLimit": { "maxCalls": 3, "windowMs": 86_400_000 } });
+    let fixture = service(&[query("get-card", &announced)], &json!([]));
+    let product = start(&fixture).await;
+    let wrong = json!({ "cardId": 7 });
+    let asked = async |client: &HttpClient, args: &Value| {
+        let answer = client.call_as("read", "cards:get-card", args).await;
+        code(&answer).to_owned()
+    };
+    let stranger = with_token(&product, "stranger", &[]).await;
+    for _ in 0..5 {
+        assert_eq!(asked(&stranger, &wrong).await, "FORBIDDEN");
+    }
+    let reader = with_token(&product, "reader", &["--permissions", "cards:read"]).await;
+    assert!(!is_cached(&get(&reader, "get-card").await));
+    assert_eq!(asked(&reader, &wrong).await, "INVALID_ARGUMENTS");
+    assert!(is_cached(&get(&reader, "get-card").await));
+    for args in [&wrong, &json!({ "cardId": "card_1" })] {
+        assert_eq!(asked(&reader, args).await, "RATE_LIMITED");
+    }
+    assert_eq!(fixture.ledger().len(), 1);
+}
+
+#[tokio::test]
 async fn a_deprecated_tool_is_called_with_a_warning_that_names_its_replacement_and_its_end() {
     let deprecated = json!({ "deprecated": { "since": "1.0.0", "replacement": "get-card", "removalDate": "2999-12-31" } });
     let tools = [
@@ -214,6 +278,13 @@ async fn dep_6_a_tool_past_its_removal_date_is_neither_listed_nor_found_nor_call
         "Tool 'cards:find-card' was removed on 2020-01-31, use cards:get-card"
     );
     assert_eq!(error["details"]["replacement"], "cards:get-card");
+    let warning = &refused["_meta"]["dev.mcpproxy/warnings"][0];
+    assert_eq!(warning["code"], "CONTRACT_VIOLATED", "{refused}");
+    let told = warning["message"].as_str().unwrap();
+    assert!(
+        told.contains("removal-kept"),
+        "its server still offers it: {told}"
+    );
     assert!(fixture.ledger().is_empty());
 
     let found = client

@@ -1,10 +1,11 @@
-//! `/metrics` of the gateway, for the services of the contract inside it.
+//! `/metrics` of the gateway: the services of the contract inside it, and what any server breaks of the contract.
 
 use http::Method;
 use mcpproxy_tests::{Client, Home, HttpClient, HttpResponse, Product};
 use serde_json::json;
 
 use crate::PROGRAMS;
+use crate::service::{query, service};
 
 async fn scrape(product: &Product, headers: &[(&str, &str)]) -> HttpResponse {
     let url = format!("http://{}/metrics", product.address());
@@ -49,6 +50,28 @@ async fn obs_4_metrics_of_the_services_inside_were_served_nowhere() {
         has(&metrics, line);
     }
     assert!(!metrics.body.contains("no-such-tool"), "{}", metrics.body);
+    assert!(metrics.body.ends_with("# EOF\n"), "{}", metrics.body);
+}
+
+#[tokio::test]
+async fn what_servers_break_of_the_contract_was_counted_nowhere() {
+    let fixture = service(&[query("get-card", &json!({}))], &json!([]))
+        .error("get-card", r#"{"code":-32000,"message":"broken"}"#);
+    let config = json!({ "mcpServers": { "py": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let client = product.connect().await;
+    let args = json!({ "cardId": "card_1" });
+    for _ in 0..2 {
+        client.call_as("read", "py:get-card", &args).await;
+    }
+    let metrics = scrape(&product, &[]).await;
+    has(
+        &metrics,
+        r#"mcp_contract_violations_total{server="py",rule="hints-present"} 2"#,
+    );
+    let ends = metrics.body.matches("# EOF").count();
+    assert_eq!(ends, 1, "{}", metrics.body);
     assert!(metrics.body.ends_with("# EOF\n"), "{}", metrics.body);
 }
 

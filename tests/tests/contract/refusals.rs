@@ -218,6 +218,85 @@ async fn res_gw_a_refusal_is_whole_at_every_face() {
 }
 
 #[tokio::test]
+async fn never_a_name_that_stands_for_nothing_at_all_servers_had_no_agent_hints() {
+    let fixture = cards();
+    let product = Product::start(PROGRAMS, &config(&fixture)).await;
+    product.settle().await;
+    let client = product.connect_to("/all").await;
+    let unknown = async |name: &str| {
+        let params = json!({ "name": name, "arguments": {} });
+        client.request("tools/call", &params).await
+    };
+    let answer = unknown("cards__get-crad").await;
+    check_whole(&answer["error"]["data"], "UNKNOWN_TOOL");
+    assert_eq!(
+        suggested(&answer["error"]["data"])[0][1],
+        "cards:get-card",
+        "{answer}"
+    );
+    let answer = unknown("crads__get-card").await;
+    let data = &answer["error"]["data"];
+    assert!(data.get("agentHints").is_none(), "nobody's tool: {answer}");
+}
+
+#[tokio::test]
+async fn never_an_error_of_json_rpc_was_passed_on_without_agent_hints_and_was_no_violation() {
+    let fixture = cards();
+    let product = Product::start(PROGRAMS, &config(&fixture)).await;
+    product.settle().await;
+    let client = product.connect_to("/s/cards").await;
+    let params = json!({ "name": "break-card", "arguments": good() });
+    let answer = client.request("tools/call", &params).await;
+    let error = &answer["error"];
+    let own = (&error["code"], &error["message"]);
+    assert_eq!(own, (&json!(-32000), &json!("broken")), "{answer}");
+    check_whole(&error["data"], "UPSTREAM_ERROR");
+
+    let client = product.connect().await;
+    let refused = client.call_as("read", "cards:break-card", &good()).await;
+    check_refused(&refused, "UPSTREAM_ERROR");
+    let warning = &refused["_meta"]["dev.mcpproxy/warnings"][0];
+    assert_eq!(warning["code"], "CONTRACT_VIOLATED", "{refused}");
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.contains("hints-present"), "{message}");
+    assert!(message.contains("-32000: broken"), "{message}");
+    let id = refused["_meta"]["dev.mcpproxy/activity_id"]
+        .as_str()
+        .unwrap();
+    let record = product.record(id).await;
+    assert_eq!(record["warnings"][0], *warning, "{record}");
+    let log = eventually("the log tells of it", async || {
+        let log = product.log();
+        log.contains("hints-present").then_some(log)
+    })
+    .await;
+    assert_eq!(log.matches("rule=\"hints-present\"").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn never_a_server_that_has_not_listed_anything_since_the_start_was_taken_for_any_other() {
+    let fixture = cards();
+    let home = Home::new(PROGRAMS, &config(&fixture));
+    let seen = home.run(&["tools", "list", "--server", "cards"]).await;
+    assert_eq!(seen.code, 0, "{seen:?}");
+    let silent = || Fixture::new(PROGRAMS).exit_at_start();
+    let (cards, plain) = (silent(), silent());
+    home.write_config(&json!({ "mcpServers": { "cards": cards.entry(), "plain": plain.entry() } }));
+    let product = Product::start_in(home, &[]).await;
+    product.settle().await;
+    let client = product.connect().await;
+    for tool in ["get-card", "no-card"] {
+        let name = format!("cards:{tool}");
+        let refused = client.call_as("read", &name, &good()).await;
+        check_refused(&refused, "UPSTREAM_UNAVAILABLE");
+    }
+    let refused = client.call_as("read", "plain:get-card", &good()).await;
+    let answer = &refused["structuredContent"];
+    assert_eq!(answer["error"]["code"], "UPSTREAM_UNAVAILABLE", "{refused}");
+    assert!(answer.get("agentHints").is_none(), "{refused}");
+}
+
+#[tokio::test]
 async fn never_omit_agent_hints_holds_for_the_admin_tools_and_the_demo() {
     let product = Product::start_in(Home::new(PROGRAMS, &json!({})), &["--demo"]).await;
     let client = product.connect().await;

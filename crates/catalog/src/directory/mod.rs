@@ -26,7 +26,7 @@ use self::address::{looks_qualified, split};
 pub use self::address::{qualify, with_text};
 use self::claims::{Claims, SchemeUsers};
 use self::collisions::{CollisionKind, Collisions};
-use self::names::{Names, Target, may_be_of};
+use self::names::{Names, Target, may_be_of, rest_of};
 use self::pages::PagedListing;
 use crate::snapshot::{ServerState, Snapshot};
 use crate::tool::CatalogTool;
@@ -199,6 +199,21 @@ impl Directory {
     pub fn unlisted_owners(&self, name: &str) -> impl Iterator<Item = &ServerState> {
         let servers = self.snapshot.configured();
         servers.filter(move |server| !server.is_listed() && may_be_of(name, server.name()))
+    }
+
+    /// Name as `server:tool` of what an endpoint has no tool for, where it begins with the name of a server.
+    pub fn owner(&self, scope: &Scope, name: &str) -> Option<String> {
+        if let Scope::Server(server) = scope {
+            return Some(format!("{server}:{name}"));
+        }
+        let servers = self.snapshot.configured();
+        let begun = servers.filter_map(|server| {
+            let rest = rest_of(name, server.name())?;
+            Some((server.name(), rest))
+        });
+        // The longest: one server's name may begin with another's.
+        let (server, tool) = begun.max_by_key(|(server, _)| server.len())?;
+        Some(format!("{server}:{tool}"))
     }
 
     /// Callable tools that are nearest to a name, as the endpoint names them, of those that a caller with these rights may

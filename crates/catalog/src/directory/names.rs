@@ -88,6 +88,13 @@ pub(crate) fn may_be_of(name: &str, server: &str) -> bool {
     is_marked(name) && name.starts_with(&beginning(server))
 }
 
+/// Rest of a name that begins as those of this server's tools do.
+pub(crate) fn rest_of<'a>(name: &'a str, server: &str) -> Option<&'a str> {
+    let beginnings = [[server, SEPARATOR].concat(), beginning(server)];
+    let rest = beginnings.iter().find_map(|one| name.strip_prefix(one))?;
+    (!rest.is_empty()).then_some(rest)
+}
+
 /// `server__tool`, if clients take it and it can be read back.
 fn plain(server: &str, tool: &str) -> Option<String> {
     let name = [server, SEPARATOR, tool].concat();
@@ -189,6 +196,15 @@ mod tests {
         assert!(may_be_of(&name, "files"));
         assert!(!may_be_of(&name, "file"));
         assert!(!may_be_of("files__plain", "files"));
+        for (name, server, expected) in [
+            ("files__plain", "files", Some("plain")),
+            ("files__", "files", None),
+            ("files_plain", "files", None),
+            ("my_files__x y", "my files", Some("x y")),
+            ("files__plain", "file", None),
+        ] {
+            assert_eq!(rest_of(name, server), expected, "{name} {server}");
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Gateway {
                 let slot = server.call_slot(caller, deadline).await;
                 let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
                 self.tokens.check(rights)?;
-                let tool = self.servers.tool(server_name, tool, rights)?;
+                let tool = self.found_tool(server_name, tool, rights, &mut warnings)?;
                 record.set_arguments(&tool, &request.arguments);
 
                 let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
@@ -82,12 +82,11 @@ impl Gateway {
                     Decision::Deny(denial) => return Err(denial.into()),
                 };
                 server.check_permissions(&tool, rights)?;
-                check_arguments(&tool, &request)?;
                 if let Some(limit) = server.rate_limit(&tool) {
                     self.admit(caller, tool.qualified(), limit)?;
                 }
+                check_arguments(&tool, &request)?;
 
-                warnings.extend(self.deprecation_warning(&tool, rights));
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
                 record.begin_sending(deadline).await?;
                 let place = server.cache_place(&tool, caller, &request.arguments);
@@ -116,16 +115,18 @@ impl Gateway {
                 let answer = record.answered(answer).await;
                 let answer = answer
                     .map_err(|error| not_answered(permit.operation(), error))
+                    .inspect_err(|failure| self.check_error(&tool, failure, &mut warnings))
                     .map(|answer| {
+                        // Cached as it came: what it suggests is vetted for whoever gets it, when it gets it.
+                        if let Some(place) = place {
+                            place.put(&answer, Instant::now());
+                        }
                         let has_changed =
                             mark.is_followed_by_change(&server.upstream.change_mark());
                         self.checked_answer(&tool, caller, answer, has_changed, &mut warnings)
                     });
                 answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
                 let result = answer?;
-                if let Some(place) = place {
-                    place.put(&result, Instant::now());
-                }
                 record.hide_secrets_of(&tool, &result);
                 Ok(result)
             };
@@ -141,7 +142,7 @@ impl Gateway {
             log_warnings(&warnings, &request.name, record.request_id());
             self.servers.count_refusal(known, &result);
             let outcome = record.close(result, warnings).await;
-            let mut outcome = self.completed(outcome, &request.name, caller);
+            let mut outcome = self.completed(outcome, &request.name, caller).await;
             outcome.hints = answered.and_then(|answered| {
                 let place = self.settings.load().hints.proxied;
                 let catalog = self.servers.catalog();
@@ -164,7 +165,7 @@ impl Gateway {
         self.servers.count_refusal(split_name(&name).ok(), &refused);
         Box::pin(async move {
             let outcome = record.close(refused, Vec::new()).await;
-            self.completed(outcome, &name, &caller)
+            self.completed(outcome, &name, &caller).await
         })
     }
 
@@ -208,6 +209,36 @@ impl Gateway {
             let message = format!("Tool '{tool}' was called too often, try again in {wait} ms");
             Failure::new(Code::RateLimited, message).with("retry_after_ms", wait)
         })
+    }
+
+    /// Warns of an error of the protocol, where a tool of the contract answered with one.
+    fn check_error(&self, tool: &CatalogTool, failure: &Failure, warnings: &mut Vec<Warning>) {
+        if let Some(error) = failure.rpc_error().filter(|_| tool.announces_contract()) {
+            self.servers.contract().check_error(tool, error, warnings);
+        }
+    }
+
+    /// Tool that a caller may use, with warnings of its end: that it is going to be removed, or that its server still
+    /// offers it although the day of its removal has come.
+    fn found_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Arc<CatalogTool>, Failure> {
+        let found = self.servers.tool(server, tool, rights);
+        match &found {
+            Ok(tool) => warnings.extend(self.deprecation_warning(tool, rights)),
+            Err(failure) if failure.code == Code::ToolRemoved => {
+                let snapshot = self.servers.catalog().snapshot();
+                if let Some(entry) = snapshot.find(server, tool) {
+                    self.servers.contract().check_removed(entry, warnings);
+                }
+            }
+            Err(_) => {}
+        }
+        found
     }
 
     /// Answer of a server as it is passed on. From one that announces the tool contract its hints are vetted, and what

@@ -35,7 +35,9 @@ impl CallOutcome {
             Ok(result) => self.extended(result, |result, additions| {
                 result.with_meta(ServerIdentity::Hidden, additions)
             }),
-            Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
+            Err(failure) => {
+                failure.to_call_tool_result(self.request_id, self.activity_id, &self.warnings)
+            }
         }
     }
 

@@ -31,6 +31,16 @@ struct ContractService<'a> {
     tool: Option<&'a CatalogTool>,
 }
 
+/// Service that the name of a tool is of.
+enum Named<'a> {
+    /// One of the contract.
+    Service(ContractService<'a>),
+    /// One that has not listed its tools: server and tool.
+    Unlisted(&'a str, &'a str),
+    /// None that the contract is about.
+    Other,
+}
+
 /// Step that may help: a tool as `server:tool`, how urgent it is, and what for.
 struct NextStep {
     tool: String,
@@ -40,18 +50,30 @@ struct NextStep {
 
 impl Gateway {
     /// Outcome whose failure is a whole result of the contract, where the call named a tool of a contract service.
-    pub(crate) fn completed(
+    pub(crate) async fn completed(
         &self,
         mut outcome: CallOutcome,
         name: &str,
         caller: &Caller,
     ) -> CallOutcome {
+        if outcome.result.is_ok() {
+            return outcome;
+        }
+        let snapshot = self.servers.catalog().snapshot();
+        let service = match contract_service(&snapshot, name, &caller.rights) {
+            Named::Service(service) => service,
+            Named::Other => return outcome,
+            // The server has not listed anything since the start, but the store may know what it published before.
+            Named::Unlisted(server, tool) => {
+                let has_published = self.servers.contract().has_published(server, tool);
+                if has_published.await.is_none() {
+                    return outcome;
+                }
+                ContractService { tool: None }
+            }
+        };
         let (took, request_id) = (outcome.took, outcome.request_id);
         outcome.result = outcome.result.map_err(|failure| {
-            let snapshot = self.servers.catalog().snapshot();
-            let Some(service) = contract_service(&snapshot, name, &caller.rights) else {
-                return failure;
-            };
             let mut metadata = metadata(service.tool, took);
             metadata.insert(
                 "correlationId".to_owned(),
@@ -70,23 +92,26 @@ impl Gateway {
     }
 }
 
-/// Contract service that a name is of, as far as a caller with these rights may know. A tool that announces nothing
-/// beside others that do is none of its business.
-fn contract_service<'a>(
-    snapshot: &'a Snapshot,
-    name: &str,
-    rights: &Rights,
-) -> Option<ContractService<'a>> {
-    let (server, tool) = split_name(name).ok()?;
-    let state = snapshot.server(server)?;
-    let mut visible = state.tools().filter(|tool| tool.is_within(rights));
-    let is_known = rights.allow(AccessTo::Server(server));
-    if !is_known || !visible.any(|tool| tool.announces_contract()) {
-        return None;
+/// Service that a name is of, as far as a caller with these rights may know. A tool that announces nothing beside others
+/// that do is none of the contract's business.
+fn contract_service<'a>(snapshot: &'a Snapshot, name: &'a str, rights: &Rights) -> Named<'a> {
+    let Ok((server, tool)) = split_name(name) else {
+        return Named::Other;
+    };
+    let state = snapshot.server(server);
+    let Some(state) = state.filter(|_| rights.allow(AccessTo::Server(server))) else {
+        return Named::Other;
+    };
+    if !state.is_listed() {
+        return Named::Unlisted(server, tool);
     }
     let tool = state.find(tool).filter(|tool| tool.is_within(rights));
     let keeps_contract = tool.is_none_or(|tool| tool.announces_contract());
-    keeps_contract.then(|| ContractService {
+    let mut visible = state.tools().filter(|tool| tool.is_within(rights));
+    if !keeps_contract || !visible.any(|tool| tool.announces_contract()) {
+        return Named::Other;
+    }
+    Named::Service(ContractService {
         tool: tool.map(AsRef::as_ref),
     })
 }

@@ -159,6 +159,17 @@ impl WatchedServers {
         self.0.keys().cloned().collect()
     }
 
+    /// Takes a violation of a tool that is no matter of an answer; tells whether it is the first of its rule.
+    pub(super) fn broken(
+        &mut self,
+        server: &Arc<str>,
+        violation: &ContractViolation,
+        stands: bool,
+    ) -> bool {
+        let known = self.0.entry(Arc::clone(server)).or_default();
+        known.count(&violation.tool, violation, stands)
+    }
+
     /// Takes an answer of a tool; gives the violations that it comes with.
     pub(super) fn answered(
         &mut self,

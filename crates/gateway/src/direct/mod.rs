@@ -268,8 +268,13 @@ impl Gateway {
             let record = CallRecord::begin(&self.records, operation, caller);
             let record = record.about(server, tool).with_arguments_size(size);
             let outcome = record.close(Err(failure), Vec::new()).await;
-            let name = format!("{}:{tool}", server.unwrap_or_default());
-            self.completed(outcome, &name, caller)
+            // A name that stands for nothing may still begin with a server.
+            let owner = || self.servers.catalog().directory().owner(scope, name);
+            let name = match server {
+                Some(server) => format!("{server}:{tool}"),
+                None => owner().unwrap_or_default(),
+            };
+            self.completed(outcome, &name, caller).await
         };
         let rights = &caller.rights;
         let Some((server, tool)) = self.direct.target(scope, name, rights).await else {
@@ -337,7 +342,10 @@ impl CallOutcome {
                 if *scope != Scope::All
                     && let Some(error) = failure.rpc_error() =>
             {
-                Err(error.clone())
+                Err(RpcError {
+                    data: failure.data_beside(error.data.as_ref(), self.request_id),
+                    ..error.clone()
+                })
             }
             Err(failure) if is_unknown(failure.code) => Err(RpcError {
                 code: INVALID_PARAMS,

@@ -291,7 +291,7 @@ impl SearchOutcome {
                 r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{answer}}}"#,
                 to_text(answer)
             ),
-            Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id),
+            Err(failure) => failure.to_call_tool_result(self.request_id, self.activity_id, &[]),
         }
     }
 }

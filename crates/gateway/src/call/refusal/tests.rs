@@ -20,7 +20,7 @@ fn catalog() -> Catalog {
         )
     };
     let catalog = Catalog::new();
-    let servers = ["cards", "plain"].map(|name| (name.to_owned(), Operator::default()));
+    let servers = ["cards", "plain", "silent"].map(|name| (name.to_owned(), Operator::default()));
     catalog.configure(servers.into());
     let tools = vec![
         contract("get-card", json!({ "readOnlyHint": true }), "1.2.3"),
@@ -38,9 +38,14 @@ fn catalog() -> Catalog {
 /// Tool of a contract service, or that there is none of the name.
 fn service_of(name: &str, rights: &Rights) -> Option<String> {
     let snapshot = catalog().snapshot();
-    let service = contract_service(&snapshot, name, rights)?;
-    let tool = service.tool.map(|tool| tool.name().to_string());
-    Some(tool.unwrap_or_else(|| "none".to_owned()))
+    match contract_service(&snapshot, name, rights) {
+        Named::Service(service) => {
+            let tool = service.tool.map(|tool| tool.name().to_string());
+            Some(tool.unwrap_or_else(|| "none".to_owned()))
+        }
+        Named::Unlisted(server, tool) => Some(format!("unlisted {server} {tool}")),
+        Named::Other => None,
+    }
 }
 
 #[test]
@@ -57,6 +62,7 @@ fn a_name_is_of_a_contract_service_as_far_as_the_caller_may_know() {
         ("plain:list_all", &all, None),
         ("plain:gone", &all, None),
         ("gone:get-card", &all, None),
+        ("silent:get-card", &all, Some("unlisted silent get-card")),
         ("get-card", &all, None),
         ("", &all, None),
     ] {
