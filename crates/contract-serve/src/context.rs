@@ -152,6 +152,10 @@ mod tests {
                 .all(|key| key == "tenant" || key.starts_with('n'))
         );
         let last = format!("n{}", MOST_ENTRIES - 2);
-        assert_eq!(remarks.keys().next_back(), Some(&last), "the first are kept");
+        assert_eq!(
+            remarks.keys().next_back(),
+            Some(&last),
+            "the first are kept"
+        );
     }
 }
