@@ -1,6 +1,6 @@
 //! Compilation: a schema's JSON into keywords, each subschema once, references as numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Number, Value};
 
@@ -65,7 +65,7 @@ pub(crate) enum Keyword {
 /// neither of the two names.
 #[derive(Debug, Default)]
 pub(crate) struct Properties {
-    pub(crate) named: HashMap<String, SubschemaId>,
+    pub(crate) named: BTreeMap<String, SubschemaId>,
     pub(crate) patterns: Vec<(TextPattern, SubschemaId)>,
     pub(crate) additional: Option<SubschemaId>,
     /// Names of `named` in the order of the schema.

@@ -21,29 +21,33 @@ impl<'a> Check<'a> {
         let mut unknown: Vec<&'a str> = Vec::new();
         for (name, member) in members {
             self.spend(1);
+            let inside = Place::Member(&place, name);
             let named = properties.named.get(name).copied();
-            let matching = properties.patterns.iter();
-            let matching = matching.filter(|(pattern, _)| self.is_match(pattern, name));
-            let mut parts: Vec<SubschemaId> = named
-                .into_iter()
-                .chain(matching.map(|(_, id)| *id))
-                .collect();
-            if parts.is_empty() {
+            let mut is_known = named.is_some();
+            if let Some(part) = named {
+                is_valid &= self.subschema(part, member, inside, found.as_deref_mut(), None);
+            }
+            for (pattern, part) in &properties.patterns {
+                if self.is_match(pattern, name) {
+                    is_known = true;
+                    is_valid &= self.subschema(*part, member, inside, found.as_deref_mut(), None);
+                }
+            }
+            if !is_known {
                 match properties.additional {
                     Some(additional) if self.is_never(additional) => {
                         unknown.push(name);
                         continue;
                     }
-                    Some(additional) => parts.push(additional),
+                    Some(part) => {
+                        is_valid &=
+                            self.subschema(part, member, inside, found.as_deref_mut(), None);
+                    }
                     None => continue,
                 }
             }
             if let Some(seen) = &mut seen {
                 seen.members.insert(name);
-            }
-            let place = Place::Member(&place, name);
-            for part in parts {
-                is_valid &= self.subschema(part, member, place, found.as_deref_mut(), None);
             }
             if !is_valid && found.is_none() {
                 return false;
