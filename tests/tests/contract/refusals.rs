@@ -227,14 +227,15 @@ async fn never_a_name_that_stands_for_nothing_at_all_servers_had_no_agent_hints(
         let params = json!({ "name": name, "arguments": {} });
         client.request("tools/call", &params).await
     };
-    // One that could be a tool, one that no tool can have, and one with the hash of none.
+    // One that could be a tool and has a neighbour, one that no tool can have, and one with the hash of none.
     let hashed = format!("cards__get-crad-0{}", "a".repeat(14));
     for name in ["cards__get-crad", "cards__get crad", &hashed] {
         let answer = unknown(name).await;
         check_whole(&answer["error"]["data"], "UNKNOWN_TOOL");
         let steps = suggested(&answer["error"]["data"]);
-        let is_near = name == hashed || steps[0][1] == "cards:get-card";
-        assert!(is_near, "{answer}");
+        if name == "cards__get-crad" {
+            assert_eq!(steps[0][1], "cards:get-card", "{answer}");
+        }
     }
     let answer = unknown("crads__get-card").await;
     let data = &answer["error"]["data"];
