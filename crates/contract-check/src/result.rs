@@ -98,8 +98,9 @@ fn fields_of(
 ) {
     for (name, is_right, must) in checks {
         let field = name.trim_end_matches('?');
-        let is_absent = value[field].is_null() && name.ends_with('?');
-        if !is_absent && !is_right(&value[field]) {
+        let value = &value[field];
+        let is_absent = value.is_null() && name.ends_with('?');
+        if !is_absent && !is_right(value) {
             findings.add(rule, format!("{part}.{field} must {must}"));
         }
     }

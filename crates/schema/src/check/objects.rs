@@ -7,6 +7,9 @@ use crate::compile::{Keyword, Properties};
 use crate::mismatch::Kind;
 use crate::{Schema, SubschemaId};
 
+/// Number of members up to which looking at each is the fastest way to find one.
+const FEW_MEMBERS: usize = 16;
+
 impl<'a> Check<'a> {
     pub(super) fn properties(
         &mut self,
@@ -114,7 +117,7 @@ impl<'a> Check<'a> {
         };
         self.spend(names.len());
         let mut is_valid = true;
-        for name in names.iter().filter(|name| !members.contains_key(*name)) {
+        for name in names.iter().filter(|name| !has(members, name)) {
             is_valid = told(Kind::Required(name), value, place, found.as_deref_mut());
             if found.is_none() {
                 break;
@@ -186,4 +189,13 @@ fn name_kind(schema: &Schema, id: SubschemaId) -> Kind<'_> {
             _ => None,
         });
     asked.unwrap_or(Kind::Never)
+}
+
+/// Whether an object has a member. A few names are compared sooner than one is hashed.
+fn has(members: &Map<String, Value>, name: &str) -> bool {
+    if members.len() <= FEW_MEMBERS {
+        members.keys().any(|member| member == name)
+    } else {
+        members.contains_key(name)
+    }
 }
