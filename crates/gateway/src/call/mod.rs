@@ -16,10 +16,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{
-    AccessTo, Caller, Decision, LimitKey, Operation, Rights, Subject, Warning, decide,
+    AccessTo, Caller, Decision, Intent, LimitKey, Operation, Permit, Rights, Rules, Subject,
+    Warning, decide,
 };
-use mcpproxy_upstream::CallHead;
 use mcpproxy_upstream::client::ClientLink;
+use mcpproxy_upstream::{CallError, CallHead};
 use mcpproxy_wire::json::InexactNumber;
 use mcpproxy_wire::{CallResult, Json};
 use uuid::Uuid;
@@ -32,7 +33,7 @@ use crate::contract_check::CONTRACT_VIOLATED;
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
 use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, split_name};
-use crate::settings::ToolRateLimit;
+use crate::servers::ReachableServer;
 
 impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
@@ -59,52 +60,33 @@ impl Gateway {
                 let rights = &caller.rights;
                 check_operation(request.variant, caller)?;
                 let declared = record.declared_intent(&request, rules.mode)?;
-
-                let (server_name, tool) = name.map_err(|error| {
-                    (self.servers).with_nearest_tools(error, &request.name, rights)
-                })?;
+                let name = name.map_err(|error| self.with_nearest(error, &request, rights));
+                let (server_name, tool) = name?;
                 let server = self.servers.reachable(server_name, rights)?;
                 let deadline = Instant::now() + server.settings.timeout;
-                let not_answered =
-                    |operation, error| self.servers.failure_of(server_name, operation, error);
                 let slot = server.call_slot(caller, deadline).await;
-                let slot = slot.map_err(|error| not_answered(record.operation(), error))?;
+                let slot = slot.map_err(|error| self.failed(&server, record.operation(), error))?;
                 self.tokens.check(rights)?;
                 let tool = self.found_tool(server_name, tool, rights, &mut warnings)?;
                 record.set_arguments(&tool, &request.arguments);
-
                 let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
-                let permit = match decide(&intent, &subject(&tool), rules) {
-                    Decision::Allow(permit, notes) => {
-                        warnings.extend(notes);
-                        permit
-                    }
-                    Decision::Deny(denial) => return Err(denial.into()),
-                };
+                let permit = permitted(&intent, &tool, rules, &mut warnings)?;
                 server.check_permissions(&tool, rights)?;
-                if let Some(limit) = server.rate_limit(&tool) {
-                    self.admit(caller, tool.qualified(), limit)?;
-                }
+                self.admit(caller, &server, &tool)?;
                 check_arguments(&tool, &request)?;
-
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
+
                 record.begin_sending(deadline).await?;
                 let place = server.cache_place(&tool, caller, &request.arguments);
-                let cached = place
-                    .as_ref()
-                    .and_then(|place| place.answer(Instant::now()));
-                if let Some(cached) = cached {
+                if let Some(cached) = place.as_ref().and_then(|one| one.answer(Instant::now())) {
                     let result = self.checked_answer(&tool, caller, cached, false, &mut warnings);
                     record.hide_secrets_of(&tool, &result);
                     return Ok(result);
                 }
                 let _changing = server.changing(&tool);
-                if let Some(client) = client {
-                    let (name, id) = (server.upstream.name(), record.id());
-                    self.records.begin_call(client, name, caller, id).await;
-                }
-                let sent = Instant::now();
-                let mark = server.upstream.change_mark();
+                self.tell_of_call(client, &server, caller, record.id())
+                    .await;
+                let (sent, mark) = (Instant::now(), server.upstream.change_mark());
                 let head = CallHead {
                     caller,
                     request_id: record.request_id(),
@@ -113,43 +95,28 @@ impl Gateway {
                 let arguments = &request.arguments;
                 let answer = pin!(slot.call(&permit, arguments, &head, client, deadline));
                 let answer = record.answered(answer).await;
+                let answer =
+                    answer.map_err(|error| self.failed(&server, permit.operation(), error));
+                // Cached as it came: what it suggests is vetted for whoever gets it, when it gets it.
+                if let (Ok(answer), Some(place)) = (&answer, place) {
+                    place.put(answer, Instant::now());
+                }
+                let has_changed = mark.is_followed_by_change(&server.upstream.change_mark());
                 let answer = answer
-                    .map_err(|error| not_answered(permit.operation(), error))
                     .inspect_err(|failure| self.check_error(&tool, failure, &mut warnings))
-                    .map(|answer| {
-                        // Cached as it came: what it suggests is vetted for whoever gets it, when it gets it.
-                        if let Some(place) = place {
-                            place.put(&answer, Instant::now());
-                        }
-                        let has_changed =
-                            mark.is_followed_by_change(&server.upstream.change_mark());
-                        self.checked_answer(&tool, caller, answer, has_changed, &mut warnings)
-                    });
-                answered = AnsweredCall::of(&tool, &request.arguments, sent.elapsed(), &answer);
-                let result = answer?;
-                record.hide_secrets_of(&tool, &result);
-                Ok(result)
+                    .map(|one| self.checked_answer(&tool, caller, one, has_changed, &mut warnings));
+                answered = AnsweredCall::of(&tool, arguments, sent.elapsed(), &answer);
+                answer.inspect(|result| record.hide_secrets_of(&tool, result))
             };
             // A panic is a bug of ours; it costs this one call and nothing else.
             let result = AssertUnwindSafe(steps).catch_unwind().await;
             let result = result.unwrap_or_else(|_| Err(incident()));
-            let result = result.map_err(|failure| {
-                let failure = failure
-                    .with("tool", request.name.as_str())
-                    .with("variant", record.operation().variant());
-                self.with_menu_schema(failure, request.variant)
-            });
+            let result = result.map_err(|failure| self.refusal(failure, &request, &record));
             log_warnings(&warnings, &request.name, record.request_id());
             self.servers.count_refusal(known, &result);
             let outcome = record.close(result, warnings).await;
-            let mut outcome = self.completed(outcome, &request.name, caller).await;
-            outcome.hints = answered.and_then(|answered| {
-                let place = self.settings.load().hints.proxied;
-                let catalog = self.servers.catalog();
-                let (hints, result) = (&self.hints, &outcome.result);
-                hints.after(&answered, caller, result, place, catalog)
-            });
-            outcome
+            let outcome = self.completed(outcome, &request.name, caller).await;
+            self.with_hints(outcome, answered.as_ref(), caller)
         })
     }
 
@@ -183,6 +150,56 @@ impl Gateway {
         Box::pin(record.close(Err(failure), Vec::new()))
     }
 
+    /// Refusal of a name that cannot be split, with the tools that are near it.
+    fn with_nearest(&self, failure: Failure, request: &CallRequest, rights: &Rights) -> Failure {
+        self.servers
+            .with_nearest_tools(failure, &request.name, rights)
+    }
+
+    /// Failure of a call that a server did not answer.
+    fn failed(&self, server: &ReachableServer, operation: Operation, error: CallError) -> Failure {
+        let name = server.upstream.name();
+        self.servers.failure_of(name, operation, error)
+    }
+
+    /// Tells the link to the client which call comes next, for what its server may ask meanwhile.
+    async fn tell_of_call(
+        &self,
+        client: Option<&Arc<ClientLink>>,
+        server: &ReachableServer,
+        caller: &Arc<Caller>,
+        record: Uuid,
+    ) {
+        if let Some(client) = client {
+            let name = server.upstream.name();
+            self.records.begin_call(client, name, caller, record).await;
+        }
+    }
+
+    /// Failure with the tool and the variant that were called.
+    fn refusal(&self, failure: Failure, request: &CallRequest, record: &CallRecord) -> Failure {
+        let failure = failure
+            .with("tool", request.name.as_str())
+            .with("variant", record.operation().variant());
+        self.with_menu_schema(failure, request.variant)
+    }
+
+    /// Outcome with the agent hints that were learned from this call and those before.
+    fn with_hints(
+        &self,
+        mut outcome: CallOutcome,
+        answered: Option<&AnsweredCall>,
+        caller: &Caller,
+    ) -> CallOutcome {
+        outcome.hints = answered.and_then(|answered| {
+            let place = self.settings.load().hints.proxied;
+            let catalog = self.servers.catalog();
+            let result = &outcome.result;
+            self.hints.after(answered, caller, result, place, catalog)
+        });
+        outcome
+    }
+
     /// Adds the schema of the variant, where it is the variant's own arguments that are wrong.
     fn with_menu_schema(&self, failure: Failure, variant: Option<Operation>) -> Failure {
         let Some(variant) = variant else {
@@ -199,8 +216,17 @@ impl Gateway {
         Some(deprecation.warning(tool.server(), tool.name()))
     }
 
-    /// Counts a call; refuses it if it is one too many.
-    fn admit(&self, caller: &Caller, tool: &str, limit: ToolRateLimit) -> Result<(), Failure> {
+    /// Counts a call of a tool that has a rate limit; refuses it if it is one too many.
+    fn admit(
+        &self,
+        caller: &Caller,
+        server: &ReachableServer,
+        tool: &CatalogTool,
+    ) -> Result<(), Failure> {
+        let Some(limit) = server.rate_limit(tool) else {
+            return Ok(());
+        };
+        let tool = tool.qualified();
         let key: (LimitKey, String) = (caller.limit_key(), tool.to_owned());
         let (most, now) = (limit.max_calls, Instant::now());
         let admitted = self.rates.admit(key, most, limit.window, now);
@@ -322,12 +348,25 @@ fn inexact(
     violation(path, message)
 }
 
-fn subject(tool: &CatalogTool) -> Subject<'_> {
-    Subject {
+/// Permit of a call, where the decision allows it; what it warns of is added.
+fn permitted(
+    intent: &Intent,
+    tool: &CatalogTool,
+    rules: Rules,
+    warnings: &mut Vec<Warning>,
+) -> Result<Permit, Failure> {
+    let subject = Subject {
         server: tool.server(),
         tool: tool.name(),
         description: &tool.tool().description,
         annotations: tool.annotations(),
+    };
+    match decide(intent, &subject, rules) {
+        Decision::Allow(permit, notes) => {
+            warnings.extend(notes);
+            Ok(permit)
+        }
+        Decision::Deny(denial) => Err(denial.into()),
     }
 }
 
