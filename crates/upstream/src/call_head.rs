@@ -1,4 +1,4 @@
-//! Head of a call: who it is made for and as part of what, and what of that its server is told.
+//! Head of a call: what of its `Caller` and of its request the server is told.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use mcpproxy_wire::meta;
 use serde::ser::SerializeMap;
 use uuid::Uuid;
 
-/// Head of a call, beside its tool and arguments.
+/// Head of a call, beside its tool and arguments: a view of the call's [`Caller`], which knows what of it a server is told.
 #[derive(Debug, Clone, Copy)]
 pub struct CallHead<'a> {
     /// Caller that it is made for.

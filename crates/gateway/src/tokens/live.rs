@@ -28,7 +28,7 @@ pub(super) struct LiveToken {
 #[derive(Debug, Default)]
 pub(super) struct LiveTokens(HashMap<String, Arc<LiveToken>>);
 
-/// Admission of a request: its rights, and until when they hold.
+/// Admission of a request by the credential that it shows: the rights of that, and until when they hold.
 #[derive(Debug, Clone)]
 pub struct Admission {
     /// Rights of the credential.

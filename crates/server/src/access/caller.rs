@@ -12,7 +12,7 @@ use mcpproxy_wire::initialize::NAME_LIMIT;
 use mcpproxy_wire::meta;
 use uuid::Uuid;
 
-use crate::exchange::params::{RequestParams, StatelessClient};
+use crate::exchange::params::RequestParams;
 
 /// Caller of a request in a session: with what this very request brings.
 pub(crate) fn in_session(
@@ -25,15 +25,15 @@ pub(crate) fn in_session(
 
 /// Caller of a stateless request, from what it says of its client.
 pub(crate) fn stateless(
-    client: StatelessClient,
     headers: &HeaderMap,
     params: &RequestParams,
     rights: Rights,
     peer: Option<IpAddr>,
 ) -> Arc<Caller> {
+    let (client_name, client_version) = params.client_info();
     let caller = Caller {
-        client_name: client.name,
-        client_version: client.version,
+        client_name,
+        client_version,
         peer,
         rights,
         ..Caller::default()

@@ -16,13 +16,6 @@ pub struct RequestParams {
     meta: Vec<(Box<str>, Json)>,
 }
 
-/// Client of a stateless request, as the request names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct StatelessClient {
-    pub(crate) name: Option<String>,
-    pub(crate) version: Option<String>,
-}
-
 impl RequestParams {
     /// Keeps the members of parameters that were found in a message.
     pub(crate) fn new(text: &MessageText, members: Option<Fields<'_>>) -> Self {
@@ -119,8 +112,8 @@ impl RequestParams {
         text_of(given(&self.meta, meta::PROTOCOL_VERSION)?.text())
     }
 
-    /// Client of a request of the stateless protocol. Refuses one that does not say all it has to.
-    pub(crate) fn stateless_client(&self) -> Result<StatelessClient, RpcError> {
+    /// Refuses a request of the stateless protocol that does not say all it has to.
+    pub(crate) fn check_stateless(&self) -> Result<(), RpcError> {
         let revision = self.revision();
         let revision = revision.ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
         if Revision::parse(&revision).map(Revision::protocol) != Some(Protocol::Stateless) {
@@ -129,12 +122,14 @@ impl RequestParams {
         if !self.capabilities().is_some_and(Json::is_object) {
             return Err(missing(meta::CLIENT_CAPABILITIES));
         }
+        Ok(())
+    }
+
+    /// Name and version that the client gives itself in the request.
+    pub(crate) fn client_info(&self) -> (Option<String>, Option<String>) {
         let info = given(&self.meta, meta::CLIENT_INFO).and_then(Json::fields);
         let part = |name: &str| name_of(info.as_ref()?.given(name)?.get());
-        Ok(StatelessClient {
-            name: part("name"),
-            version: part("version"),
-        })
+        (part("name"), part("version"))
     }
 }
 
@@ -177,18 +172,19 @@ mod tests {
         }
     }
 
-    fn stateless_client(meta: &str) -> Result<StatelessClient, i64> {
+    fn checked(meta: &str) -> Result<RequestParams, i64> {
         let params = RequestParams::parse(&format!(r#"{{"_meta":{meta}}}"#));
-        params.stateless_client().map_err(|error| error.code)
+        let checked = params.check_stateless().map_err(|error| error.code);
+        checked.map(|()| params)
     }
 
     #[test]
     fn a_stateless_request_has_to_name_its_client() {
         let full = r#"{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},
             "io.modelcontextprotocol/clientInfo":{"name":"n","version":"\u0031"}}"#;
-        let known = stateless_client(full).unwrap();
+        let (name, version) = checked(full).unwrap().client_info();
         assert_eq!(
-            (known.name.as_deref(), known.version.as_deref()),
+            (name.as_deref(), version.as_deref()),
             (Some("n"), Some("1"))
         );
         for (meta, code) in [
@@ -216,9 +212,9 @@ mod tests {
                 UNSUPPORTED_VERSION,
             ),
         ] {
-            assert_eq!(stateless_client(meta), Err(code), "{meta}");
+            assert_eq!(checked(meta).err(), Some(code), "{meta}");
         }
-        let nothing = RequestParams::default().stateless_client();
+        let nothing = RequestParams::default().check_stateless();
         assert_eq!(nothing.unwrap_err().code, INVALID_PARAMS);
     }
 

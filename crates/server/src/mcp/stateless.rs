@@ -16,7 +16,6 @@ use super::header_mirror::{self, mismatch, single};
 use super::reply::{AnswerFormat, respond};
 use crate::access::caller;
 use crate::exchange::dispatch::response;
-use crate::exchange::params::StatelessClient;
 use crate::exchange::reply::Delivery;
 use crate::exchange::request::RequestMessage;
 
@@ -31,10 +30,9 @@ pub(super) async fn answer(
 ) -> Response {
     let (id, method) = (message.id.clone(), message.method);
     let refuse = |error| format.answer(StatusCode::BAD_REQUEST, response(&id, Err(error)));
-    let client = match check(head.headers, &message) {
-        Ok(client) => client,
-        Err(error) => return refuse(error),
-    };
+    if let Err(error) = check(head.headers, &message) {
+        return refuse(error);
+    }
     if method == Method::ToolsCall
         && let Some(scope) = head.endpoint.scope()
         // Boxed, so that the future of a call stays small.
@@ -44,7 +42,7 @@ pub(super) async fn answer(
         return refuse(error);
     }
     let Admission { rights, ended } = head.admission.clone();
-    let caller = caller::stateless(client, head.headers, &message.params, rights, head.peer);
+    let caller = caller::stateless(head.headers, &message.params, rights, head.peer);
     let request = message.into_request(Protocol::Stateless, &head.endpoint, caller, None, ended);
     let delivery = format.delivery();
     let reply = head.app.exchange.dispatch(request, delivery).await;
@@ -69,9 +67,8 @@ fn status_of(
     }
 }
 
-/// Client of a request, if the request and its headers fulfil all that they must before the method
-/// is looked at.
-fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<StatelessClient, RpcError> {
+/// Refuses a request that does not, or whose headers do not, fulfil all that they must before the method is looked at.
+fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<(), RpcError> {
     let named = single(headers, header::PROTOCOL_VERSION)?;
     let given = message.params.revision();
     match (&given, named) {
@@ -89,7 +86,7 @@ fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<StatelessClien
         (Some(_), None) => return Err(mismatch(header::PROTOCOL_VERSION, "is missing")),
         _ => {}
     }
-    let client = message.params.stateless_client()?;
+    message.params.check_stateless()?;
     match single(headers, header::METHOD)? {
         None => return Err(mismatch(header::METHOD, "is missing")),
         Some(method) if method != message.method_name => {
@@ -97,6 +94,5 @@ fn check(headers: &HeaderMap, message: &RequestMessage) -> Result<StatelessClien
         }
         Some(_) => {}
     }
-    header_mirror::check_name(headers, message)?;
-    Ok(client)
+    header_mirror::check_name(headers, message)
 }

@@ -308,9 +308,9 @@ impl LocalConnection {
                 (caller, Some(session))
             }
             Protocol::Stateless => {
-                let client = message.params.stateless_client()?;
-                let caller =
-                    caller::stateless(client, &HeaderMap::new(), &message.params, rights, None);
+                let params = &message.params;
+                params.check_stateless()?;
+                let caller = caller::stateless(&HeaderMap::new(), params, rights, None);
                 (caller, None)
             }
         };

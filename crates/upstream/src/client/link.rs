@@ -1,4 +1,4 @@
-//! Client behind one request.
+//! Link back to the client of one request.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -16,7 +16,8 @@ use super::messages::{
 };
 use crate::lock;
 
-/// Client behind one request: what it declared, and the way back to it while the request is open.
+/// Link back to the client of one request, while the request is open: what the client can be sent, and where it is put.
+/// Who it is stands in the [`Caller`](mcpproxy_policy::Caller) alone.
 ///
 /// Made with [`ClientLink::new`], filled in, then opened with [`ClientLink::open`].
 #[derive(Debug)]
