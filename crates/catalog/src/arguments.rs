@@ -34,6 +34,9 @@ pub struct Violation {
     pub path: String,
     /// Message that says what is expected there. It never repeats a long value.
     pub message: String,
+    /// Whether it is about a name that is like no other, so that nothing says what to send instead.
+    #[serde(skip)]
+    pub is_strange: bool,
 }
 
 impl Violation {
@@ -41,6 +44,7 @@ impl Violation {
         Self {
             path: String::new(),
             message: message.to_owned(),
+            is_strange: false,
         }
     }
 }

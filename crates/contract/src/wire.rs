@@ -44,9 +44,18 @@ pub fn content(structured: &Value) -> Value {
 }
 
 /// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
-/// as the service would.
-pub fn failure_hints(error: &PublishedError, retry_after: Option<Duration>) -> AgentHints {
-    pipeline::failed_with(error, retry_after, pipeline::KnownBeside::default())
+/// as the service would. `strange` is the number of violations in its details of which nothing says what to send
+/// instead.
+pub fn failure_hints(
+    error: &PublishedError,
+    retry_after: Option<Duration>,
+    strange: u64,
+) -> AgentHints {
+    let known = pipeline::KnownBeside {
+        strange,
+        ..pipeline::KnownBeside::default()
+    };
+    pipeline::failed_with(error, retry_after, known)
 }
 
 /// Annotations: what a tool does to the world, as MCP says it. A repetition is only of interest where

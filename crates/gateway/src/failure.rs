@@ -122,6 +122,8 @@ pub struct Failure {
     pub retryable: bool,
     /// Details for programs.
     pub details: Map<String, Value>,
+    /// Violations in the details of which nothing says what to send instead.
+    strange: u64,
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
     rpc_error: Option<Box<RpcError>>,
     /// Parts that make it a whole result of the tool contract, where it is about a tool of a contract service.
@@ -220,6 +222,7 @@ impl Failure {
             message: message.into(),
             retryable: code.is_retryable(),
             details: Map::new(),
+            strange: 0,
             rpc_error: None,
             contract_parts: None,
         }
@@ -250,13 +253,16 @@ impl Failure {
 
     /// Arguments that do not fit, with everything that is wrong with them.
     pub(crate) fn invalid_arguments(of: &str, violations: &[Violation]) -> Self {
-        let listed = violations.iter().map(|Violation { path, message }| {
+        let listed = violations.iter().map(|Violation { path, message, .. }| {
             let separator = if path.is_empty() { "" } else { ": " };
             format!("{path}{separator}{message}")
         });
         let listed = listed.collect::<Vec<_>>().join("; ");
         let message = format!("Invalid arguments for '{of}': {listed}");
-        Self::new(Code::InvalidArguments, message).with("violations", json!(violations))
+        let mut failure =
+            Self::new(Code::InvalidArguments, message).with("violations", json!(violations));
+        failure.strange = violations.iter().filter(|one| one.is_strange).count() as u64;
+        failure
     }
 
     /// Whether the request was refused. A fault of ours is no refusal, because the call may have been sent; but what
@@ -281,6 +287,11 @@ impl Failure {
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let milliseconds = self.details.get("retry_after_ms")?.as_u64()?;
         Some(Duration::from_millis(milliseconds))
+    }
+
+    /// Number of violations in the details of which nothing says what to send instead.
+    pub(crate) fn strange_violations(&self) -> u64 {
+        self.strange
     }
 
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
@@ -400,13 +411,10 @@ impl Failure {
     pub(crate) fn masked(mut self, mask: &Mask) -> Self {
         self.message = mask.apply(&self.message).into_owned();
         let details = self.details.values_mut();
-        details.for_each(|value| mask_value(value, mask));
+        details.for_each(|value| mask.apply_to(value));
         if let Some(error) = &mut self.rpc_error {
             error.message = mask.apply(&error.message).into_owned();
-            error
-                .data
-                .iter_mut()
-                .for_each(|data| mask_value(data, mask));
+            error.data.iter_mut().for_each(|data| mask.apply_to(data));
         }
         self
     }
@@ -480,6 +488,7 @@ pub(crate) fn violation(path: impl Into<String>, message: impl Into<String>) -> 
     Violation {
         path: path.into(),
         message: message.into(),
+        is_strange: false,
     }
 }
 
@@ -496,13 +505,4 @@ fn in_words(duration: Duration) -> String {
     // Parts below a millisecond say nothing about a deadline.
     let whole = Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
     humantime::format_duration(whole).to_string()
-}
-
-fn mask_value(value: &mut Value, mask: &Mask) {
-    match value {
-        Value::String(text) => *text = mask.apply(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(|item| mask_value(item, mask)),
-        Value::Object(map) => map.values_mut().for_each(|item| mask_value(item, mask)),
-        _ => {}
-    }
 }

@@ -142,11 +142,13 @@ impl<'a> ParameterReader<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in fields.iter() {
             if !known.contains(&name) {
-                let hint = nearest_keyword(name, known)
-                    .map(|near| format!(", did you mean '{near}'?"))
-                    .unwrap_or_default();
-                let message = format!("unknown parameter{hint}");
-                violations.push(violation(pointer(name), message));
+                let near = nearest_keyword(name, known);
+                let hint = near.map(|near| format!(", did you mean '{near}'?"));
+                let message = format!("unknown parameter{}", hint.unwrap_or_default());
+                violations.push(Violation {
+                    is_strange: near.is_none(),
+                    ..violation(pointer(name), message)
+                });
             } else if seen.contains(&name) {
                 violations.push(violation(pointer(name), "is given twice"));
             } else {

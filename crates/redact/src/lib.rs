@@ -26,8 +26,8 @@ mod tokens;
 mod trigger;
 
 pub use fields::SecretFields;
-pub use mask::Mask;
-pub use names::{is_credential_name, is_secret_name};
+pub use mask::{MASKED, Mask};
+pub use names::{is_credential_name, is_secret_name, is_secret_parameter};
 pub use own_secrets::OwnSecrets;
 pub use redactor::Redactor;
 pub use shapes::credentials;

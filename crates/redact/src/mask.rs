@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use serde_json::Value;
 
 use crate::encoded::EncodedSecrets;
 use crate::spellings::{broken_off, spellings};
@@ -52,6 +53,16 @@ impl Mask {
         let mut found = Vec::new();
         self.find(text, &mut found);
         hide(text, found)
+    }
+
+    /// Replaces every secret in the texts of a value by `***`; names of members stay as they are.
+    pub fn apply_to(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.apply(text).into_owned(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.apply_to(item)),
+            Value::Object(members) => members.values_mut().for_each(|one| self.apply_to(one)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// Whether any of the secrets is in the text.

@@ -62,6 +62,20 @@ pub fn is_credential_name(name: &str) -> bool {
         || (!is_harmless && words().any(says_so))
 }
 
+/// Whether a parameter of a tool of this name is secret. Parameters have more such names than texts do: plurals,
+/// credentials, and the short words for a password.
+pub fn is_secret_parameter(name: &str) -> bool {
+    let singular = name.strip_suffix(['s', 'S']).unwrap_or(name);
+    let last_word = name.rsplit(|letter: char| !letter.is_alphanumeric()).next();
+    let last_word = last_word.unwrap_or_default();
+    let is_short = |word: &str| last_word.eq_ignore_ascii_case(word);
+    is_secret_name(name)
+        || is_secret_name(singular)
+        || singular.to_ascii_lowercase().ends_with("credential")
+        || ["pin", "pwd"].into_iter().any(is_short)
+        || ["Pin", "Pwd"].iter().any(|word| last_word.ends_with(word))
+}
+
 /// Whether a name says secret. Case, `-`, `_` and spaces do not matter.
 pub fn is_secret_name(name: &str) -> bool {
     let mut buffer = [0; LONGEST_NAME];

@@ -8,8 +8,8 @@ use crate::number;
 /// The longest value, from a schema or a value, that a message repeats, in characters.
 const VALUE_LIMIT: usize = 100;
 
-/// The longest text about alternatives, in characters.
-const ALTERNATIVES_LIMIT: usize = 300;
+/// The longest text about alternatives, in characters, without the `expected` in front of it.
+const ALTERNATIVES_LIMIT: usize = 291;
 
 /// Number of allowed values that are listed.
 const LISTED: usize = 20;
@@ -141,64 +141,80 @@ impl JsonType {
     }
 }
 
+/// Wording of a mismatch: what is asked for, or what is wrong where nothing else could be sent.
+enum Wording {
+    Expected(String),
+    Wrong(String),
+}
+
 impl Mismatch<'_> {
     /// What is asked for at the place of the value: `expected at least 3 characters`. It does not repeat the value.
     pub fn expected(&self) -> String {
-        self.kind.expected(&self.path)
+        self.kind.wording(&self.path).text()
+    }
+}
+
+impl Wording {
+    fn text(self) -> String {
+        match self {
+            Self::Expected(asked_for) => format!("expected {asked_for}"),
+            Self::Wrong(what) => what,
+        }
     }
 }
 
 impl Kind<'_> {
-    fn expected(&self, path: &str) -> String {
-        match self {
+    fn wording(&self, path: &str) -> Wording {
+        Wording::Expected(match self {
             Self::Type(types) => {
                 let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
-                format!("expected {}", names.join(" or "))
+                names.join(" or ")
             }
-            Self::Enum(options) => format!("expected one of {}", listed(options)),
-            Self::Constant(value) => format!("expected {}", shown(value)),
-            Self::Minimum(limit) => format!("expected at least {limit}"),
-            Self::Maximum(limit) => format!("expected at most {limit}"),
-            Self::ExclusiveMinimum(limit) => format!("expected more than {limit}"),
-            Self::ExclusiveMaximum(limit) => format!("expected less than {limit}"),
-            Self::MultipleOf(of) => format!("expected a multiple of {of}"),
-            Self::MinLength(limit) => format!("expected at least {limit} characters"),
-            Self::MaxLength(limit) => format!("expected at most {limit} characters"),
+            Self::Enum(options) => format!("one of {}", listed(options)),
+            Self::Constant(value) => shown(value),
+            Self::Minimum(limit) => format!("at least {limit}"),
+            Self::Maximum(limit) => format!("at most {limit}"),
+            Self::ExclusiveMinimum(limit) => format!("more than {limit}"),
+            Self::ExclusiveMaximum(limit) => format!("less than {limit}"),
+            Self::MultipleOf(of) => format!("a multiple of {of}"),
+            Self::MinLength(limit) => format!("at least {limit} characters"),
+            Self::MaxLength(limit) => format!("at most {limit} characters"),
             Self::Pattern(pattern) => {
-                format!("expected text that matches the pattern {}", quoted(pattern))
+                format!("text that matches the pattern {}", quoted(pattern))
             }
-            Self::MinItems(limit) => format!("expected at least {limit} items"),
-            Self::MaxItems(limit) => format!("expected at most {limit} items"),
-            Self::UniqueItems => "expected items that differ from each other".to_owned(),
-            Self::Contains(1) => "expected a list with an item that matches `contains`".to_owned(),
+            Self::MinItems(limit) => format!("at least {limit} items"),
+            Self::MaxItems(limit) => format!("at most {limit} items"),
+            Self::UniqueItems => "items that differ from each other".to_owned(),
+            Self::Contains(1) => "a list with an item that matches `contains`".to_owned(),
             Self::Contains(least) => {
-                format!("expected a list with {least} items that match `contains`")
+                format!("a list with {least} items that match `contains`")
             }
             Self::MaxContains(most) => {
-                format!("expected a list with at most {most} items that match `contains`")
+                format!("a list with at most {most} items that match `contains`")
             }
-            Self::UnevaluatedItems => "expected no further items".to_owned(),
-            Self::MinProperties(limit) => format!("expected at least {limit} properties"),
-            Self::MaxProperties(limit) => format!("expected at most {limit} properties"),
-            Self::Required(name) => format!("missing required property {}", quoted(name)),
+            Self::UnevaluatedItems => "no further items".to_owned(),
+            Self::MinProperties(limit) => format!("at least {limit} properties"),
+            Self::MaxProperties(limit) => format!("at most {limit} properties"),
+            Self::Required(name) => {
+                return Wording::Wrong(format!("missing required property {}", quoted(name)));
+            }
             Self::UnknownProperties { unknown, .. } => {
                 let names: Vec<_> = unknown
                     .iter()
                     .take(LISTED)
                     .map(|name| quoted(name))
                     .collect();
-                format!("unknown property {}", names.join(", "))
+                return Wording::Wrong(format!("unknown property {}", names.join(", ")));
             }
             Self::PropertyName(kind) => {
-                format!("a property name is not allowed: {}", kind.expected(path))
+                let why = kind.wording(path).text();
+                return Wording::Wrong(format!("a property name is not allowed: {why}"));
             }
             Self::NoAlternative(alternatives) => no_alternative(alternatives, path),
-            Self::SeveralAlternatives => {
-                "expected exactly one alternative to match, several do".to_owned()
-            }
-            Self::Not(schema) => format!("expected no value that matches {schema}"),
-            Self::Never => "expected no value here".to_owned(),
-        }
+            Self::SeveralAlternatives => "exactly one alternative to match, several do".to_owned(),
+            Self::Not(schema) => format!("no value that matches {schema}"),
+            Self::Never => "no value here".to_owned(),
+        })
     }
 }
 
@@ -215,10 +231,9 @@ fn no_alternative(alternatives: &[Vec<Mismatch<'_>>], path: &str) -> String {
         }
     }
     if wanted.is_empty() {
-        return "expected one of several alternatives, none matches".to_owned();
+        return "one of several alternatives, none matches".to_owned();
     }
-    let text = format!("expected {}", wanted.join(", or "));
-    one_line(&text, ALTERNATIVES_LIMIT)
+    one_line(&wanted.join(", or "), ALTERNATIVES_LIMIT)
 }
 
 /// What an alternative asks for, by the first thing that it misses.
@@ -226,10 +241,9 @@ fn alternative(mismatch: &Mismatch<'_>, path: &str) -> String {
     if let Kind::Required(name) = mismatch.kind {
         return format!("an object with property {}", quoted(name));
     }
-    let text = mismatch.expected();
-    let text = text.strip_prefix("expected ").unwrap_or(&text);
+    let (Wording::Expected(text) | Wording::Wrong(text)) = mismatch.kind.wording(&mismatch.path);
     if mismatch.path == path {
-        return text.to_owned();
+        return text;
     }
     format!("{text} at {}", one_line(&mismatch.path, VALUE_LIMIT))
 }

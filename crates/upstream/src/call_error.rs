@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use mcpproxy_redact::Mask;
 use mcpproxy_wire::{RpcError, RpcResult};
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 /// Response of a server to a request.
@@ -74,7 +73,7 @@ impl CallError {
             Self::Rpc(mut error) => {
                 error.message = mask.apply(&error.message).into_owned();
                 if let Some(data) = &mut error.data {
-                    mask_strings(data, mask);
+                    mask.apply_to(data);
                 }
                 Self::Rpc(error)
             }
@@ -104,15 +103,4 @@ pub(crate) async fn until_deadline<T>(
         let after = started.elapsed();
         CallError::Timeout { after, sent }
     })
-}
-
-fn mask_strings(value: &mut Value, mask: &Mask) {
-    match value {
-        Value::String(text) => *text = mask.apply(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(|item| mask_strings(item, mask)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|value| mask_strings(value, mask)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -40,6 +40,7 @@ pub(super) fn violations(mismatch: &Mismatch<'_>) -> Vec<Violation> {
     vec![Violation {
         path: path.clone(),
         message,
+        is_strange: false,
     }]
 }
 
@@ -51,7 +52,8 @@ fn unknown_property(path: &str, name: &str, known: &[String]) -> Violation {
     let quoted = |name: &str| shown(&Value::from(name));
     let known = known.iter().take(COMPARED);
     let known = known.map(|known| (likeness(name, known), known));
-    let message = match nearest(known, ALIKE, 1).pop() {
+    let near = nearest(known, ALIKE, 1).pop();
+    let message = match near {
         Some(near) => format!(
             "unknown property {}, did you mean {}?",
             quoted(name),
@@ -62,6 +64,7 @@ fn unknown_property(path: &str, name: &str, known: &[String]) -> Violation {
     Violation {
         path: format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")),
         message,
+        is_strange: near.is_none(),
     }
 }
 

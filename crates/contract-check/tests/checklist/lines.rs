@@ -372,7 +372,7 @@ async fn err_2_validation_errors_are_logged_with_their_violations_and_without_wh
     assert_eq!(refused.len(), 3, "{lines}");
     for (line, told) in refused.iter().zip([
         r#""path":"/text""#,
-        "invalid type: integer ***, expected a string",
+        "is not of the type that the tool takes",
         "unknown parameter, did you mean 'text'?",
     ]) {
         assert!(line.contains("INVALID_ARGUMENTS"), "{line}");

@@ -17,9 +17,11 @@ const EVEN_CHANCE: Share = Share::percent(50);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownBeside {
     /// Tools that the error suggests as a way out.
-    pub(super) helpers: u64,
+    pub(crate) helpers: u64,
     /// Calls of the tool that broke, of all so far, this one included. None were counted where it is zero of zero.
-    pub(super) broken_of_all: (u64, u64),
+    pub(crate) broken_of_all: (u64, u64),
+    /// Violations among those that the error tells of, of which nothing says what to send instead.
+    pub(crate) strange: u64,
 }
 
 /// Hints for every error of a tool; how sure they are follows from how much is known about the failure.
@@ -125,9 +127,8 @@ fn known_about(
     if let Some(violations) = error.details.get("violations").and_then(Value::as_array) {
         let told = violations.len() as u64;
         let all = error.details.get("violation_count").and_then(Value::as_u64);
-        let clear = violations.iter().filter(|one| names_remedy(one)).count();
         evidence = evidence
-            .and(matched(clear as u64, told))
+            .and(matched(told.saturating_sub(beside.strange), told))
             .and(coverage(told, all.unwrap_or(told)));
     }
     let (broken, calls) = beside.broken_of_all;
@@ -158,12 +159,6 @@ fn knows_remedy(error: &PublishedError, helpers: u64) -> bool {
         _ => error.category == ErrorCategory::Validation,
     };
     error.retryable || has_own || helpers > 0
-}
-
-/// Whether a violation says what to send instead: all do but that of a name which is like no other.
-fn names_remedy(violation: &Value) -> bool {
-    let message = violation["message"].as_str().unwrap_or_default();
-    !message.starts_with("unknown ") || message.contains("did you mean")
 }
 
 /// The shortest period that covers a wait; at least a short one.

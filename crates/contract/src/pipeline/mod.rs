@@ -20,6 +20,7 @@ use tracing::Instrument;
 
 use crate::agent_hints::{AgentHints, HintWarning, Severity, Suggestion, WarningType};
 use crate::registry::{Parsed, Registered, Registry, nearest_name};
+use crate::tool::error::ViolationKind;
 use crate::tool::output::ResultOutcome;
 use crate::{
     CategoryEffect, CategoryName, ContractViolation, ContractViolations, ErrorCategory,
@@ -157,9 +158,12 @@ impl Service {
     fn hints_of(&self, name: &str, error: &ToolError) -> AgentHints {
         let counters = self.registry.by_name.get(name);
         let counters = counters.map(|&index| self.metrics.tools[index].broken_of_all());
+        let violations = error.violations().iter();
+        let strange = violations.filter(|one| one.kind == ViolationKind::StrangeName);
         let known = KnownBeside {
             helpers: error.suggestions().len() as u64,
             broken_of_all: counters.unwrap_or_default(),
+            strange: strange.count() as u64,
         };
         let hints = failed_with(error.published(), error.retry_after(), known);
         let suggestions = error.suggestions().iter().cloned();

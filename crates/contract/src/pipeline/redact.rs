@@ -3,13 +3,11 @@
 //! Hidden is what the schema marks as secret and what stands under a name that says so. What is
 //! left is shortened: a log line is for people.
 
-use mcpproxy_redact::{OwnSecrets, Redactor, SecretFields, is_secret_name};
+use mcpproxy_redact::{MASKED, OwnSecrets, Redactor, SecretFields, is_secret_parameter};
 use serde_json::{Map, Value, json};
 
 use crate::ToolError;
-
-/// Text in place of a secret.
-const HIDDEN: &str = "***";
+use crate::tool::error::ViolationKind;
 
 /// Text in place of everything that is left out for its size.
 const LEFT_OUT: &str = "…";
@@ -29,11 +27,8 @@ const DEEPEST: usize = 16;
 /// Most values of one call that are shown, whatever their arrangement.
 const MOST_VALUES: usize = 1000;
 
-/// Most violations of one call that are shown.
-const MOST_VIOLATIONS: usize = 20;
-
-/// Beginning of the second part of a violation that tells what was found, and then what was expected.
-const EXPECTED: &str = ", expected ";
+/// Text in place of a message that repeats the value it is about.
+const WRONG_TYPE: &str = "is not of the type that the tool takes";
 
 /// Parameters as the log may show them, without the fields that the tool's schema calls secret.
 pub(super) fn redact(params: &Value, secret: &SecretFields) -> Value {
@@ -65,8 +60,8 @@ fn shown(value: &Value, values_left: &mut usize, depth_left: usize) -> Value {
         Value::Object(fields) => {
             let mut object = Map::new();
             for (name, value) in fields.iter().take(MOST_FIELDS) {
-                let value = if says_secret(name) {
-                    HIDDEN.into()
+                let value = if is_secret_parameter(name) {
+                    MASKED.into()
                 } else {
                     shown(value, values_left, depth_left - 1)
                 };
@@ -85,61 +80,16 @@ fn shown(value: &Value, values_left: &mut usize, depth_left: usize) -> Value {
 /// Violations of an error as the log may show them: where, and what, without the values that were sent. Those are in the
 /// line of the call's start, as far as they may be.
 pub(super) fn violations(error: &ToolError, secrets: &OwnSecrets) -> Value {
-    let found = error.published().details.get("violations");
-    let found = found
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    let mut list: Vec<Value> = found
-        .iter()
-        .take(MOST_VIOLATIONS)
-        .map(|violation| {
-            let text = |name: &str| violation[name].as_str().unwrap_or_default();
-            let path = text("path");
-            let message = if path.split('/').any(says_secret) {
-                HIDDEN.to_owned()
-            } else {
-                let told = without_values(text("message"));
-                shortened(&Redactor::default().text(&told, secrets))
-            };
-            json!({ "path": shortened(path), "message": message })
-        })
-        .collect();
-    if found.len() > MOST_VIOLATIONS {
-        let more = found.len() - MOST_VIOLATIONS;
-        list.push(format!("{LEFT_OUT} {more} more violations").into());
-    }
-    list.into()
-}
-
-/// Message of a violation without the value that was found, which stands in quotes before what was expected.
-fn without_values(message: &str) -> String {
-    let (found, expected) = message.split_at(message.rfind(EXPECTED).unwrap_or(message.len()));
-    let mut told = String::new();
-    let mut rest = found;
-    while let Some(start) = rest.find(['"', '`']) {
-        let quote = &rest[start..=start];
-        // The value may have quotes itself, so it ends with the last one.
-        let end = rest.rfind(quote).filter(|end| *end > start);
-        told.push_str(&rest[..start]);
-        told.push_str(HIDDEN);
-        rest = end.map_or("", |end| &rest[end + 1..]);
-    }
-    told + rest + expected
-}
-
-/// Whether a name says that its value is secret. Parameters have more such names than texts do:
-/// plurals, credentials, and the short words for a password.
-fn says_secret(name: &str) -> bool {
-    let singular = name.strip_suffix(['s', 'S']).unwrap_or(name);
-    let last_word = name.rsplit(|letter: char| !letter.is_alphanumeric()).next();
-    let last_word = last_word.unwrap_or_default();
-    is_secret_name(name)
-        || is_secret_name(singular)
-        || singular.to_ascii_lowercase().ends_with("credential")
-        || ["pin", "pwd"]
-            .iter()
-            .any(|word| last_word.eq_ignore_ascii_case(word))
-        || ["Pin", "Pwd"].iter().any(|word| last_word.ends_with(word))
+    let shown = error.violations().iter().map(|violation| {
+        let path = &violation.path;
+        let message = match violation.kind {
+            _ if path.split('/').any(is_secret_parameter) => MASKED.to_owned(),
+            ViolationKind::Type => WRONG_TYPE.to_owned(),
+            _ => shortened(&Redactor::default().text(&violation.message, secrets)),
+        };
+        json!({ "path": shortened(path), "message": message })
+    });
+    shown.collect()
 }
 
 /// Beginning of a text.

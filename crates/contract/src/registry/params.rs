@@ -5,7 +5,7 @@ mod names;
 use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::Value;
 
-use crate::tool::error::ParameterViolation;
+use crate::tool::error::{ParameterViolation, ViolationKind};
 use crate::{Params, ToolError};
 
 /// Likeness from which on a name is offered for another.
@@ -20,22 +20,23 @@ pub(crate) fn parse<P: Params>(arguments: Value, schema: &Value) -> Result<P, To
     } else {
         Err(violations)
     };
-    parsed
-        .map_err(|violations| ToolError::invalid(&violations).with("input_schema", schema.clone()))
+    parsed.map_err(|violations| ToolError::invalid(violations).with("input_schema", schema.clone()))
 }
 
 fn typed<P: Params>(arguments: Value, schema: &Value) -> Result<P, Vec<ParameterViolation>> {
     let params: P = serde_path_to_error::deserialize(arguments).map_err(|error| {
         let path = error.path().to_string();
         let path = steps(&path).map(pointer).collect();
-        vec![violation(path, error.inner().to_string())]
+        let message = error.inner().to_string();
+        vec![violation(path, message, ViolationKind::Type)]
     })?;
     let Err(report) = params.validate() else {
         return Ok(params);
     };
-    let broken = report
-        .iter()
-        .map(|(path, error)| violation(sent_pointer(&path.to_string(), schema), error.message()));
+    let broken = report.iter().map(|(path, error)| {
+        let path = sent_pointer(&path.to_string(), schema);
+        violation(path, error.message(), ViolationKind::Rule)
+    });
     Err(broken.collect())
 }
 
@@ -48,10 +49,11 @@ pub(crate) fn nearest_name<'a>(
     nearest(known, ALIKE, 1).pop()
 }
 
-fn violation(path: String, message: impl Into<String>) -> ParameterViolation {
+fn violation(path: String, message: impl Into<String>, kind: ViolationKind) -> ParameterViolation {
     ParameterViolation {
         path,
         message: message.into(),
+        kind,
     }
 }
 

@@ -39,6 +39,7 @@ pub struct ToolError(Box<ErrorParts>);
 #[derive(Debug)]
 struct ErrorParts {
     published: PublishedError,
+    violations: Vec<ParameterViolation>,
     suggestions: Vec<Suggestion>,
     cause: Option<Cause>,
     /// Stack of an error of the system, for the log. It is there whatever the environment says.
@@ -52,6 +53,22 @@ pub(crate) struct ParameterViolation {
     pub(crate) path: String,
     /// What.
     pub(crate) message: String,
+    /// Kind of it, which is not published.
+    #[serde(skip)]
+    pub(crate) kind: ViolationKind,
+}
+
+/// Kind of a violation: what its message says beside what is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ViolationKind {
+    /// A name is missing or not known; the message says which one to send.
+    Name,
+    /// A name is not known and like no other, so that nothing says what to send instead.
+    StrangeName,
+    /// The value is not of the parameter's type; the message repeats it.
+    Type,
+    /// A rule of the author is broken; the message is the author's.
+    Rule,
 }
 
 /// An error as it is sent.
@@ -79,24 +96,28 @@ pub(crate) struct Cause {
 
 impl ToolError {
     /// The parameters are wrong: the violations with their paths, and how many there are.
-    pub(crate) fn invalid(violations: &[ParameterViolation]) -> Self {
-        let shown = &violations[..violations.len().min(MOST_VIOLATIONS)];
-        let told = shown.iter().map(|one| match one.path.as_str() {
+    pub(crate) fn invalid(mut violations: Vec<ParameterViolation>) -> Self {
+        let count = violations.len() as u64;
+        violations.truncate(MOST_VIOLATIONS);
+        let told = violations.iter().map(|one| match one.path.as_str() {
             "" => one.message.clone(),
             path => format!("{path}: {}", one.message),
         });
         let told: Vec<String> = told.collect();
         let message = format!("Invalid parameters: {}", told.join("; "));
-        Self::new("INVALID_ARGUMENTS", ErrorCategory::Validation, message)
-            .with("violations", json!(shown))
-            .with("violation_count", violations.len() as u64)
+        let mut error = Self::new("INVALID_ARGUMENTS", ErrorCategory::Validation, message)
+            .with("violations", json!(violations))
+            .with("violation_count", count);
+        error.0.violations = violations;
+        error
     }
 
     /// One parameter is wrong, for a reason that no rule on the type can say.
     pub fn invalid_parameter(path: &str, message: impl Into<String>) -> Self {
-        Self::invalid(&[ParameterViolation {
+        Self::invalid(vec![ParameterViolation {
             path: path.to_owned(),
             message: message.into(),
+            kind: ViolationKind::Rule,
         }])
     }
 
@@ -219,6 +240,11 @@ impl ToolError {
         &self.0.published
     }
 
+    /// Violations of the parameters, as far as they are told.
+    pub(crate) fn violations(&self) -> &[ParameterViolation] {
+        &self.0.violations
+    }
+
     /// Whether trying again at once may help: something the tool depends on was away.
     pub(crate) fn is_transient(&self) -> bool {
         self.code() == "UNAVAILABLE"
@@ -257,6 +283,7 @@ impl ToolError {
                 retryable: false,
                 details: Map::new(),
             },
+            violations: Vec::new(),
             suggestions: Vec::new(),
             cause: None,
             backtrace: None,

@@ -153,7 +153,11 @@ fn agent_hints(
         retryable: failure.retryable,
         details: failure.details.clone(),
     };
-    let mut hints = wire::failure_hints(&published, failure.retry_after());
+    let mut hints = wire::failure_hints(
+        &published,
+        failure.retry_after(),
+        failure.strange_violations(),
+    );
     for step in next_steps(failure, name) {
         let found = Suggestion::if_exists(&step.tool, |tool| {
             vetting::callable(snapshot, tool, rights).is_some()

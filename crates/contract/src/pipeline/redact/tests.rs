@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::tool::error::ParameterViolation;
 
 fn shown_of(params: &Value, schema: &Value) -> Value {
     redact(params, &SecretFields::of_schema(schema))
@@ -242,44 +243,36 @@ fn the_parameters_themselves_stay_as_they_are() {
 }
 
 #[track_caller]
-fn check_violation(path: &str, message: &str, expected: &str) {
-    let error = ToolError::invalid_parameter(path, message);
+fn check_violation(kind: ViolationKind, path: &str, message: &str, expected: &str) {
+    let error = ToolError::invalid(vec![ParameterViolation {
+        path: path.to_owned(),
+        message: message.to_owned(),
+        kind,
+    }]);
     let expected = json!([{ "path": path, "message": expected }]);
     assert_eq!(violations(&error, &OwnSecrets::none()), expected);
 }
 
 #[test]
 fn violations_are_shown_without_the_values_that_were_sent() {
-    check_violation("/count", "is required", "is required");
-    check_violation(
-        "/count",
-        "unknown parameter, did you mean 'count'?",
-        "unknown parameter, did you mean 'count'?",
-    );
-    check_violation(
-        "/count",
+    use ViolationKind::{Name, Rule, StrangeName, Type};
+    check_violation(Name, "/count", "is required", "is required");
+    let misspelt = "unknown parameter, did you mean 'count'?";
+    check_violation(Name, "/count", misspelt, misspelt);
+    check_violation(StrangeName, "/x", "unknown parameter", "unknown parameter");
+    check_violation(Rule, "/count", "is too short", "is too short");
+    for repeats_the_value in [
         r#"invalid type: string "my words", expected u32"#,
-        "invalid type: string ***, expected u32",
-    );
-    check_violation(
-        "",
         r#"invalid type: string "a", expected "b", expected u32"#,
-        "invalid type: string ***, expected u32",
-    );
-    check_violation(
-        "",
         "invalid value: integer `1234`, expected u8",
-        "invalid value: integer ***, expected u8",
-    );
-    check_violation(
-        "/kind",
         "unknown variant `x`, expected `a` or `b`",
-        "unknown variant ***, expected `a` or `b`",
-    );
-    check_violation("/kind", "broken \" quote", "broken ***");
-    // The author's own words may repeat the value without quotes.
-    check_violation("/users/3/pin", "1234 is too short", "***");
-    check_violation("/apiKey/length", "must be longer than abc", "***");
+        "my own words for broken \" quotes",
+    ] {
+        check_violation(Type, "/count", repeats_the_value, WRONG_TYPE);
+    }
+    // The author's own words may repeat the value.
+    check_violation(Rule, "/users/3/pin", "1234 is too short", "***");
+    check_violation(Rule, "/apiKey/length", "must be longer than abc", "***");
 }
 
 #[test]
@@ -292,15 +285,4 @@ fn violations_do_not_show_what_the_schema_marks_as_secret() {
         shown.contains("is known") && !shown.contains("sesame"),
         "{shown}"
     );
-}
-
-#[test]
-fn of_many_violations_some_are_shown() {
-    let many: Vec<Value> = (0..MOST_VIOLATIONS + 2)
-        .map(|_| json!({"path": "", "message": ""}))
-        .collect();
-    let error = ToolError::invalid_parameter("", "").with("violations", many);
-    let shown = violations(&error, &OwnSecrets::none());
-    assert_eq!(shown.as_array().map(Vec::len), Some(MOST_VIOLATIONS + 1));
-    assert_eq!(shown[MOST_VIOLATIONS], "… 2 more violations");
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::closing::ALTERNATIVES;
 use super::{nearest_name, pointer, violation};
-use crate::tool::error::ParameterViolation;
+use crate::tool::error::{ParameterViolation, ViolationKind};
 
 /// The most references and alternatives inside of each other that are followed for one value: more than any type has.
 const MOST_STEPS: usize = 16;
@@ -15,7 +15,8 @@ type Applies<'a> = (&'a Value, bool);
 /// Names that are missing, and names that the schema does not give: most likely a misspelling.
 pub(super) fn wrong(arguments: &Value, schema: &Value) -> Vec<ParameterViolation> {
     if !arguments.is_object() {
-        return vec![violation(String::new(), "must be an object")];
+        let message = "must be an object";
+        return vec![violation(String::new(), message, ViolationKind::Name)];
     }
     let mut found = Vec::new();
     let check = NameCheck { root: schema };
@@ -71,7 +72,7 @@ impl<'a> NameCheck<'a> {
                 .filter(|name| !given.contains_key(*name));
             found.extend(missing.map(|name| {
                 let path = format!("{path}{}", pointer(name));
-                violation(path, "is required")
+                violation(path, "is required", ViolationKind::Name)
             }));
         }
         let others = |(schema, is_certain): &Applies<'a>| {
@@ -93,9 +94,14 @@ impl<'a> NameCheck<'a> {
             let path = format!("{path}{}", pointer(name));
             if own.is_empty() && others.is_empty() && is_closed {
                 let near = nearest_name(name, known.iter().copied());
-                let hint = near.map(|near| format!(", did you mean '{near}'?"));
-                let hint = hint.unwrap_or_default();
-                found.push(violation(path, format!("unknown parameter{hint}")));
+                let (message, kind) = match near {
+                    Some(near) => (
+                        format!("unknown parameter, did you mean '{near}'?"),
+                        ViolationKind::Name,
+                    ),
+                    None => ("unknown parameter".to_owned(), ViolationKind::StrangeName),
+                };
+                found.push(violation(path, message, kind));
                 continue;
             }
             if own.is_empty() {
