@@ -16,8 +16,11 @@ const CORRELATION_HEADER: &str = "x-correlation-id";
 /// Key of the user on whose behalf a gateway calls.
 const USER_KEY: &str = "dev.mcpproxy/userId";
 
+/// Key and header of the trace that a call is part of.
+const TRACEPARENT: &str = "traceparent";
+
 /// Keys and prefixes of MCP itself and of gateways in `_meta`; the rest is for the tool.
-const PROTOCOL_KEYS: [&str; 2] = ["progressToken", "traceparent"];
+const PROTOCOL_KEYS: [&str; 2] = ["progressToken", TRACEPARENT];
 const PROTOCOL_PREFIXES: [&str; 2] = ["io.modelcontextprotocol/", "dev.mcpproxy/"];
 
 /// The most of `_meta` that a tool gets to see. It is held for each call, and no more than remarks
@@ -65,10 +68,10 @@ pub(super) fn of(request: &RequestContext<RoleServer>, client: &ServiceCaller) -
     context.user_id = user_id;
     context.session_id = match known {
         Some(_) => session.map(|session| session.id.clone()),
-        None => header("mcp-session-id").map(|id| session::brief(id, "")),
+        None => header(session::HEADER).map(|id| session::brief(id, "")),
     };
     // What the message says is nearer to the caller than what its envelope says.
-    for traceparent in [header("traceparent"), meta("traceparent")] {
+    for traceparent in [header(TRACEPARENT), meta(TRACEPARENT)] {
         context = context.traced(traceparent.unwrap_or_default());
     }
     for correlation in [header(CORRELATION_HEADER), meta(CORRELATION_KEY)] {

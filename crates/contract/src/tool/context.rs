@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use mcpproxy_support::traceparent::read_traceparent;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -94,7 +95,7 @@ impl ToolContext {
 
     /// Context of the call as part of a trace, if `traceparent` is one of W3C Trace Context.
     pub fn traced(mut self, traceparent: &str) -> Self {
-        if let Some(trace_id) = trace_id_of(traceparent) {
+        if let Some((trace_id, _)) = read_traceparent(traceparent) {
             trace_id.clone_into(&mut self.trace_id);
         }
         self
@@ -134,26 +135,6 @@ impl ToolContext {
         let session = self.session_id.as_deref().unwrap_or_default();
         format!("agent\n{}\n{session}", self.agent_id)
     }
-}
-
-/// The trace id of a W3C `traceparent`: version, trace id, parent and flags, split by dashes. A gateway in front reads it by
-/// the same rules, so that a call is of the same trace with it and without.
-fn trace_id_of(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.split('-');
-    let mut hexadecimal = |length: usize| {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let is_whole = |part: &&str| part.len() == length && part.bytes().all(is_digit);
-        parts.next().filter(is_whole)
-    };
-    let (version, trace_id, parent) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
-    let _flags = hexadecimal(2)?;
-    let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
-    let holds = version != "ff"
-        // A version that is not known yet may have more parts.
-        && (version != "00" || parts.next().is_none())
-        && !is_zero(trace_id)
-        && !is_zero(parent);
-    holds.then_some(trace_id)
 }
 
 // === impl Grants ===
@@ -204,7 +185,10 @@ mod tests {
             (trace.to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(trace_id_of(&given), expected, "{given}");
+            let context = ToolContext::new("agent", "1", Grants::Everything);
+            let begun = context.trace_id.clone();
+            let expected = expected.map_or(begun, str::to_owned);
+            assert_eq!(context.traced(&given).trace_id, expected, "{given}");
         }
     }
 }

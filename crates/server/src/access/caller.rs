@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use mcpproxy_policy::{Caller, Rights};
+use mcpproxy_support::traceparent::read_traceparent;
 use mcpproxy_wire::header::{CORRELATION_ID, TRACEPARENT};
 use mcpproxy_wire::initialize::NAME_LIMIT;
 use mcpproxy_wire::meta;
@@ -61,8 +62,9 @@ pub(crate) fn of_rest(headers: &HeaderMap, rights: Rights, peer: Option<IpAddr>)
 /// envelope says. A request that belongs to no trace begins one, so that every call has one.
 fn with_context(caller: Caller, headers: &HeaderMap, params: &RequestParams) -> Arc<Caller> {
     let in_meta = params.meta_text(meta::TRACEPARENT);
-    let trace = in_meta.and_then(|text| read_traceparent(&text));
-    let trace = trace.or_else(|| read_traceparent(text(headers, TRACEPARENT)?));
+    let read = |text: &str| read_traceparent(text).map(|(id, span)| (id.to_owned(), span));
+    let trace = in_meta.and_then(|text| read(&text));
+    let trace = trace.or_else(|| read(text(headers, TRACEPARENT)?));
     let (trace_id, parent_span) = trace.unzip();
     let in_meta = params.meta_text(meta::CORRELATION_ID);
     let correlation_id = in_meta.and_then(|text| Uuid::parse_str(&text).ok());
@@ -80,26 +82,6 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Trace id of a W3C `traceparent`, and the span and flags after it; nothing if it is none. Services of the contract read it
-/// by the same rules (`contract/src/tool/context.rs`).
-fn read_traceparent(text: &str) -> Option<(String, String)> {
-    let mut parts = text.split('-');
-    let mut hexadecimal = |length: usize| {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        let is_whole = |part: &&str| part.len() == length && part.bytes().all(is_digit);
-        parts.next().filter(is_whole)
-    };
-    let (version, trace, span) = (hexadecimal(2)?, hexadecimal(32)?, hexadecimal(16)?);
-    let flags = hexadecimal(2)?;
-    let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
-    let is_valid = version != "ff"
-        // A version that is not known yet may have more parts.
-        && (version != "00" || parts.next().is_none())
-        && !is_zero(trace)
-        && !is_zero(span);
-    is_valid.then(|| (trace.to_owned(), format!("{span}-{flags}")))
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
@@ -112,29 +94,6 @@ mod tests {
 
     fn traceparent(trace: &str) -> String {
         format!("00-{trace}-00f067aa0ba902b7-01")
-    }
-
-    #[test]
-    fn only_a_whole_traceparent_names_a_trace() {
-        let good = traceparent(TRACE);
-        let known = Some((TRACE.to_owned(), "00f067aa0ba902b7-01".to_owned()));
-        assert_eq!(read_traceparent(&good), known);
-        let later = format!("01-{TRACE}-00f067aa0ba902b7-01-more");
-        assert_eq!(read_traceparent(&later), known);
-        for wrong in [
-            "",
-            TRACE,
-            &format!("ff-{TRACE}-00f067aa0ba902b7-01"),
-            &format!("{good}-more"),
-            &format!(" {good}"),
-            &format!("00-{TRACE}-00f067aa0ba902b7"),
-            &format!("00-{TRACE}-00f067aa0ba902b7-1"),
-            &good.to_uppercase(),
-            &traceparent(&"0".repeat(32)),
-            &format!("00-{TRACE}-0000000000000000-01"),
-        ] {
-            assert_eq!(read_traceparent(wrong), None, "{wrong}");
-        }
     }
 
     #[test]
