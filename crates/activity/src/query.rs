@@ -13,14 +13,52 @@ pub(crate) const HASH_AT: &str = "
     SELECT opened_hash FROM activity WHERE chain = $1 AND opened_seq = $2
     LIMIT 1";
 
-/// Id and size of a record, as far as it matters. Sizes are known without reading the texts.
-pub(crate) const ID_AND_SIZE: &str = "
-    SELECT id, CAST(coalesce(octet_length(arguments), 0) AS bigint)
-        + coalesce(octet_length(response), 0) + coalesce(octet_length(metadata), 0)
-        + coalesce(octet_length(error_message), 0) + coalesce(octet_length(warnings), 0)";
+/// Declares what a statement asks for, each with the name that it is read by.
+macro_rules! selected {
+    ($(#[$doc:meta])* $part:ident { $first:ident = $sql:literal, $($field:ident = $more:literal,)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $part<'a> {
+            pub(crate) $first: &'a Cell,
+            $(pub(crate) $field: &'a Cell,)*
+        }
 
-/// Columns by which records are counted.
-pub(crate) const TALLY: &str = "SELECT type, server_name, tool_name, intent_type, status, count(*)";
+        impl<'a> $part<'a> {
+            /// Beginning of the statement.
+            pub(crate) const SELECT: &'static str = concat!("SELECT ", $sql $(, ", ", $more)*);
+
+            /// Cells of a row that the statement gave.
+            pub(crate) fn read(cells: &'a [Cell]) -> Option<Self> {
+                let [$first, $($field),*] = cells else {
+                    return None;
+                };
+                Some(Self { $first, $($field),* })
+            }
+        }
+    };
+}
+pub(crate) use selected;
+
+selected! {
+    /// Id and size of a record, as far as it matters. Sizes are known without reading the texts.
+    IdAndSize {
+        id = "id",
+        size = "CAST(coalesce(octet_length(arguments), 0) AS bigint)
+            + coalesce(octet_length(response), 0) + coalesce(octet_length(metadata), 0)
+            + coalesce(octet_length(error_message), 0) + coalesce(octet_length(warnings), 0)",
+    }
+}
+
+selected! {
+    /// Columns by which records are counted, and the count.
+    TallyColumns {
+        kind = "type",
+        server = "server_name",
+        tool = "tool_name",
+        intent = "intent_type",
+        status = "status",
+        count = "count(*)",
+    }
+}
 
 /// Statement with its parameters, which are called `$1`, `$2` and so on in the order in which the
 /// statement first names them: SQLite numbers them by that.

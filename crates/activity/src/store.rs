@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::chain::ChainHead;
 use crate::filter::{Conditions, Filter};
-use crate::query::{self, Dialect, ID_AND_SIZE, StoreQuery, TALLY};
+use crate::query::{self, Dialect, IdAndSize, StoreQuery, TallyColumns};
 use crate::record::{Hash, Record};
 use crate::row::{Cell, Row};
 use crate::summary::Tally;
@@ -91,7 +91,7 @@ impl Store {
     ) -> Result<RecordPage, StoreError> {
         let limit = limit.clamp(1, PAGE_RECORDS);
         loop {
-            let mut query = self.narrowed(ID_AND_SIZE, filter, before).await?;
+            let mut query = self.narrowed(IdAndSize::SELECT, filter, before).await?;
             query.sql.push_str(self.0.dialect().has_readable_id);
             query.push(" ORDER BY id DESC LIMIT {}", bound(limit + 1));
             let (ids, next) = fitting(&self.0.ask(query).await?, limit);
@@ -123,9 +123,9 @@ impl Store {
     pub async fn tally(&self, filter: &Filter) -> Result<Vec<Tally>, StoreError> {
         let mut query = if *filter == Filter::default() {
             // Where every row counts, an index would only be a detour.
-            StoreQuery::new(format!("{TALLY} FROM activity"), [])
+            StoreQuery::new(format!("{} FROM activity", TallyColumns::SELECT), [])
         } else {
-            self.narrowed(TALLY, filter, None).await?
+            self.narrowed(TallyColumns::SELECT, filter, None).await?
         };
         query.sql.push_str(" GROUP BY 1, 2, 3, 4, 5");
         let found = self.0.ask(query).await?;
@@ -249,23 +249,23 @@ fn fitting(found: &[Vec<Cell>], limit: usize) -> (Vec<Uuid>, Option<Uuid>) {
             let next = ids.last().copied();
             return (ids, next);
         }
-        ids.extend(cells.first().and_then(Cell::uuid));
-        bytes += cells.get(1).and_then(Cell::int).unwrap_or(0);
+        if let Some(found) = IdAndSize::read(cells) {
+            ids.extend(found.id.uuid());
+            bytes += found.size.int().unwrap_or(0);
+        }
     }
     (ids, None)
 }
 
 fn tally(cells: &[Cell]) -> Option<Tally> {
-    let [kind, server, tool, intent, status, count] = cells else {
-        return None;
-    };
+    let cells = TallyColumns::read(cells)?;
     Some(Tally {
-        kind: kind.owned().unwrap_or_default(),
-        server: server.owned(),
-        tool: tool.owned(),
-        intent: intent.owned(),
-        status: status.owned().unwrap_or_default(),
-        count: counted(count.int()?),
+        kind: cells.kind.owned().unwrap_or_default(),
+        server: cells.server.owned(),
+        tool: cells.tool.owned(),
+        intent: cells.intent.owned(),
+        status: cells.status.owned().unwrap_or_default(),
+        count: counted(cells.count.int()?),
     })
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use mcpproxy_policy::TokenGrant;
 
 use crate::archive::{Engine, open_store};
-use crate::query::StoreQuery;
+use crate::query::{StoreQuery, selected};
 use crate::row::Cell;
 use crate::store::{Store, StoreError};
 
@@ -19,8 +19,20 @@ pub const MOST_TOKENS: usize = 1_000;
 /// Most tokens that one statement notes the use of; each takes two of its parameters.
 const MOST_IN_STATEMENT: usize = 500;
 
-const ALL: &str = "
-    SELECT id, name, hash, rights, created, expires, last_used FROM tokens ORDER BY id LIMIT $1";
+const IN_ORDER: &str = " FROM tokens ORDER BY id LIMIT $1";
+
+selected! {
+    /// Columns of a token.
+    TokenColumns {
+        id = "id",
+        name = "name",
+        hash = "hash",
+        grant = "rights",
+        created = "created",
+        expires = "expires",
+        last_used = "last_used",
+    }
+}
 
 /// A name that is taken gives the id of the token that has it; nothing comes back when there are too many.
 const INSERT: &str = "
@@ -89,7 +101,8 @@ impl TokenStore {
 
     /// Every token, in the order of names. One that somebody made unreadable is left out: it admits nobody.
     pub async fn all(&self) -> Result<Vec<StoredToken>, StoreError> {
-        let found = self.0.ask(StoreQuery::new(ALL, [most()])).await?;
+        let all = format!("{}{IN_ORDER}", TokenColumns::SELECT);
+        let found = self.0.ask(StoreQuery::new(all, [most()])).await?;
         let mut tokens: Vec<StoredToken> =
             found.iter().filter_map(|cells| readable(cells)).collect();
         tokens.sort_unstable_by(|one, other| one.name.cmp(&other.name));
@@ -163,9 +176,10 @@ fn touch(used: &[(String, Timestamp)]) -> StoreQuery {
 
 /// Token of a row, unless somebody made the row unreadable.
 fn readable(cells: &[Cell]) -> Option<StoredToken> {
-    let token = read(cells);
+    let cells = TokenColumns::read(cells)?;
+    let token = read(&cells);
     if token.is_none() {
-        let name = cells.get(1).and_then(Cell::text).unwrap_or_default();
+        let name = cells.name.text().unwrap_or_default();
         tracing::warn!(
             token = name,
             "a token cannot be read and admits nobody; revoke it and create another one"
@@ -174,20 +188,17 @@ fn readable(cells: &[Cell]) -> Option<StoredToken> {
     token
 }
 
-fn read(cells: &[Cell]) -> Option<StoredToken> {
-    let [id, name, hash, grant, created, expires, last_used] = cells else {
-        return None;
-    };
+fn read(cells: &TokenColumns<'_>) -> Option<StoredToken> {
     // A list would do, too, and would be read by its order.
-    let grant = grant.text().filter(|text| text.starts_with('{'))?;
+    let grant = cells.grant.text().filter(|text| text.starts_with('{'))?;
     Some(StoredToken {
-        id: id.owned()?,
-        name: name.owned()?,
-        hash: hash.owned()?,
+        id: cells.id.owned()?,
+        name: cells.name.owned()?,
+        hash: cells.hash.owned()?,
         grant: serde_json::from_str(grant).ok()?,
-        created: moment(created)??,
-        expires: moment(expires)?,
-        last_used: moment(last_used)?,
+        created: moment(cells.created)??,
+        expires: moment(cells.expires)?,
+        last_used: moment(cells.last_used)?,
     })
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::query::{self, DIALECT};
 use super::{address, cells, session};
 use crate::filter::Filter;
-use crate::query::{HASH_AT, ID_AND_SIZE, StoreQuery};
+use crate::query::{HASH_AT, IdAndSize, StoreQuery};
 use crate::row::{Cell, Row};
 
 /// Enough that walking all of them is the worse choice.
@@ -52,7 +52,7 @@ fn newest(name: &str, value: &str, before: Option<Uuid>) -> StoreQuery {
 }
 
 fn page_of(filter: &Filter, before: Option<Uuid>) -> StoreQuery {
-    let mut query = query::narrowed(ID_AND_SIZE, &filter.conditions(), before);
+    let mut query = query::narrowed(IdAndSize::SELECT, &filter.conditions(), before);
     query.push(" ORDER BY id DESC LIMIT {}", 101);
     query
 }

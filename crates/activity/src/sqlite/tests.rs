@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::connection;
 use super::query::{self, DIALECT, Lead};
 use crate::filter::{Conditions, Filter};
-use crate::query::{HASH_AT, ID_AND_SIZE, StoreQuery};
+use crate::query::{HASH_AT, IdAndSize, StoreQuery};
 use crate::row::Row;
 
 /// A value for each filter.
@@ -56,7 +56,7 @@ fn within(scope: RecordScope, parts: &[(&str, &str)]) -> Conditions {
 
 /// The query of a page, as the store puts it.
 fn newest(conditions: &Conditions, before: Option<Uuid>, lead: &Lead) -> StoreQuery {
-    let mut query = query::narrowed(ID_AND_SIZE, conditions, before, lead);
+    let mut query = query::narrowed(IdAndSize::SELECT, conditions, before, lead);
     query.sql.push_str(DIALECT.has_readable_id);
     query.push(" ORDER BY id DESC LIMIT {}", 101);
     query
@@ -162,7 +162,7 @@ fn any_two_filters_are_answered_from_an_index_in_order() {
             }
             // What has the words is not in order, and so few that it may be sorted.
             let lead = Lead::Places(vec![1, 2]);
-            let places = query::narrowed(ID_AND_SIZE, &conditions, None, &lead);
+            let places = query::narrowed(IdAndSize::SELECT, &conditions, None, &lead);
             check(&connection, &places, "INTEGER PRIMARY KEY (rowid=?)");
         }
     }

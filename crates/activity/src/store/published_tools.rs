@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 
 use super::{Store, StoreError, bound};
-use crate::query::StoreQuery;
+use crate::query::{StoreQuery, selected};
 use crate::row::Cell;
 
 /// Most tools of one server that are stored: more than any server sensibly has, and few enough to compare all of them.
@@ -19,9 +19,17 @@ pub const LARGEST_DEFINITION: usize = 64 * 1024;
 /// Most tools that one statement stores; each takes five of its parameters.
 const MOST_IN_STATEMENT: usize = 100;
 
-const ALL: &str = "
-    SELECT tool, definition, first_seen, deprecation_seen FROM published_tools
-    WHERE server = $1 ORDER BY tool LIMIT $2";
+const OF_SERVER: &str = " FROM published_tools WHERE server = $1 ORDER BY tool LIMIT $2";
+
+selected! {
+    /// Columns of a published tool.
+    PublishedColumns {
+        tool = "tool",
+        definition = "definition",
+        first_seen = "first_seen",
+        deprecation_seen = "deprecation_seen",
+    }
+}
 
 /// What was seen first stays, whoever stores later; but a deprecation that was withdrawn is none.
 const KEEP_FIRST: &str = "
@@ -62,7 +70,8 @@ impl PublishedStore {
     /// Tools that a server published, in the order of their names. One that somebody made unreadable is left out.
     pub async fn of_server(&self, server: &str) -> Result<Vec<StoredDefinition>, StoreError> {
         let most = bound(MOST_PUBLISHED).into();
-        let query = StoreQuery::new(ALL, [server.into(), most]);
+        let all = format!("{}{OF_SERVER}", PublishedColumns::SELECT);
+        let query = StoreQuery::new(all, [server.into(), most]);
         let found = self.0.ask(query).await?;
         Ok(found.iter().filter_map(|cells| read(cells)).collect())
     }
@@ -115,14 +124,12 @@ fn insert(server: &str, tools: &[StoredDefinition]) -> StoreQuery {
 }
 
 fn read(cells: &[Cell]) -> Option<StoredDefinition> {
-    let [tool, definition, first_seen, deprecation_seen] = cells else {
-        return None;
-    };
+    let cells = PublishedColumns::read(cells)?;
     let moment = |cell: &Cell| Timestamp::from_millisecond(cell.int()?).ok();
     Some(StoredDefinition {
-        tool: tool.owned()?,
-        definition: definition.owned()?,
-        first_seen: moment(first_seen)?,
-        deprecation_seen: moment(deprecation_seen),
+        tool: cells.tool.owned()?,
+        definition: cells.definition.owned()?,
+        first_seen: moment(cells.first_seen)?,
+        deprecation_seen: moment(cells.deprecation_seen),
     })
 }
