@@ -123,7 +123,7 @@ pub struct Failure {
     /// Details for programs.
     pub details: Map<String, Value>,
     /// Violations in the details of which nothing says what to send instead.
-    strange: u64,
+    strange: u32,
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
     rpc_error: Option<Box<RpcError>>,
     /// Parts that make it a whole result of the tool contract, where it is about a tool of a contract service.
@@ -261,7 +261,8 @@ impl Failure {
         let message = format!("Invalid arguments for '{of}': {listed}");
         let mut failure =
             Self::new(Code::InvalidArguments, message).with("violations", json!(violations));
-        failure.strange = violations.iter().filter(|one| one.is_strange).count() as u64;
+        let strange = violations.iter().filter(|one| one.is_strange).count();
+        failure.strange = u32::try_from(strange).unwrap_or(u32::MAX);
         failure
     }
 
@@ -291,7 +292,7 @@ impl Failure {
 
     /// Number of violations in the details of which nothing says what to send instead.
     pub(crate) fn strange_violations(&self) -> u64 {
-        self.strange
+        self.strange.into()
     }
 
     /// JSON-RPC error that an upstream answered with, if it did; secrets hidden.
