@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::gateway::Scene;
-use mcpproxy_fuzz::questions::{META, Question};
+use mcpproxy_fuzz::templates::{META, MessageTemplate};
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_policy::Rights;
@@ -62,9 +62,9 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
     let (opening, lines) = input;
     let opening = OPENINGS[usize::from(opening) % OPENINGS.len()];
     let mut input = opening.as_bytes().to_vec();
-    for (number, (kind, question, bytes)) in (1_usize..).zip(lines) {
+    for (number, (kind, template, bytes)) in (1_usize..).zip(lines) {
         let bytes = spell_out(bytes, &WORDS);
-        input.extend(line(number, kind, Question::of(question), &bytes));
+        input.extend(line(number, kind, MessageTemplate::of(template), &bytes));
         input.push(b'\n');
     }
     let output = SCENE.runtime.block_on(answers(&input));
@@ -74,15 +74,15 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, &[u8])>)| {
 });
 
 /// A line, which is a message if the input says what it should. It may be more than one line if it does not.
-fn line(number: usize, kind: u8, question: &Question, bytes: &[u8]) -> Vec<u8> {
+fn line(number: usize, kind: u8, template: &MessageTemplate, bytes: &[u8]) -> Vec<u8> {
     let id = number.to_string();
     match kind % 5 {
         0 => bytes.to_vec(),
         1 => [b"[", bytes, b"]"].concat(),
-        2 => question.message(id.as_bytes(), META, bytes),
+        2 => template.message(id.as_bytes(), META, bytes),
         // Others may have the same id.
-        3 => question.message(b"1", "", bytes),
-        _ => question.message(id.as_bytes(), "", bytes),
+        3 => template.message(b"1", "", bytes),
+        _ => template.message(id.as_bytes(), "", bytes),
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::fuzz_target;
 use mcpproxy_fuzz::gateway::{API_KEY, Scene};
-use mcpproxy_fuzz::http::{Answer, Expect, exchange};
-use mcpproxy_fuzz::questions::{META, Question};
+use mcpproxy_fuzz::http::{FuzzedResponse, Expect, exchange};
+use mcpproxy_fuzz::templates::{META, MessageTemplate};
 use mcpproxy_fuzz::words::spell_out;
 use mcpproxy_server::{Entrance, Reach};
 use mcpproxy_wire::{Message, batch, sse};
@@ -69,8 +69,8 @@ enum Kind {
     InSession,
     /// Many of them.
     List,
-    /// A message that stands for itself.
-    ByItself,
+    /// A message of the stateless protocol.
+    Stateless,
     /// The same under headers that may say something else.
     Mismatched,
     /// A message of a session that the input names.
@@ -88,7 +88,7 @@ enum Kind {
 }
 
 use Kind::{
-    Administration, AdministratorsCall, AnyHeaders, ByItself, Bytes, Chunks, End, InAnySession,
+    Administration, AdministratorsCall, AnyHeaders, Stateless, Bytes, Chunks, End, InAnySession,
     InEvents, InSession, List, Mismatched, Stream,
 };
 
@@ -98,7 +98,7 @@ const KINDS: [Kind; 13] = [
     Chunks,
     InSession,
     List,
-    ByItself,
+    Stateless,
     Mismatched,
     InAnySession,
     InEvents,
@@ -109,19 +109,19 @@ const KINDS: [Kind; 13] = [
 ];
 
 fuzz_target!(|input: (u8, u8, u8, &[u8], &[u8])| {
-    let (kind, endpoint, question, value, bytes) = input;
+    let (kind, endpoint, template, value, bytes) = input;
     let (value, bytes) = (spell_out(value, &WORDS), spell_out(bytes, &WORDS));
-    let asked = Asked {
+    let fuzzed = FuzzedRequest {
         endpoint: usize::from(endpoint) % ENDPOINTS.len(),
-        question: Question::of(question),
+        template: MessageTemplate::of(template),
         value: &value,
         bytes: &bytes,
     };
     let kind = KINDS[usize::from(kind) % KINDS.len()];
     let request = match kind {
-        Administration | AdministratorsCall => asked.of_administrator(kind),
-        Bytes | Chunks => asked.loose(kind),
-        _ => asked.of_agent(kind),
+        Administration | AdministratorsCall => fuzzed.of_administrator(kind),
+        Bytes | Chunks => fuzzed.loose(kind),
+        _ => fuzzed.of_agent(kind),
     };
     check(&send(&request, kind.expect()), kind);
     if INPUTS.fetch_add(1, Ordering::Relaxed) % CHECK_EVERY == 0 {
@@ -133,7 +133,7 @@ impl Kind {
     fn expect(self) -> Expect {
         match self {
             Bytes | AnyHeaders | Chunks => Expect::Anything,
-            _ => Expect::Answer,
+            _ => Expect::Response,
         }
     }
 
@@ -141,20 +141,20 @@ impl Kind {
     fn is_message(self) -> bool {
         matches!(
             self,
-            InSession | List | ByItself | Mismatched | InAnySession | InEvents
+            InSession | List | Stateless | Mismatched | InAnySession | InEvents
         )
     }
 }
 
 /// What an input chose, and what it fills in.
-struct Asked<'a> {
+struct FuzzedRequest<'a> {
     endpoint: usize,
-    question: &'static Question,
+    template: &'static MessageTemplate,
     value: &'a [u8],
     bytes: &'a [u8],
 }
 
-impl Asked<'_> {
+impl FuzzedRequest<'_> {
     /// A request that may be none.
     fn loose(&self, kind: Kind) -> Vec<u8> {
         if kind == Bytes {
@@ -179,30 +179,30 @@ impl Asked<'_> {
     fn of_agent(&self, kind: Kind) -> Vec<u8> {
         let path = ENDPOINTS[self.endpoint];
         let session = format!("Mcp-Session-Id: {}\r\n", SESSIONS[self.endpoint]);
-        let Question { method, name, .. } = self.question;
-        let by_itself = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
+        let MessageTemplate { method, name, .. } = self.template;
+        let stateless = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
         let value = match kind {
             AnyHeaders => self.value.to_vec(),
             _ => one_line(self.value),
         };
         let headers = match kind {
             InSession | List => session,
-            ByItself => format!("{by_itself}Mcp-Name: {name}\r\n"),
-            Mismatched => format!("{by_itself}Mcp-Name: "),
+            Stateless => format!("{stateless}Mcp-Name: {name}\r\n"),
+            Mismatched => format!("{stateless}Mcp-Name: "),
             InEvents => format!("{session}Accept: text/event-stream,"),
             Stream => format!("{session}Accept: text/event-stream\r\nLast-Event-Id: "),
             AnyHeaders => format!("{session}X-Other: "),
             _ => "Mcp-Session-Id: ".to_owned(),
         };
         let value: &[u8] = match kind {
-            InSession | List | ByItself => b"",
+            InSession | List | Stateless => b"",
             _ => &[&value[..], b"\r\n"].concat(),
         };
         let (verb, body) = match kind {
             Stream => ("GET", Vec::new()),
             End => ("DELETE", Vec::new()),
             List => ("POST", [b"[", self.bytes, b"]"].concat()),
-            ByItself | Mismatched => ("POST", self.message(META)),
+            Stateless | Mismatched => ("POST", self.message(META)),
             _ => ("POST", self.message("")),
         };
         whole(verb, path.as_bytes(), &[headers.as_bytes(), value], &body)
@@ -222,7 +222,7 @@ impl Asked<'_> {
     }
 
     fn message(&self, meta: &str) -> Vec<u8> {
-        self.question.message(b"1", meta, self.bytes)
+        self.template.message(b"1", meta, self.bytes)
     }
 }
 
@@ -264,8 +264,8 @@ fn send(request: &[u8], expect: Expect) -> Vec<u8> {
 
 fn check(bytes: &[u8], kind: Kind) {
     let shown = String::from_utf8_lossy(bytes);
-    let Some(answer) = Answer::parse(bytes) else {
-        let is_owed = kind.expect() == Expect::Answer;
+    let Some(answer) = FuzzedResponse::parse(bytes) else {
+        let is_owed = kind.expect() == Expect::Response;
         assert!(!is_owed && bytes.is_empty(), "no answer: {shown}");
         return;
     };
@@ -305,7 +305,7 @@ fn check_messages(bytes: &[u8]) {
 /// A session of a revision that has lists of messages, so that those are reached as well.
 fn open_session(path: &str) -> String {
     let hello = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{"elicitation":{},"sampling":{}},"clientInfo":{"name":"f","version":"1"}}}"#;
-    let answer = send(&whole("POST", path.as_bytes(), &[], hello), Expect::Answer);
+    let answer = send(&whole("POST", path.as_bytes(), &[], hello), Expect::Response);
     let head = String::from_utf8_lossy(&answer);
     let id = head
         .lines()
@@ -320,8 +320,8 @@ fn check_life() {
     let ping = br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
     let answer = send(
         &whole("POST", b"/mcp", &[session.as_bytes()], ping),
-        Expect::Answer,
+        Expect::Response,
     );
-    let answer = Answer::parse(&answer).expect("the gateway answers");
+    let answer = FuzzedResponse::parse(&answer).expect("the gateway answers");
     assert_eq!(answer.body, br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
 }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 /// How long a client waits for more of a stream, or for an answer to what may be no whole request.
-const PATIENCE: Duration = Duration::from_millis(2);
+const DEADLINE: Duration = Duration::from_millis(2);
 
 /// The most bytes on their way in one direction.
 const ROOM: usize = 64 * 1024;
@@ -16,14 +16,14 @@ const ROOM: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// An answer to a whole request; only a stream may stay open after that.
-    Answer,
+    Response,
     /// Anything.
     Anything,
 }
 
-/// An answer, as far as it came.
+/// Response to what was fuzzed, as far as it came.
 #[derive(Debug)]
-pub struct Answer {
+pub struct FuzzedResponse {
     /// Its status.
     pub status: u16,
     /// The lines of its head, in lower case.
@@ -44,7 +44,7 @@ pub async fn exchange(entrance: Entrance, bytes: &[u8], expect: Expect) -> Vec<u
     let read = async {
         loop {
             let more = reading.read_buf(&mut answer);
-            match timeout(PATIENCE, more).await {
+            match timeout(DEADLINE, more).await {
                 Ok(Ok(0) | Err(_)) => return,
                 Ok(Ok(_)) => {}
                 Err(_) if expect == Expect::Anything || is_stream(&answer) => return,
@@ -69,10 +69,10 @@ pub async fn exchange(entrance: Entrance, bytes: &[u8], expect: Expect) -> Vec<u
 }
 
 fn is_stream(answer: &[u8]) -> bool {
-    Answer::parse(answer).is_some_and(|answer| answer.says("content-type: text/event-stream"))
+    FuzzedResponse::parse(answer).is_some_and(|answer| answer.says("content-type: text/event-stream"))
 }
 
-impl Answer {
+impl FuzzedResponse {
     /// Reads an answer; nothing if its head is not whole.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         loop {

@@ -4,8 +4,8 @@
 // but its result on standard output, because a test reads that as JSON. The SDK comes from the folder that
 // MCPPROXY_PEERS names.
 //
-//     client.mjs [--sdk 1|2] [--era auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
-//     client.mjs [--sdk 1|2] [--era auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
+//     client.mjs [--sdk 1|2] [--protocol auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
+//     client.mjs [--sdk 1|2] [--protocol auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
 //
 // With `--elicit ANSWER`, before either, the user can be asked, and gives this answer (JSON) to everything.
 //
@@ -144,8 +144,8 @@ function openTransport(sdk, options) {
 
 function clientOptions(options) {
   const capabilities = options.elicit === undefined ? {} : { elicitation: { form: {} } };
-  if (options.era === undefined || options.sdk === "1") return { capabilities };
-  const mode = options.era === "auto" || options.era === "legacy" ? options.era : { pin: options.era };
+  if (options.protocol === undefined || options.sdk === "1") return { capabilities };
+  const mode = options.protocol === "auto" || options.protocol === "legacy" ? options.protocol : { pin: options.protocol };
   return { capabilities, versionNegotiation: { mode } };
 }
 
@@ -170,15 +170,15 @@ function parseOptions(words) {
     const word = words.shift();
     if (word === "--stdio") {
       options.stdio = words.splice(0);
-    } else if (["--sdk", "--era", "--timeout", "--url", "--header", "--elicit"].includes(word) && words.length > 0) {
+    } else if (["--sdk", "--protocol", "--timeout", "--url", "--header", "--elicit"].includes(word) && words.length > 0) {
       setOption(options, word, words.shift());
     } else {
       finish(2, `'${word}' is no option, or its value is missing`);
     }
   }
   if ((options.url === undefined) === !options.stdio?.length) finish(2, "give either --url URL or --stdio COMMAND");
-  if (options.sdk === "1" && ![undefined, "legacy"].includes(options.era)) {
-    finish(2, `this SDK speaks the initialize handshake only, so --era ${options.era} is impossible`);
+  if (options.sdk === "1" && ![undefined, "legacy"].includes(options.protocol)) {
+    finish(2, `this SDK speaks the initialize handshake only, so --protocol ${options.protocol} is impossible`);
   }
   return options;
 }

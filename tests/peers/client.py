@@ -4,8 +4,8 @@ It is an independent opinion on the gateway: nothing in here knows the gateway's
 but its result on standard output, because a test reads that as JSON. It runs under both majors of the SDK; the
 interpreter that starts it decides which one.
 
-    client.py [--era auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
-    client.py [--era auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
+    client.py [--protocol auto|legacy|REVISION] [--timeout SECONDS] --url URL [--header NAME=VALUE]...
+    client.py [--protocol auto|legacy|REVISION] [--timeout SECONDS] --stdio COMMAND [ARGUMENT]...
 
 With `--elicit ANSWER`, before either, the user can be asked, and gives this answer (JSON) to everything.
 
@@ -28,10 +28,10 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-# The second major brought a client class that negotiates the era; the first has the bare session only.
-HAS_ERAS = hasattr(mcp, "Client")
+# The second major brought a client class that negotiates the protocol; the first has the bare session only.
+NEGOTIATES = hasattr(mcp, "Client")
 
-if HAS_ERAS:
+if NEGOTIATES:
     from mcp.shared.exceptions import MCPError as ProtocolError
 else:
     from mcp.shared.exceptions import McpError as ProtocolError
@@ -58,8 +58,8 @@ async def run_session(options: argparse.Namespace, steps: list[dict]) -> list[di
         transport = await open_transport(options, stack)
         attendant = Attendant(options.elicit, stack)
         attending = attendant.callbacks()
-        if HAS_ERAS:
-            negotiation = {} if options.era is None else {"mode": options.era}
+        if NEGOTIATES:
+            negotiation = {} if options.protocol is None else {"mode": options.protocol}
             client = mcp.Client(transport, read_timeout_seconds=options.timeout, **attending, **negotiation)
             session = await stack.enter_async_context(client)
             server = {"protocolVersion": client.protocol_version, "instructions": client.instructions}
@@ -100,7 +100,7 @@ class Attendant:
 
     async def listen(self, client) -> dict:
         """Without a session nobody is told of changes who did not ask for it."""
-        if HAS_ERAS and client.protocol_version >= "2026-07-28":
+        if NEGOTIATES and client.protocol_version >= "2026-07-28":
             await self.stack.enter_async_context(client.listen(tools_list_changed=True))
         return {}
 
@@ -179,7 +179,7 @@ def describe(failure: BaseException) -> str:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="client.py", allow_abbrev=False)
-    parser.add_argument("--era", help="auto, legacy or a modern revision; the SDK's own default if left out")
+    parser.add_argument("--protocol", help="auto, legacy or a modern revision; the SDK's own default if left out")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="for the whole session")
     parser.add_argument("--header", action="append", default=[], type=header, metavar="NAME=VALUE")
     parser.add_argument("--elicit", type=json.loads, metavar="ANSWER", help="what the user answers, as JSON")
@@ -189,8 +189,8 @@ def parse_options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.stdio is not None and not options.stdio:
         parser.error("--stdio needs a command")
-    if options.era not in (None, "legacy") and not HAS_ERAS:
-        parser.error(f"this SDK speaks the initialize handshake only, so --era {options.era} is impossible")
+    if options.protocol not in (None, "legacy") and not NEGOTIATES:
+        parser.error(f"this SDK speaks the initialize handshake only, so --protocol {options.protocol} is impossible")
     return options
 
 

@@ -1,6 +1,6 @@
 """A small MCP server built with the second major of the official Python SDK.
 
-It is an independent opinion on the gateway: nothing in here knows of it. It speaks both eras, the sessions before
+It is an independent opinion on the gateway: nothing in here knows of it. It speaks both protocols, the sessions before
 2026-07-28 and the requests that stand for themselves since then; the client's first message decides.
 
     server.py stdio

@@ -167,9 +167,9 @@ impl Peers {
 
     fn client(&self, sdk: Sdk) -> Command {
         let (launcher, name, options): (_, _, &[&str]) = match sdk {
-            Sdk::Python2 => ("python", "client.py", &["--era", "auto"]),
+            Sdk::Python2 => ("python", "client.py", &["--protocol", "auto"]),
             Sdk::Python1 => ("python-legacy", "client.py", &[]),
-            Sdk::TypeScript2 => ("node", "client.mjs", &["--sdk", "2", "--era", "auto"]),
+            Sdk::TypeScript2 => ("node", "client.mjs", &["--sdk", "2", "--protocol", "auto"]),
             Sdk::TypeScript1 => ("node", "client.mjs", &["--sdk", "1"]),
         };
         let mut client = Command::new(self.program(launcher));

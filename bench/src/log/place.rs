@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use mcpproxy_activity::{Archive, Engine, LogOptions, RecordingPolicy, Role};
+use mcpproxy_activity::{Archive, Engine, LogOptions, LogRole, RecordingPolicy};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 /// How long a statement of our own may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The folder, and the database where there is one.
 pub(crate) struct Place {
@@ -82,7 +82,7 @@ impl Place {
         LogOptions {
             data_dir: self.data_dir(),
             engine: self.engine(),
-            role: Role::Daemon,
+            role: LogRole::Daemon,
             policy: RecordingPolicy {
                 max_payload_bytes: 64 * 1024,
                 is_strict: true,
@@ -115,7 +115,7 @@ impl Database {
         let name = format!("mcpproxy_bench_{}", Uuid::new_v4().simple());
         let client = connect(server).await?;
         let statement = format!("CREATE DATABASE {name}");
-        tokio::time::timeout(PATIENCE, client.batch_execute(&statement))
+        tokio::time::timeout(DEADLINE, client.batch_execute(&statement))
             .await
             .context("PostgreSQL did not make a database in time")?
             .context("PostgreSQL made no database, which the benchmark needs for itself")?;
@@ -132,7 +132,7 @@ impl Database {
     async fn size(&self) -> anyhow::Result<u64> {
         let client = connect(&self.url()).await?;
         let asked = client.query_one("SELECT pg_database_size(current_database())", &[]);
-        let row = tokio::time::timeout(PATIENCE, asked).await??;
+        let row = tokio::time::timeout(DEADLINE, asked).await??;
         Ok(u64::try_from(row.try_get::<_, i64>(0)?)?)
     }
 }
@@ -148,7 +148,7 @@ impl Drop for Database {
             runtime.block_on(async {
                 let client = connect(&server).await?;
                 let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
-                tokio::time::timeout(PATIENCE, client.batch_execute(&statement)).await??;
+                tokio::time::timeout(DEADLINE, client.batch_execute(&statement)).await??;
                 anyhow::Ok(())
             })
         });
@@ -162,7 +162,7 @@ impl Drop for Database {
 }
 
 async fn connect(url: &str) -> anyhow::Result<Client> {
-    let connected = tokio::time::timeout(PATIENCE, tokio_postgres::connect(url, NoTls));
+    let connected = tokio::time::timeout(DEADLINE, tokio_postgres::connect(url, NoTls));
     let (client, connection) = connected
         .await
         .context("PostgreSQL did not answer in time")?

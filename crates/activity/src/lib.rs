@@ -31,7 +31,7 @@ mod verify;
 mod writer;
 
 pub use archive::{Archive, Engine};
-pub use chain::files::Role;
+pub use chain::files::LogRole;
 pub use filter::{Filter, FilterError};
 pub use log::{Counts, Log, LogEvent, LogHealth, LogOptions, RecordingPolicy};
 pub use open_record::{OpenRecord, RecordOutcome};

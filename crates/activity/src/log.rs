@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 
 use crate::archive::{Archive, Engine, open_store};
-use crate::chain::files::{ChainFiles, Role};
+use crate::chain::files::{ChainFiles, LogRole};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand, written};
 use crate::record::{RecordKind, Status};
@@ -29,7 +29,7 @@ pub struct LogOptions {
     /// Engine that records are stored in.
     pub engine: Engine,
     /// Role of whoever writes.
-    pub role: Role,
+    pub role: LogRole,
     /// Policy, which can change while the gateway runs.
     pub policy: RecordingPolicy,
 }

@@ -284,7 +284,7 @@ impl OpenRecord {
         if self.is_on_record {
             self.not_on_record();
         }
-        // A question during a call is no call of its own.
+        // A client request during a call is no call of its own.
         if self.draft.kind != RecordKind::ClientRequest {
             self.log.count(status);
         }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::chain::ChainHead;
-use crate::chain::files::{ChainFiles, ClaimedChain, Role};
+use crate::chain::files::{ChainFiles, ClaimedChain, LogRole};
 use crate::draft::{Draft, DraftOutcome, RecordRedaction};
 use crate::queue::{Ack, Room, WriteQueue, WriterCommand};
 use crate::record::{ChainLink, RecordKind, Status};
@@ -32,7 +32,7 @@ pub(crate) struct Writer {
     queue: Arc<WriteQueue>,
     journal: Box<dyn Journal>,
     files: ChainFiles,
-    role: Role,
+    role: LogRole,
     claim: Option<ClaimedChain>,
     /// The end of the chain, once the store has told it.
     head: Option<ChainHead>,
@@ -67,7 +67,7 @@ impl Writer {
         queue: Arc<WriteQueue>,
         journal: Box<dyn Journal>,
         files: ChainFiles,
-        role: Role,
+        role: LogRole,
         redaction: RecordRedaction,
     ) -> Result<oneshot::Receiver<()>, StoreError> {
         let mut writer = Self {

@@ -23,7 +23,7 @@ pub mod tokens;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcpproxy_activity::{Role, StoreError};
+use mcpproxy_activity::StoreError;
 use mcpproxy_support::rate::RateLimiter;
 
 use crate::agent_hints::ObservedHints;
@@ -43,7 +43,7 @@ pub use crate::servers::{
 pub use crate::settings::redaction;
 use crate::settings::{LiveSettings, Settings};
 use crate::tokens::Tokens;
-pub use mcpproxy_activity::Role as LogRole;
+pub use mcpproxy_activity::LogRole;
 pub use mcpproxy_policy::Caller;
 use mcpproxy_policy::LimitKey;
 pub use mcpproxy_upstream::client;
@@ -73,7 +73,7 @@ pub struct GatewayOptions {
     /// Maker of the servers inside this program.
     pub built_ins: BuiltInFactory,
     /// Writer of the log: a daemon, or a command with a gateway of its own.
-    pub role: Role,
+    pub role: LogRole,
 }
 
 impl Default for GatewayOptions {
@@ -82,7 +82,7 @@ impl Default for GatewayOptions {
             guard: None,
             to_start: ServersToStart::default(),
             built_ins: Box::new(|_| Vec::new()),
-            role: Role::default(),
+            role: LogRole::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// A busy machine takes its time; whoever takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(30);
 
 fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcpproxy-cards"));
@@ -67,7 +67,7 @@ impl Client {
     async fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .await;
-        let line = timeout(PATIENCE, self.output.next_line())
+        let line = timeout(DEADLINE, self.output.next_line())
             .await
             .expect("the program answers in time")
             .expect("the answer is text")
@@ -85,7 +85,7 @@ impl Client {
     /// Closes the client's end; the program ends by itself.
     async fn end(mut self) {
         drop(self.input);
-        let status = timeout(PATIENCE, self.child.wait())
+        let status = timeout(DEADLINE, self.child.wait())
             .await
             .expect("the program ends in time")
             .expect("it can be waited for");
@@ -148,7 +148,7 @@ async fn a_file_keeps_what_one_process_wrote_for_the_next() {
 async fn over_http_it_says_where_it_listens_and_answers_there() {
     let mut child = program(&["--http", "127.0.0.1:0"]).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    let address = timeout(PATIENCE, async {
+    let address = timeout(DEADLINE, async {
         loop {
             let line = told
                 .next_line()
@@ -185,7 +185,7 @@ async fn over_http_it_says_where_it_listens_and_answers_there() {
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    timeout(PATIENCE, stream.read_to_string(&mut answer))
+    timeout(DEADLINE, stream.read_to_string(&mut answer))
         .await
         .unwrap()
         .unwrap();
@@ -209,7 +209,7 @@ async fn what_cannot_work_is_told_before_anything_is_served() {
             "/nowhere/at/all/cards.db",
         ),
     ] {
-        let output = timeout(PATIENCE, program(arguments).output())
+        let output = timeout(DEADLINE, program(arguments).output())
             .await
             .unwrap()
             .unwrap();

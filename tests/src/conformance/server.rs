@@ -12,10 +12,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the program under a free port; `era` is `both`, `session` or `stateless`.
-    pub async fn start(program: &str, era: &str) -> Self {
+    /// Starts the program under a free port; `protocol` is `both`, `session` or `stateless`.
+    pub async fn start(program: &str, protocol: &str) -> Self {
         let mut command = Command::new(program);
-        command.args(["--http", "127.0.0.1:0", "--era", era]);
+        command.args(["--http", "127.0.0.1:0", "--protocol", protocol]);
         let process = Listening::start(command, "http://").await;
         Self {
             endpoint: format!("http://{}", process.place),

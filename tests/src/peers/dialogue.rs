@@ -48,7 +48,7 @@ impl Dialogue<'_> {
         let mut client = self.peers.client(self.sdk);
         let knows_newest = matches!(self.sdk, Sdk::Python2 | Sdk::TypeScript2);
         if knows_newest && self.greets == Greets::WithInitialize {
-            client.args(["--era", "legacy"]);
+            client.args(["--protocol", "legacy"]);
         }
         let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
         client.arg("--elicit").arg(answer.to_string());

@@ -90,7 +90,7 @@ async fn a_call_in_a_list_is_told_and_asked_nothing() {
 
 /// A gateway with one server of sessions.
 async fn gateway() -> Product {
-    let server = json!({ "command": SERVER_PROGRAM, "args": ["--stdio", "--era", "session"], "trust": "auto" });
+    let server = json!({ "command": SERVER_PROGRAM, "args": ["--stdio", "--protocol", "session"], "trust": "auto" });
     let product = Product::start(PROGRAMS, &json!({ "mcpServers": { "whole": server } })).await;
     product.settle().await;
     product

@@ -23,7 +23,7 @@ use crate::PROGRAMS;
 const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
 /// What the servers speak, which is also how they are called.
-const ERAS: [&str; 2] = ["session", "stateless"];
+const PROTOCOLS: [&str; 2] = ["session", "stateless"];
 
 type Running = RunningService<RoleClient, User>;
 
@@ -72,7 +72,7 @@ async fn check_over_http(mode: ClientLifecycleMode) {
 /// The menu has no tools that come and go, but calls through it are whole.
 async fn check_over_stdio(mode: ClientLifecycleMode) {
     let product = start().await;
-    for server in ERAS {
+    for server in PROTOCOLS {
         let mut command = product.home.command();
         command
             .arg("stdio")
@@ -101,9 +101,9 @@ async fn check_over_stdio(mode: ClientLifecycleMode) {
 
 async fn start() -> Product {
     let mut servers = json!({});
-    for era in ERAS {
-        let arguments = ["--stdio", "--era", era];
-        servers[era] = json!({ "command": SERVER, "args": arguments, "trust": "auto" });
+    for protocol in PROTOCOLS {
+        let arguments = ["--stdio", "--protocol", protocol];
+        servers[protocol] = json!({ "command": SERVER, "args": arguments, "trust": "auto" });
     }
     let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;
     product.settle().await;
@@ -150,7 +150,9 @@ async fn check_question(client: &Running, tool: String, arguments: &Value) {
     let asked = client.service().asked.lock().expect("no panic");
     assert_eq!(asked.len(), 1, "{asked:?}");
     let (server, question) = asked[0].split_once("] ").unwrap_or_default();
-    let is_named = ERAS.iter().any(|era| server == format!("[{era}"));
+    let is_named = PROTOCOLS
+        .iter()
+        .any(|protocol| server == format!("[{protocol}"));
     assert!(is_named, "{asked:?}");
     assert_eq!(question, "What is your name?");
 }

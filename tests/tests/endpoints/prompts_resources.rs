@@ -23,7 +23,7 @@ const TOGETHER: [&str; 2] = ["", "/all"];
 /// A client of either protocol.
 enum Either {
     Session(HttpClient),
-    ByItself(StatelessClient),
+    Stateless(StatelessClient),
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn what_is_not_there_is_said_in_the_words_of_each_protocol() {
     for client in Either::both(&product, "").await {
         let absent = match client {
             Either::Session(_) => -32002,
-            Either::ByItself(_) => -32602,
+            Either::Stateless(_) => -32602,
         };
         for (method, params, code) in [
             ("prompts/get", json!({ "name": "old__missing" }), -32602),
@@ -372,8 +372,8 @@ async fn start() -> Product {
     product
 }
 
-fn entry(era: &str) -> Value {
-    json!({ "command": SERVER, "args": ["--stdio", "--era", era], "timeout": "30s" })
+fn entry(protocol: &str) -> Value {
+    json!({ "command": SERVER, "args": ["--stdio", "--protocol", protocol], "timeout": "30s" })
 }
 
 /// Waits until these servers have listed what they have.
@@ -393,14 +393,14 @@ impl Either {
         let url = product.url(path);
         [
             Self::Session(HttpClient::connect(&url).await),
-            Self::ByItself(StatelessClient::new(&url)),
+            Self::Stateless(StatelessClient::new(&url)),
         ]
     }
 
     async fn ask(&self, method: &str, params: &Value) -> Value {
         match self {
             Self::Session(client) => client.request(method, params).await,
-            Self::ByItself(client) => {
+            Self::Stateless(client) => {
                 let named = params["name"].as_str().or_else(|| params["uri"].as_str());
                 let headers = [("mcp-name", named.unwrap_or_default())];
                 let params = mcpproxy_tests::stateless_client::introduced(params);
@@ -429,7 +429,7 @@ impl Either {
     fn check_shape(&self, result: &Value, is_cacheable: bool) {
         match self {
             Self::Session(_) => assert!(result.get("resultType").is_none(), "{result}"),
-            Self::ByItself(_) => {
+            Self::Stateless(_) => {
                 assert_eq!(result["resultType"], "complete", "{result}");
                 if is_cacheable {
                     assert!(result["ttlMs"].is_u64(), "{result}");

@@ -35,28 +35,30 @@ const PYTHONS: [(&str, &str); 2] = [("python", "modern"), ("python-legacy", "leg
 
 async fn programs_of_the_python_sdks_are_asked_what_they_speak() {
     let peers = Peers::find();
-    for (launcher, era) in PYTHONS {
-        for protocol in ["auto", era, "legacy"] {
+    for (launcher, spoken) in PYTHONS {
+        for protocol in ["auto", spoken, "legacy"] {
             let entry = json!({
                 "command": peers.program(launcher), "args": ["-c", PYTHON, "stdio"],
                 "protocol": protocol, "timeout": "60s",
             });
-            check_python(&entry, (protocol == "auto").then_some(era)).await;
+            check_python(&entry, (protocol == "auto").then_some(spoken)).await;
         }
     }
 }
 
 async fn servers_of_the_python_sdks_are_asked_what_they_speak_over_http() {
     let peers = Peers::find();
-    for (launcher, era) in PYTHONS {
+    for (launcher, spoken) in PYTHONS {
         // Over one stream of answers, there is only the old way.
-        for (transport, path, era) in [("streamable-http", "mcp", era), ("sse", "sse", "legacy")] {
+        for (transport, path, spoken) in
+            [("streamable-http", "mcp", spoken), ("sse", "sse", "legacy")]
+        {
             let mut command = Command::new(peers.program(launcher));
             command.args(["-c", PYTHON, transport]);
             let server = Listening::start(command, "http://").await;
             let url = format!("http://{}/{path}", server.place);
             let entry = json!({ "url": url, "timeout": "60s" });
-            check_python(&entry, Some(era)).await;
+            check_python(&entry, Some(spoken)).await;
         }
     }
 }
@@ -87,8 +89,8 @@ async fn check_python(entry: &Value, kept: Option<&str>) {
     });
     let result = client.call("call_tool_write", &request).await;
     assert_eq!(result["content"][0]["text"], "42", "{entry}: {result}");
-    if let Some(era) = kept {
+    if let Some(spoken) = kept {
         let kept = product.home.learned_protocols().await;
-        assert!(kept.contains(era), "{entry}: {kept}");
+        assert!(kept.contains(spoken), "{entry}: {kept}");
     }
 }

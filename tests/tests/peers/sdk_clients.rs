@@ -24,7 +24,7 @@ trials![
 const SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
 /// What the servers speak, which is also how they are called.
-const ERAS: [&str; 2] = ["session", "stateless"];
+const PROTOCOLS: [&str; 2] = ["session", "stateless"];
 
 async fn python_sdk_2() {
     check(Sdk::Python2, Greets::Newest, "2026-07-28").await;
@@ -112,9 +112,9 @@ async fn check_over_stdio(sdk: Sdk) {
 
 async fn start() -> Product {
     let mut servers = json!({});
-    for era in ERAS {
-        let arguments = ["--stdio", "--era", era];
-        servers[era] =
+    for protocol in PROTOCOLS {
+        let arguments = ["--stdio", "--protocol", protocol];
+        servers[protocol] =
             json!({ "command": SERVER, "args": arguments, "trust": "auto", "timeout": "60s" });
     }
     let product = Product::start(PROGRAMS, &json!({ "mcpServers": servers })).await;

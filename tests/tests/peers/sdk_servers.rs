@@ -41,7 +41,7 @@ async fn typescript_sdk_over_http() {
 }
 
 async fn rust_sdk_over_stdio() {
-    let entry = json!({ "command": RUST_SERVER, "args": ["--stdio", "--era", "both"] });
+    let entry = json!({ "command": RUST_SERVER, "args": ["--stdio", "--protocol", "both"] });
     check(&entry, &RUST).await;
 }
 

@@ -53,8 +53,8 @@ async fn check_all(client: Speaks, server: Speaks) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-async fn check(bridge: Bridge, patience: ClientDeadline, cases: &[Case]) -> Vec<String> {
-    let scene = Scene::start(bridge, patience).await;
+async fn check(bridge: Bridge, deadline: ClientDeadline, cases: &[Case]) -> Vec<String> {
+    let scene = Scene::start(bridge, deadline).await;
     let mut wrong = Vec::new();
     let mut client = Arc::new(scene.client("tester").await);
     for case in cases {

@@ -226,9 +226,9 @@ fn outcomes() -> [(Value, &'static str); 3] {
     ]
 }
 
-fn stdio(era: &str) -> StdioClient {
+fn stdio(protocol: &str) -> StdioClient {
     let mut command = Command::new(PROGRAM);
-    command.args(["--stdio", "--era", era]);
+    command.args(["--stdio", "--protocol", protocol]);
     StdioClient::start_silent(command)
 }
 
@@ -251,7 +251,7 @@ fn hello() -> Value {
     json!({
         "protocolVersion": "2025-11-25",
         "capabilities": { "elicitation": {} },
-        "clientInfo": { "name": "fixture-eras", "version": "1" },
+        "clientInfo": { "name": "fixture-protocols", "version": "1" },
     })
 }
 

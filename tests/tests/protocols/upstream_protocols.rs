@@ -139,9 +139,9 @@ async fn check_cards(entry: &Value, kept: Option<&str>) {
     let product = Product::start(PROGRAMS, &config).await;
     call_cards(&product).await;
     match kept {
-        Some(era) => {
+        Some(protocol) => {
             let kept = product.home.learned_protocols().await;
-            assert!(kept.contains(era), "{kept}");
+            assert!(kept.contains(protocol), "{kept}");
         }
         // Nothing was asked, so nothing was learned.
         None => assert!(!product.home.data_dir().join("protocols.json").exists()),

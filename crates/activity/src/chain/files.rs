@@ -32,9 +32,9 @@ const READ_PAUSE: Duration = Duration::from_millis(2);
 /// The role of a chain that turned out not to match the database; nobody continues it.
 const SET_ASIDE: &str = "broken";
 
-/// Writer of a chain.
+/// Role of whoever writes a chain: each has chain files of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Role {
+pub enum LogRole {
     /// The daemon.
     Daemon,
     /// A command that runs a gateway of its own.
@@ -70,9 +70,9 @@ pub(crate) struct ClaimedChain {
     pub(crate) content: ChainFileContent,
 }
 
-// === impl Role ===
+// === impl LogRole ===
 
-impl Role {
+impl LogRole {
     fn as_str(self) -> &'static str {
         match self {
             Self::Daemon => "serve",
@@ -92,7 +92,7 @@ impl ChainFiles {
     }
 
     /// Takes a chain of that role that nobody writes, or begins one.
-    pub(crate) fn claim(&self, role: Role) -> io::Result<ClaimedChain> {
+    pub(crate) fn claim(&self, role: LogRole) -> io::Result<ClaimedChain> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -112,7 +112,7 @@ impl ChainFiles {
     }
 
     /// Begins a chain.
-    pub(crate) fn begin(&self, role: Role) -> io::Result<ClaimedChain> {
+    pub(crate) fn begin(&self, role: LogRole) -> io::Result<ClaimedChain> {
         let chain = Uuid::now_v7();
         let path = self
             .folder
@@ -150,7 +150,7 @@ impl ChainFiles {
 
     /// Files of a role, or of all, with their chains in the order of their names: of one role, the
     /// oldest chain first.
-    fn files(&self, role: Option<Role>) -> io::Result<Vec<(PathBuf, Uuid)>> {
+    fn files(&self, role: Option<LogRole>) -> io::Result<Vec<(PathBuf, Uuid)>> {
         if self.folder.is_symlink() {
             let message = format!("{FOLDER} in the data directory is a symbolic link");
             return Err(io::Error::other(message));
@@ -274,9 +274,9 @@ mod tests {
     fn a_chain_has_one_writer_and_its_file_tells_how_far_it_goes() {
         let folder = tempfile::tempdir().unwrap();
         let files = ChainFiles::new(folder.path());
-        let mut first = files.claim(Role::Daemon).unwrap();
-        let second = files.claim(Role::Daemon).unwrap();
-        let other = files.claim(Role::Command).unwrap();
+        let mut first = files.claim(LogRole::Daemon).unwrap();
+        let second = files.claim(LogRole::Daemon).unwrap();
+        let other = files.claim(LogRole::Command).unwrap();
         assert_ne!(first.content.chain, second.content.chain);
         let head = ChainHead {
             seq: 7,
@@ -285,12 +285,12 @@ mod tests {
         first.save(head).unwrap();
         let chain = first.content.chain;
         first.close().unwrap();
-        let again = files.claim(Role::Daemon).unwrap();
+        let again = files.claim(LogRole::Daemon).unwrap();
         assert_eq!(again.content.chain, chain);
         assert_eq!(again.content.head, head);
         assert!(again.content.is_closed);
         again.set_aside().unwrap();
-        assert_ne!(files.claim(Role::Daemon).unwrap().content.chain, chain);
+        assert_ne!(files.claim(LogRole::Daemon).unwrap().content.chain, chain);
         let all = files.read_all().unwrap();
         assert!(
             all.iter()
@@ -303,7 +303,7 @@ mod tests {
     fn a_line_that_is_half_of_another_one_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let files = ChainFiles::new(folder.path());
-        let mut claim = files.claim(Role::Daemon).unwrap();
+        let mut claim = files.claim(LogRole::Daemon).unwrap();
         let head = |number: u8| ChainHead {
             seq: number.into(),
             hash: Hash([number; 32]),
@@ -326,17 +326,17 @@ mod tests {
     fn links_in_the_place_of_chain_files_were_followed() {
         let folder = tempfile::tempdir().unwrap();
         let files = ChainFiles::new(folder.path());
-        let claim = files.claim(Role::Daemon).unwrap();
+        let claim = files.claim(LogRole::Daemon).unwrap();
         let elsewhere = folder.path().join("elsewhere");
         std::fs::rename(&claim.path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &claim.path).unwrap();
         drop(claim);
-        assert!(files.claim(Role::Daemon).is_err());
+        assert!(files.claim(LogRole::Daemon).is_err());
         assert!(files.read_all().is_err());
         std::fs::remove_dir_all(&files.folder).unwrap();
         std::fs::create_dir(folder.path().join("others")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("others"), &files.folder).unwrap();
-        assert!(files.claim(Role::Daemon).is_err());
+        assert!(files.claim(LogRole::Daemon).is_err());
         assert!(files.read_all().is_err());
     }
 
@@ -351,7 +351,7 @@ mod tests {
     fn a_file_that_says_nothing_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let files = ChainFiles::new(folder.path());
-        let claim = files.claim(Role::Daemon).unwrap();
+        let claim = files.claim(LogRole::Daemon).unwrap();
         std::fs::write(&claim.path, "what").unwrap();
         assert!(!files.read_all().unwrap()[0].is_readable);
     }

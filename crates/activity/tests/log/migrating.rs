@@ -1,7 +1,7 @@
 //! Records that an earlier version wrote.
 
 use mcpproxy_activity::row::{ColumnType, Row};
-use mcpproxy_activity::{Filter, Log, Role, Status};
+use mcpproxy_activity::{Filter, Log, LogRole, Status};
 use mcpproxy_policy::{Operation, RecordScope};
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ async fn records_from_before_there_were_tokens_are_shown_proven_and_go_on(place:
     assert!(place.archive().count(&success).await.unwrap() > 1);
 
     let mut options = place.options();
-    options.role = Role::Command;
+    options.role = LogRole::Command;
     let log = Log::start(&options, std::sync::Arc::default()).unwrap();
     let robot = with_token("robot");
     let scope = robot.record_scope();

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use mcpproxy_activity::{
-    Archive, Engine, Filter, Log, LogOptions, OpenRecord, Record, RecordKind, RecordOutcome,
-    RecordingPolicy, Role, Status,
+    Archive, Engine, Filter, Log, LogOptions, LogRole, OpenRecord, Record, RecordKind,
+    RecordOutcome, RecordingPolicy, Status,
 };
 use mcpproxy_policy::{AgentToken, Caller, Operation, Rights, TokenGrant};
 use mcpproxy_redact::Redactor;
@@ -54,7 +54,7 @@ impl Place {
         LogOptions {
             data_dir: self.data_dir(),
             engine: self.engine.clone(),
-            role: Role::Daemon,
+            role: LogRole::Daemon,
             policy: policy(),
         }
     }

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::tools::{self, Event, Waiting};
 
 /// How long anything is waited for before the test fails.
-const PATIENCE: Duration = Duration::from_mins(2);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A server that ends with the test.
 pub(crate) struct Server {
@@ -36,9 +36,9 @@ pub(crate) struct Reply {
     pub(crate) text: String,
 }
 
-/// A future within the patience of the tests.
+/// A future within the deadline of the tests.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    let waiting = tokio::time::timeout(PATIENCE, future);
+    let waiting = tokio::time::timeout(DEADLINE, future);
     waiting.await.expect("an answer in time")
 }
 

@@ -17,17 +17,17 @@ use uuid::Uuid;
 use super::Records;
 use super::passed_on::PassedOnRequest;
 
-/// Time that a question waits for room in the log before it is not asked.
+/// Time that a client request waits for room in the log before it is not asked.
 const RECORDED_WITHIN: Duration = Duration::from_secs(30);
 
 /// Most answers of one repeated request that are put on record; a server asks for no more at once.
 const MOST_ANSWERS: usize = 64;
 
-/// Record of a question, closed as cancelled when it is dropped.
+/// Record of a client request, closed as cancelled when it is dropped.
 struct ClientRequestRecord(Option<OpenRecord>);
 
 impl Records {
-    /// Begins a call whose server may ask the client: its questions name it and are on record, and so are the kinds of
+    /// Begins a call whose server may ask the client: its requests name it and are on record, and so are the kinds of
     /// the answers that the client comes back with.
     pub(crate) async fn begin_call(
         self: &Arc<Self>,
@@ -49,8 +49,8 @@ impl Records {
         client.begin_call(call());
     }
 
-    /// Puts the answers on record that a client repeats its request with. One to a question that is not known here, of
-    /// before a start or of another gateway, has a record of its own, without the question.
+    /// Puts the answers on record that a client repeats its request with. One to a client request that is not known here,
+    /// of before a start or of another gateway, has a record of its own, without what was asked.
     async fn record_answers(&self, call: &AskingCall, client: &ClientLink) {
         let responses = client.input.input_responses.as_ref();
         let Some(fields) = responses.and_then(Json::fields) else {

@@ -1,4 +1,4 @@
-//! Questions that were passed on to stateless clients, until they come back with the answers.
+//! Client requests that were passed on to stateless clients, until they come back with the answers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use mcpproxy_upstream::client::{AnswerRecorder, AskingCall, ClientRequestKind, P
 use mcpproxy_wire::json::text_of;
 use tokio::task::AbortHandle;
 
-/// Most questions that were passed on and are not answered; beyond it the oldest counts as not answered.
+/// Most client requests that were passed on and are not answered; beyond it the oldest counts as not answered.
 const MOST_PASSED_ON: usize = 1024;
 
-/// Questions that were passed on. Nothing depends on them but their records.
+/// Client requests that were passed on. Nothing depends on them but their records.
 #[derive(Debug, Default)]
 pub(super) struct PassedOnRequests {
     by_key: Mutex<HashMap<u64, PassedOnRequest>>,
     hasher: RandomState,
 }
 
-/// Question that was passed on.
+/// Client request that was passed on.
 pub(super) struct PassedOnRequest {
     pub(super) kind: ClientRequestKind,
     pub(super) since: Instant,
@@ -32,7 +32,7 @@ pub(super) struct PassedOnRequest {
 // === impl PassedOnRequests ===
 
 impl PassedOnRequests {
-    /// Key of a question: whose it is, and what the client repeats of it.
+    /// Key of a client request: whose it is, and what the client repeats of it.
     pub(super) fn key(&self, call: &AskingCall, passed_on: PassedOn<'_>) -> u64 {
         let caller = &call.caller;
         let client = (&caller.client_name, &caller.client_version);
@@ -50,7 +50,7 @@ impl PassedOnRequests {
         self.hasher.hash_one(whole)
     }
 
-    /// Waits for the answer to a question.
+    /// Waits for the answer to a client request.
     pub(super) fn insert(&self, key: u64, request: PassedOnRequest) {
         let mut by_key = self.lock();
         let oldest = (by_key.len() >= MOST_PASSED_ON)
@@ -66,7 +66,7 @@ impl PassedOnRequests {
         }
     }
 
-    /// Takes a question that is answered.
+    /// Takes a client request that is answered.
     pub(super) fn take(&self, key: u64) -> Option<PassedOnRequest> {
         let request = self.lock().remove(&key)?;
         request.expiry.abort();

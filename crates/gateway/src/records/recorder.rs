@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_activity::{
-    Archive, Engine, Log, LogHealth, LogOptions, RecordingPolicy, Role, StoreError,
+    Archive, Engine, Log, LogHealth, LogOptions, LogRole, RecordingPolicy, StoreError,
 };
 use tokio::sync::watch;
 
@@ -19,11 +19,11 @@ const PRUNE_PERIOD: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct Records {
     log: Log,
-    role: Role,
+    role: LogRole,
     pub(super) background: Background,
-    /// Questions of servers that clients come back for.
+    /// Client requests of servers that clients come back for.
     pub(super) passed_on: Arc<PassedOnRequests>,
-    /// Time that a client has to answer a question.
+    /// Time that a client has to answer a client request.
     input_timeout: Mutex<Duration>,
 }
 
@@ -31,7 +31,7 @@ impl Records {
     /// Opens the log that the settings name.
     pub(crate) fn open(
         settings: &Settings,
-        role: Role,
+        role: LogRole,
         background: Background,
     ) -> Result<Self, StoreError> {
         let options = LogOptions {
@@ -76,7 +76,7 @@ impl Records {
         *self.lock_input_timeout() = settings.input_timeout;
     }
 
-    /// Time that a client has to answer a question.
+    /// Time that a client has to answer a client request.
     pub(super) fn input_timeout(&self) -> Duration {
         *self.lock_input_timeout()
     }
@@ -118,7 +118,7 @@ impl Records {
     /// Whether this process is the daemon. A command lives for one call; what its servers do is no
     /// change of anything.
     pub(super) fn is_daemon(&self) -> bool {
-        self.role == Role::Daemon
+        self.role == LogRole::Daemon
     }
 }
 

@@ -79,7 +79,7 @@ impl ClientRequests {
         let mut open = self.lock();
         if open.len() >= MOST_OPEN {
             drop(open);
-            let why = format!("The client is asked {MOST_OPEN} other questions already");
+            let why = format!("The client has {MOST_OPEN} other requests to answer already");
             refuse_for_client(request, &why);
             return None;
         }

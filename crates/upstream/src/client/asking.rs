@@ -1,4 +1,4 @@
-//! Server that asks the client of a call something: its name in front of the question, and the record of it.
+//! Server that sends client requests during a call: its name in front of each, and the record of it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct AskingCall {
     pub caller: Arc<Caller>,
     /// Id of the call's record.
     pub record_id: Uuid,
-    /// Log that has each question.
+    /// Log that has each client request.
     pub log: Arc<dyn ClientRequestLog>,
 }
 

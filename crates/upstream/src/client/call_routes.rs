@@ -83,11 +83,11 @@ impl CallRoutes {
     {
         let mut open_requests = lock(&self.open_requests);
         if open_requests.len() >= MOST_OPEN_REQUESTS {
-            let message = "Too many questions wait for answers";
+            let message = "Too many client requests wait for answers";
             return Err(request.refusal(&RpcError::new(INTERNAL_ERROR, message)));
         }
         if open_requests.contains_key(request.id.text()) {
-            let message = "A question with this id waits for its answer already";
+            let message = "A client request with this id waits for its answer already";
             return Err(request.refusal(&RpcError::new(INVALID_REQUEST, message)));
         }
         let id = request.id.text().into();

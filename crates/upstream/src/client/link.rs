@@ -94,8 +94,8 @@ impl ClientLink {
         (link, messages)
     }
 
-    /// Sets the call that the request became, before it is sent to its server. From here on the questions of the server
-    /// name it and are on record.
+    /// Sets the call that the request became, before it is sent to its server. From here on the client requests of the
+    /// server name it and are on record.
     pub fn begin_call(&self, call: AskingCall) {
         // A request becomes one call; should it ever become another one, that has the same server.
         let _ = self.call.set(call);

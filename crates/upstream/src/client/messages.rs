@@ -55,7 +55,7 @@ mcpproxy_wire::words! {
         Accept = "accept",
         /// The client, or its user, said no.
         Decline = "decline",
-        /// Nobody answered: the user closed the question, the time was up, or somebody went away.
+        /// Nobody answered: the user closed what was asked, the time was up, or somebody went away.
         Cancel = "cancel",
     }
 }

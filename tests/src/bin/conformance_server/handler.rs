@@ -60,7 +60,7 @@ impl ServerHandler for Fixture {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        match self.shared.era {
+        match self.shared.protocol {
             Protocol::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
             Protocol::Session => {
                 let known = ProtocolVersion::KNOWN_VERSIONS.iter();

@@ -84,21 +84,21 @@ async fn converse(stream: TcpStream, door: Arc<Door>) {
 }
 
 struct Door {
-    era: Protocol,
+    protocol: Protocol,
     rmcp: StreamableHttpService<Fixture, LocalSessionManager>,
 }
 
 impl Door {
     fn new(shared: Arc<Shared>) -> Self {
-        let era = shared.era;
+        let protocol = shared.protocol;
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(OWN_ORIGINS)
-            .with_legacy_session_mode(era != Protocol::Stateless);
+            .with_legacy_session_mode(protocol != Protocol::Stateless);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.sse_retry = Some(RETRY);
         let sessions = Arc::new(sessions);
         let rmcp = StreamableHttpService::new(move || Ok(Fixture::new(&shared)), sessions, config);
-        Self { era, rmcp }
+        Self { protocol, rmcp }
     }
 
     async fn answer(&self, request: Request<Incoming>) -> ServerResponse {
@@ -122,10 +122,12 @@ impl Door {
         let is_newer = version.is_some_and(|said| {
             said.as_bytes() >= ProtocolVersion::NO_INITIALIZE.as_str().as_bytes()
         });
-        if self.era == Protocol::Session && (is_newer || message["method"] == "server/discover") {
+        if self.protocol == Protocol::Session
+            && (is_newer || message["method"] == "server/discover")
+        {
             return too_new(&message);
         }
-        if self.era == Protocol::Stateless && !is_newer && is_old_request(&message) {
+        if self.protocol == Protocol::Stateless && !is_newer && is_old_request(&message) {
             return too_old(&message);
         }
         let answer = self

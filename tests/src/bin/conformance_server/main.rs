@@ -1,8 +1,8 @@
 //! The server that the official conformance suite asks for, built with the official SDK: its tools, prompts and resources
 //! by name, in both protocols, and a few tools more for tests of our own.
 //!
-//! It stands in for a server nobody here wrote, so it must never know of the gateway, nor share code with it. `--era`
-//! lets it play one that is older or newer than the other protocol.
+//! It stands in for a server nobody here wrote, so it must never know of the gateway, nor share code with it.
+//! `--protocol` lets it play one that is older or newer than the other protocol.
 
 mod ask;
 mod handler;
@@ -31,7 +31,7 @@ struct Arguments {
     stdio: bool,
     /// Which protocols to speak.
     #[arg(long, value_enum, default_value_t = Protocol::Both)]
-    era: Protocol,
+    protocol: Protocol,
 }
 
 /// Which protocols the server speaks.
@@ -48,7 +48,7 @@ enum Protocol {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let shared = Arc::new(Shared::new(arguments.era));
+    let shared = Arc::new(Shared::new(arguments.protocol));
     match arguments.http {
         Some(address) => http::serve(address, shared).await,
         None => stdio::serve(shared).await,

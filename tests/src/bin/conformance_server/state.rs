@@ -28,7 +28,7 @@ pub(crate) enum Change {
 
 /// What all clients share.
 pub(crate) struct Shared {
-    pub(crate) era: Protocol,
+    pub(crate) protocol: Protocol,
     pub(crate) changes: broadcast::Sender<Change>,
     /// Whether the tool `added` is there.
     pub(crate) has_added: AtomicBool,
@@ -54,11 +54,11 @@ pub(crate) struct Session {
 }
 
 impl Shared {
-    pub(crate) fn new(era: Protocol) -> Self {
+    pub(crate) fn new(protocol: Protocol) -> Self {
         let (changes, _) = broadcast::channel(WAITING_CHANGES);
         let key = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
         Self {
-            era,
+            protocol,
             changes,
             has_added: AtomicBool::new(false),
             tool_revision: AtomicU64::new(1),

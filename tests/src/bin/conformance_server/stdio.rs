@@ -18,7 +18,7 @@ use crate::state::Shared;
 /// Serves until the client closes its end.
 pub(crate) async fn serve(shared: Arc<Shared>) -> anyhow::Result<()> {
     let fixture = Fixture::new(&shared);
-    if shared.era == Protocol::Session {
+    if shared.protocol == Protocol::Session {
         converse(Old(fixture)).await
     } else {
         converse(fixture).await

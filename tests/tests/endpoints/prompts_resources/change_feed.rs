@@ -121,11 +121,11 @@ async fn a_subscription_outlives_the_server_that_it_was_made_at() {
 
 #[tokio::test]
 async fn a_subscription_outlives_a_process_that_dies() {
-    for era in ["session", "stateless"] {
+    for protocol in ["session", "stateless"] {
         let home = Home::new(PROGRAMS, &json!({}));
         let pid = home.folder().join("pid");
         let script = format!(
-            "echo $$ > '{}'; exec '{SERVER}' --stdio --era {era}",
+            "echo $$ > '{}'; exec '{SERVER}' --stdio --protocol {protocol}",
             pid.display()
         );
         let entry = json!({ "command": "sh", "args": ["-c", script] });
@@ -137,7 +137,7 @@ async fn a_subscription_outlives_a_process_that_dies() {
         let params = json!({ "uri": WATCHED });
         let subscribe = async |client: &HttpClient| {
             let answer = client.request("resources/subscribe", &params).await;
-            assert_eq!(answer["result"], json!({}), "{era}: {answer}");
+            assert_eq!(answer["result"], json!({}), "{protocol}: {answer}");
         };
         subscribe(&client).await;
         let pid = std::fs::read_to_string(pid).expect("the server wrote its id");
@@ -145,12 +145,12 @@ async fn a_subscription_outlives_a_process_that_dies() {
             .args(["-9", pid.trim()])
             .status();
         assert!(killed.expect("kill runs").success());
-        assert_eq!(stream.next().await, updated(WATCHED), "{era}");
+        assert_eq!(stream.next().await, updated(WATCHED), "{protocol}");
         // When another one has been granted it, the server tells of the resource again.
         let other = product.connect_to("/s/srv").await;
         subscribe(&other).await;
         touch(&product, "srv").await;
-        assert_eq!(stream.next().await, updated(WATCHED), "{era}");
+        assert_eq!(stream.next().await, updated(WATCHED), "{protocol}");
     }
 }
 

@@ -85,22 +85,24 @@ enum Gateway {
 }
 
 impl Scene {
-    pub(crate) async fn start(bridge: Bridge, patience: ClientDeadline) -> Self {
-        let era = match bridge.server {
+    pub(crate) async fn start(bridge: Bridge, deadline: ClientDeadline) -> Self {
+        let protocol = match bridge.server {
             Speaks::Session => "session",
             Speaks::Stateless => "stateless",
         };
         let server = match bridge.server_way {
-            ServerWay::Http => Some(Server::start(SERVER_PROGRAM, era).await),
+            ServerWay::Http => Some(Server::start(SERVER_PROGRAM, protocol).await),
             ServerWay::Stdio => None,
         };
         let mut entry = match &server {
             Some(server) => json!({ "url": server.endpoint() }),
-            None => json!({ "command": SERVER_PROGRAM, "args": ["--stdio", "--era", era] }),
+            None => {
+                json!({ "command": SERVER_PROGRAM, "args": ["--stdio", "--protocol", protocol] })
+            }
         };
         entry["trust"] = json!("auto");
         entry["timeout"] = json!("2m");
-        let input_timeout = match patience {
+        let input_timeout = match deadline {
             ClientDeadline::Long => "10m",
             ClientDeadline::Short => "300ms",
         };

@@ -199,7 +199,7 @@ fn a_tool_is_waited_for_as_its_slowest_call_suggests() {
         assert_eq!(learn(quick), None, "too few calls were seen");
     }
     assert_eq!(learn(quick), Some(LEAST_TIME_LIMIT));
-    // A call that was given up after that long: from now on there is more patience.
+    // A call that was given up after that long: from now on the deadline is later.
     assert_eq!(
         learn(LEAST_TIME_LIMIT),
         Some(LEAST_TIME_LIMIT * TIME_LIMIT_FACTOR)

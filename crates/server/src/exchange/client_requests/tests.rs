@@ -31,7 +31,7 @@ async fn a_client_has_not_to_answer_without_end() {
     let (response, ()) = tokio::join!(request(), refuse);
     assert_eq!(
         response.unwrap_err().message,
-        "The client is asked 256 other questions already"
+        "The client has 256 other requests to answer already"
     );
     // What was sent gives its place back, even if nobody ever waited for the response.
     drop(sent);

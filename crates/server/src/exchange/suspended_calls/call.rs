@@ -97,7 +97,8 @@ impl SuspendableCall {
                 answer_for_client(request, STOPPING);
             }
             ClientMessage::Request(request) if self.open.len() >= MOST_REQUESTS => {
-                let why = format!("The client is asked {MOST_REQUESTS} other questions already");
+                let why =
+                    format!("The client has {MOST_REQUESTS} other requests to answer already");
                 refuse_for_client(request, &why);
             }
             ClientMessage::Request(request) => {
@@ -182,7 +183,7 @@ impl SuspendableCall {
 
     fn refuse(&mut self) {
         let why = format!(
-            "{MOST_SUSPENDED} calls wait for answers of their clients already, so this question cannot be asked; try again later"
+            "{MOST_SUSPENDED} calls wait for answers of their clients already, so this client request cannot be sent; try again later"
         );
         for (_, request) in self.open.drain(..) {
             refuse_for_client(request, &why);

@@ -10,7 +10,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use mcpproxy_activity::record::{ChainLink, Hash, Payload, Record, RecordError};
-use mcpproxy_activity::{ChainProblem, Filter, RecordKind, Role, Status, Tampering};
+use mcpproxy_activity::{ChainProblem, Filter, LogRole, RecordKind, Status, Tampering};
 use mcpproxy_gateway::settings::{self, Environment, Secret, Sources};
 use mcpproxy_gateway::{Code, Failure, Gateway, GatewayOptions, ServersToStart};
 use mcpproxy_policy::{Operation, Sensitivity};
@@ -228,7 +228,7 @@ async fn real_answers_fit_the_description() {
         guard: None,
         to_start: ServersToStart::All,
         built_ins: mcpproxy_builtin::services(true).unwrap(),
-        role: Role::Daemon,
+        role: LogRole::Daemon,
     };
     let gateway = Gateway::start(settings::load(&sources).unwrap(), options).unwrap();
     let app = App::new(

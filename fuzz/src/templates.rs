@@ -1,8 +1,8 @@
-//! What a client can ask, with room for what an input says.
+//! Messages that a client can send, with room for what an input fills in.
 
-/// What is asked, around what the input says of it.
+/// Message that a client can send, around what an input fills in.
 #[derive(Debug)]
-pub struct Question {
+pub struct MessageTemplate {
     /// Its method.
     pub method: &'static str,
     /// The name that headers have to repeat.
@@ -11,16 +11,16 @@ pub struct Question {
     after: &'static str,
 }
 
-/// What a request says of itself where there are no sessions.
+/// Metadata that every request of the stateless protocol has.
 pub const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"#;
 
-impl Question {
-    /// The question that a byte chooses.
+impl MessageTemplate {
+    /// Template that a byte chooses.
     pub fn of(byte: u8) -> &'static Self {
-        &QUESTIONS[usize::from(byte) % QUESTIONS.len()]
+        &TEMPLATES[usize::from(byte) % TEMPLATES.len()]
     }
 
-    /// The message that asks it; `id` is JSON, and so is `meta` with a comma after it.
+    /// Message with what an input fills in; `id` is JSON, and so is `meta` with a comma after it.
     pub fn message(&self, id: &[u8], meta: &str, bytes: &[u8]) -> Vec<u8> {
         let Self { method, before, .. } = self;
         let opening = format!(r#","method":"{method}","params":{{{meta}{before}"#);
@@ -36,13 +36,13 @@ impl Question {
     }
 }
 
-const fn ask(
+const fn template(
     method: &'static str,
     name: &'static str,
     before: &'static str,
     after: &'static str,
-) -> Question {
-    Question {
+) -> MessageTemplate {
+    MessageTemplate {
         method,
         name,
         before,
@@ -50,65 +50,65 @@ const fn ask(
     }
 }
 
-const QUESTIONS: [Question; 20] = [
-    ask("ping", "", "", ""),
-    ask("initialize", "", r#""protocolVersion":"2025-03-26","#, ""),
-    ask("server/discover", "", "", ""),
-    ask("tools/list", "", "", ""),
-    ask("tools/call", "x", r#""name":"x","arguments":"#, ""),
-    ask(
+const TEMPLATES: [MessageTemplate; 20] = [
+    template("ping", "", "", ""),
+    template("initialize", "", r#""protocolVersion":"2025-03-26","#, ""),
+    template("server/discover", "", "", ""),
+    template("tools/list", "", "", ""),
+    template("tools/call", "x", r#""name":"x","arguments":"#, ""),
+    template(
         "tools/call",
         "retrieve_tools",
         r#""name":"retrieve_tools","arguments":{"query":"#,
         "}",
     ),
-    ask(
+    template(
         "tools/call",
         "describe_tool",
         r#""name":"describe_tool","arguments":{"names":["#,
         "]}",
     ),
-    ask(
+    template(
         "tools/call",
         "call_tool_read",
         r#""name":"call_tool_read","arguments":{"intent":{"operation_type":"read","reason":"r"},"name":"cards:search-cards","args":{"#,
         "}}",
     ),
-    ask(
+    template(
         "tools/call",
         "call_tool_write",
         r#""name":"call_tool_write","arguments":{"intent":{"operation_type":"write","reason":"r"},"name":"cards:create-deck","args":{"#,
         "}}",
     ),
-    ask(
+    template(
         "tools/call",
         "call_tool_read",
         r#""name":"call_tool_read","arguments":{"#,
         "}",
     ),
-    ask(
+    template(
         "tools/call",
         "cards__search-cards",
         r#""name":"cards__search-cards","arguments":{"#,
         "}",
     ),
-    ask(
+    template(
         "tools/call",
         "search-cards",
         r#""name":"search-cards","arguments":{"#,
         "}",
     ),
-    ask("prompts/list", "", "", ""),
-    ask("prompts/get", "p", r#""name":"p","#, ""),
-    ask("resources/list", "", "", ""),
-    ask("resources/read", "test:a", r#""uri":"test:a","#, ""),
-    ask(
+    template("prompts/list", "", "", ""),
+    template("prompts/get", "p", r#""name":"p","#, ""),
+    template("resources/list", "", "", ""),
+    template("resources/read", "test:a", r#""uri":"test:a","#, ""),
+    template(
         "completion/complete",
         "",
         r#""ref":{"type":"ref/prompt","#,
         "}",
     ),
-    ask("resources/subscribe", "", r#""uri":"#, ""),
-    ask("subscriptions/listen", "", r#""notifications":{"#, "}"),
-    ask("logging/setLevel", "", r#""level":"#, ""),
+    template("resources/subscribe", "", r#""uri":"#, ""),
+    template("subscriptions/listen", "", r#""notifications":{"#, "}"),
+    template("logging/setLevel", "", r#""level":"#, ""),
 ];
