@@ -185,7 +185,7 @@ impl DraftOutcome {
 // === impl RecordRedaction ===
 
 impl RecordRedaction {
-    /// As much of a text as matters for what will be stored of it.
+    /// Part of a text that matters for what will be stored of it.
     pub(crate) fn excerpt(&self, text: &str) -> Payload {
         let start = prefix(text, self.limit.saturating_add(MARGIN));
         Payload {

@@ -51,13 +51,13 @@ macro_rules! lines {
     };
 }
 
-/// Who sees whether a service logs.
+/// Reason that nobody outside sees whether a service logs.
 const SEES_LOG: &str = "not visible from outside: whoever runs the service sees its log; the gateway has each call on record (`mcpproxy activity list`)";
 
-/// Who sees whether a service counts, where its metrics cannot be read.
+/// Reason that nobody sees whether a service counts, where its metrics cannot be read.
 const SEES_METRICS: &str = "its metrics were not reachable: whoever runs the service sees them, at /metrics of a service over HTTP, or at /metrics of the gateway for the services inside it";
 
-/// Who sees whether a tool is tested.
+/// Reason that nobody outside sees whether a tool is tested.
 const SEES_TESTS: &str = "not visible from outside: its author sees the tests; `testing::conforms` of the test kit is one to begin with";
 
 /// The checklist. Where hints are missing altogether, every line about hints is violated.

@@ -33,7 +33,7 @@ use mcpproxy_contract::{Grants, Service};
 pub use handler::Handler;
 pub use http::{Http, TokenRefusal};
 
-/// Who calls, as far as the way of the call tells.
+/// Caller of a service, as far as the way of the call tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceCaller {
     /// The user on whose behalf the call is made. Rate limits and kept results go by it, so name

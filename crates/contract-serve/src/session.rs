@@ -16,7 +16,7 @@ const WITHOUT_SESSIONS: &str = "2026-07-28";
 /// The longest name of an agent: it is part of logs and of the keys of kept results.
 const LONGEST_NAME: usize = 128;
 
-/// Which program calls, by its own account.
+/// Program that calls, by its own account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Agent {
     pub(crate) id: String,
@@ -39,7 +39,7 @@ pub(crate) struct UnknownSession;
 // === impl Agent ===
 
 impl Agent {
-    /// As the client calls itself, within bounds; unknown where it does not.
+    /// Agent as the client calls itself, within bounds; unknown where it does not.
     pub(crate) fn new(name: &str, version: &str) -> Self {
         Self {
             id: brief(name, "unknown"),

@@ -322,7 +322,7 @@ impl ContractWatch {
         stored
     }
 
-    /// How a server keeps the contract; nothing if it announces none.
+    /// Status of how a server keeps the contract; nothing if it announces none.
     pub(crate) fn status(&self, server: &str) -> Option<ContractStatus> {
         let mut status = self.lock().status(server)?;
         let mask = self.settings.mask();

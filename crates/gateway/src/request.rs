@@ -111,7 +111,7 @@ pub fn split_name(name: &str) -> Result<(&str, &str), Failure> {
     })
 }
 
-/// As much of a text as is worth repeating. The mark at the cut also tells the log that a secret
+/// Part of a text that is worth repeating. The mark at the cut also tells the log that a secret
 /// may have been cut through.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

@@ -45,7 +45,7 @@ impl CallMetadata {
 }
 
 impl fmt::Debug for CallMetadata {
-    /// Without the values, which may be secret.
+    /// Shows no values, which may be secret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CallMetadata({} entries)", self.0.len())
     }

@@ -26,7 +26,7 @@ pub struct Caller {
     pub parent_span: Option<String>,
     /// Id by which the client links its calls, where it sent one.
     pub correlation_id: Option<Uuid>,
-    /// Whatever else the client sent along, for tools of the contract.
+    /// Metadata that the client sent along besides, for tools of the contract.
     pub metadata: CallMetadata,
     /// Address that the request came from; none for those that came through a pipe or the local socket.
     pub peer: Option<IpAddr>,
@@ -53,9 +53,9 @@ pub enum RecordScope {
     /// All of them.
     #[default]
     All,
-    /// Those of the token with this id.
+    /// Records of the token with this id.
     Token(String),
-    /// Those of this session, as far as no token was shown in it.
+    /// Records of this session, as far as no token was shown in it.
     Session(String),
     /// None: who has neither token nor session has no records of its own.
     Nothing,

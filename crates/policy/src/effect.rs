@@ -1,4 +1,4 @@
-//! What a tool does, as its server (and the operator) say.
+//! Effect of a tool, as its server (and the operator) say.
 
 use mcpproxy_wire::ToolAnnotations;
 

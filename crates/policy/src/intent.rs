@@ -1,4 +1,4 @@
-//! What an agent declares about a call.
+//! Intent that an agent declares of a call.
 //!
 //! The declaration comes nested (`intent: { operation_type, … }`) or flat
 //! (`intent_operation_type`, …); [`Intent::parse`] accepts both, in both modes.

@@ -1,4 +1,4 @@
-//! What a call may do, decided by pure functions.
+//! Decisions about calls, made by pure functions.
 //!
 //! This crate turns what an agent declares ([`intent`]) and what a server says of its
 //! tool ([`effect`]) into a [`Decision`], tells what a [`Caller`] may see and do ([`rights`]),

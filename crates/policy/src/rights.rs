@@ -25,9 +25,9 @@ const READING: &str = ":read";
 pub enum Rights {
     /// Everything: a person at the terminal, or whoever shows the key.
     Administrator,
-    /// As much as a token grants.
+    /// Rights that a token grants.
     Token(Arc<AgentToken>),
-    /// As much as an agent without a credential has.
+    /// Rights of an agent without a credential.
     Anonymous(AnonymousRole),
 }
 

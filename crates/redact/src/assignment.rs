@@ -217,7 +217,7 @@ impl TriggerPlace<'_> {
         self.short_run(from, SPACES, |byte| byte == b' ' || byte == b'\t')
     }
 
-    /// After the quote at `from`, which may be escaped; `from` if there is none.
+    /// Place after the quote at `from`, which may be escaped; `from` if there is none.
     fn after_quote(&self, from: usize) -> usize {
         let quote = self.short_run(from, SPACES, |byte| byte == b'\\');
         match self.bytes().get(quote) {

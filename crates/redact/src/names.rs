@@ -1,6 +1,6 @@
 //! Names that say that what stands under them is secret.
 
-/// Of longer names only the end is looked at. It also bounds the search for where a name begins in
+/// Longest end of a name that is looked at. It also bounds the search for where a name begins in
 /// a text.
 pub(super) const LONGEST_NAME: usize = 64;
 

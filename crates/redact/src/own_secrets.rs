@@ -35,7 +35,7 @@ impl OwnSecrets {
         }
     }
 
-    /// These and the others, for a call that both was given secrets and gave some back.
+    /// Secrets of both, for a call that both was given secrets and gave some back.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.anywhere.extend(others.anywhere);

@@ -21,7 +21,7 @@ pub struct Mismatch<'a> {
     pub path: String,
     /// The value there.
     pub value: &'a Value,
-    /// What is wrong with it.
+    /// Kind of what is wrong with it.
     pub kind: Kind<'a>,
 }
 
@@ -148,7 +148,8 @@ enum Wording {
 }
 
 impl Mismatch<'_> {
-    /// What is asked for at the place of the value: `expected at least 3 characters`. It does not repeat the value.
+    /// Text that says what is asked for at the place of the value: `expected at least 3 characters`. It does not repeat
+    /// the value.
     pub fn expected(&self) -> String {
         self.kind.wording(&self.path).text()
     }
@@ -236,7 +237,7 @@ fn no_alternative(alternatives: &[Vec<Mismatch<'_>>], path: &str) -> String {
     one_line(&wanted.join(", or "), ALTERNATIVES_LIMIT)
 }
 
-/// What an alternative asks for, by the first thing that it misses.
+/// Text that says what an alternative asks for, by the first thing that it misses.
 fn alternative(mismatch: &Mismatch<'_>, path: &str) -> String {
     if let Kind::Required(name) = mismatch.kind {
         return format!("an object with property {}", quoted(name));

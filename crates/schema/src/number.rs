@@ -149,7 +149,7 @@ impl ExactNumber {
         self.digits.checked_mul(10_i128.checked_pow(power)?)
     }
 
-    /// What is left of the number in steps of `10^exponent` when it is divided.
+    /// Rest of the number in steps of `10^exponent` when it is divided.
     fn remainder(&self, exponent: i32, by: i128) -> Option<i128> {
         let mut left = self.digits % by;
         for _ in exponent..self.exponent {

@@ -74,7 +74,7 @@ pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Respo
     response
 }
 
-/// There is nothing at this path.
+/// Response where nothing is at this path.
 pub(crate) async fn not_found(uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let message = format!(

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::json::{Fields, Json, JsonText, Members, to_text};
 
-/// Those of MCP's tool annotations that bear on decisions, each given or not.
+/// Annotations of a tool that bear on decisions, each given or not.
 ///
 /// Absent and false differ: an absent annotation says nothing, so it stays `None` here and no
 /// default of the protocol is filled in.

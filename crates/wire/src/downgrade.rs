@@ -1,4 +1,4 @@
-//! What servers of the newest revision say, as clients with a session can read it.
+//! Results and definitions of servers of the newest revision, as clients with a session can read them.
 //!
 //! The newest revision lets structured content be any JSON, and a schema describe any. In the ones
 //! before both are objects, and a client that insists on it would read nothing at all.

@@ -94,7 +94,7 @@ pub(crate) fn capabilities(announces: Announces) -> Value {
     capabilities
 }
 
-/// Who we are, in every revision.
+/// Name and version of the gateway, in every revision.
 pub(crate) fn server_info(version: &str) -> Value {
     json!({ "name": "mcpproxy", "version": version })
 }

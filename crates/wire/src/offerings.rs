@@ -1,4 +1,4 @@
-//! What servers list: tools, prompts, resources and templates of resources.
+//! Offerings that servers list: tools, prompts, resources and templates of resources.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

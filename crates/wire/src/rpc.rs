@@ -15,11 +15,11 @@ use crate::json::{Fields, Json, JsonText, to_text};
 pub const PARSE_ERROR: i64 = -32700;
 /// The message is JSON, but not a request.
 pub const INVALID_REQUEST: i64 = -32600;
-/// There is no such method.
+/// Code of an error about a method that there is not.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// The parameters do not fit the method.
+/// Code of an error about parameters that do not fit the method.
 pub const INVALID_PARAMS: i64 = -32602;
-/// Something failed on our side.
+/// Code of an error about something that failed on our side.
 pub const INTERNAL_ERROR: i64 = -32603;
 
 /// One message, as a view into the bytes it came in. Its parameters are read as `P`: untouched, or
@@ -69,9 +69,9 @@ pub struct RequestId(Box<str>);
 pub struct RpcError {
     /// Kind of the error.
     pub code: i64,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// For programs.
+    /// Data for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }

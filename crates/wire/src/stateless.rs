@@ -19,12 +19,12 @@ pub const HEADER_MISMATCH: i64 = -32020;
 /// The revision is not offered.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// For how long a result may be kept, and for whom.
+/// Freshness of a result: for how long it may be kept, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
     /// Milliseconds; 0 means that it has to be asked for anew each time.
     pub ttl_ms: u64,
-    /// Who may be given it.
+    /// Scope of those who may be given it.
     pub scope: CacheScope,
 }
 

@@ -258,7 +258,7 @@ impl ClaimedChain {
         std::fs::rename(&self.path, self.path.with_file_name(name))
     }
 
-    /// In place and of one length, so that a crash leaves the old line or the new one.
+    /// Writes the end in place and in one length, so that a crash leaves the old line or the new one.
     fn write(&self, head: ChainHead, state: &str) -> io::Result<()> {
         let check = check_of(head, state);
         let line = format!("{:020} {} {state:<6} {check}\n", head.seq, head.hash);

@@ -31,7 +31,7 @@ selected! {
     }
 }
 
-/// What was seen first stays, whoever stores later; but a deprecation that was withdrawn is none.
+/// Clause by which what was seen first stays, whoever stores later; but a deprecation that was withdrawn is none.
 const KEEP_FIRST: &str = "
     ON CONFLICT (server, tool) DO UPDATE SET definition = excluded.definition,
         deprecation_seen = CASE WHEN excluded.deprecation_seen IS NULL THEN NULL

@@ -107,7 +107,7 @@ fn past(text: &str, now: Timestamp) -> Result<Timestamp, ToolError> {
     Ok(moment)
 }
 
-/// How sure it is that the old records are gone: it was counted how many of them are left.
+/// Hints with how sure it is that the old records are gone: it was counted how many of them are left.
 fn hints(quality: SourceQuality, pruned: &Pruned, left: u64) -> AgentHints {
     let evidence = Evidence::new(quality, completeness(pruned.removed, pruned.removed + left));
     let summary = Suggestion::with::<SummarizeActivity>(&ActivityFilters::default())

@@ -31,7 +31,7 @@ use self::pages::PagedListing;
 use crate::snapshot::{ServerState, Snapshot};
 use crate::tool::CatalogTool;
 
-/// Whose offerings an endpoint has.
+/// Servers whose offerings an endpoint has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Those of all servers, tools and prompts as `server__tool`.

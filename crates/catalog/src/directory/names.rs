@@ -106,7 +106,7 @@ fn plain(server: &str, tool: &str) -> Option<String> {
     is_plain.then_some(name)
 }
 
-/// As much of both names as fits, and a hash.
+/// Name made of as much of both names as fits, and a hash.
 fn marked(server: &str, tool: &str, attempt: u32) -> String {
     let mut name = beginning(server);
     name.extend(tool.chars().map(allowed));

@@ -24,7 +24,7 @@ pub struct PagedListing {
 }
 
 impl PagedListing {
-    /// These items, which come in order, under a member of a result.
+    /// Pages of these items, which come in order, under a member of a result.
     pub(super) fn new(member: &'static str, items: Vec<(Target, Json)>) -> Self {
         let mut hasher = DefaultHasher::new();
         for (_, definition) in &items {

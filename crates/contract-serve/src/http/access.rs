@@ -1,4 +1,4 @@
-//! Who may come in, by the bearer token of the request.
+//! Access of a request, by its bearer token.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub enum TokenRefusal {
     Unavailable,
 }
 
-/// From a token to whom it belongs.
+/// Function from a token to whom it belongs.
 pub(super) type Authorizer =
     Arc<dyn Fn(String) -> BoxFuture<'static, Result<ServiceCaller, TokenRefusal>> + Send + Sync>;
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(super) struct RunningCalls(Mutex<Vec<(CallKey, Arc<Notify>)>>);
 
-/// Which call: whose, in which session, under which id.
+/// Key of a call: whose it is, in which session, under which id.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CallKey {
     pub(super) user: Option<String>,

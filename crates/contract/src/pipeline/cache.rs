@@ -29,7 +29,7 @@ pub(super) struct Cache {
     epoch: AtomicU64,
 }
 
-/// Which result: the tool, who asked, and for what.
+/// Key of a result: the tool, who asked, and for what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct CacheKey {
     pub(super) tool: usize,

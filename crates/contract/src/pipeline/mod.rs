@@ -412,7 +412,7 @@ fn told_of_effect(error: ToolError) -> ToolError {
     }
 }
 
-/// With three decimals: a fast tool takes less than one.
+/// Milliseconds with three decimals: a fast tool takes less than one.
 fn milliseconds(elapsed: Duration) -> f64 {
     (elapsed.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }

@@ -1,4 +1,4 @@
-//! In which order a list is wanted.
+//! Order that a list is wanted in.
 
 use garde::Validate;
 use schemars::JsonSchema;

@@ -140,13 +140,13 @@ impl From<Uncached> for Option<Ttl> {
 // === impl Ttl ===
 
 impl Ttl {
-    /// So many seconds; zero does not compile.
+    /// Time of so many seconds; zero does not compile.
     pub const fn seconds<const SECONDS: u32>() -> Self {
         const { assert!(SECONDS > 0, "a result that is kept for no time is not kept") }
         Self(SECONDS)
     }
 
-    /// So many minutes; zero does not compile.
+    /// Time of so many minutes; zero does not compile.
     pub const fn minutes<const MINUTES: u32>() -> Self {
         const { assert!(MINUTES > 0, "a result that is kept for no time is not kept") }
         Self(MINUTES.saturating_mul(60))
@@ -156,7 +156,7 @@ impl Ttl {
 // === impl ResponseTime ===
 
 impl ResponseTime {
-    /// What the author promises: a call that takes longer is reported in the log.
+    /// Longest time that the author promises: a call that takes longer is reported in the log.
     pub(crate) fn promised(self) -> Option<Duration> {
         match self {
             Self::Fast => Some(Duration::from_millis(100)),
@@ -165,7 +165,7 @@ impl ResponseTime {
         }
     }
 
-    /// How long a call is waited for: ten times what is promised, so that a busy machine is no
+    /// Deadline of a call: ten times what is promised, so that a busy machine is no
     /// failure; a minute where nothing is promised.
     pub(crate) fn deadline(self) -> Duration {
         let promised = self.promised();

@@ -1,4 +1,4 @@
-//! Who calls, on whose behalf, and as part of what.
+//! Context of a call: who calls, on whose behalf, and as part of what.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ impl ToolContext {
 // === impl Grants ===
 
 impl Grants {
-    /// These permissions and no other.
+    /// Grants of these permissions and no other.
     pub fn only<I: IntoIterator<Item: Into<String>>>(permissions: I) -> Self {
         Self::Only(permissions.into_iter().map(Into::into).collect())
     }

@@ -1,4 +1,4 @@
-//! What is published about a tool.
+//! Definition of a tool, as it is published.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -143,7 +143,7 @@ impl<T: Tool> Definition<T> {
         empty.map(|(part, _)| part).collect()
     }
 
-    /// What the tool is used for: as the description says, else as the examples say.
+    /// Uses of the tool: as the description says, else as the examples say.
     fn uses(&self) -> Vec<&'static str> {
         if self.description.uses.is_empty() {
             let examples = self.examples.iter();
@@ -233,7 +233,7 @@ impl JsonSchema for Version {
 // === impl RateLimit ===
 
 impl RateLimit {
-    /// So many calls in each window; a limit of none, or over no time, does not compile.
+    /// Limit of so many calls in each window; one of none, or over no time, does not compile.
     pub const fn calls<const MAX_CALLS: u32, const WINDOW_MS: u64>() -> Self {
         const {
             assert!(MAX_CALLS > 0, "a tool that may never be called is no tool");

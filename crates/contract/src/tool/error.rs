@@ -49,9 +49,9 @@ struct ErrorParts {
 /// One thing that is wrong with the parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ParameterViolation {
-    /// Where, as a JSON pointer.
+    /// Place, as a JSON pointer.
     pub(crate) path: String,
-    /// What.
+    /// Message that says what is wrong.
     pub(crate) message: String,
     /// Kind of it, which is not published.
     #[serde(skip)]
@@ -121,7 +121,7 @@ impl ToolError {
         }])
     }
 
-    /// What was asked for does not exist; `remedy` says where to look instead.
+    /// Error about something that does not exist; `remedy` says where to look instead.
     pub fn not_found(kind: &str, id: &str, remedy: &str) -> Self {
         let message = format!("There is no {kind} '{id}', {remedy}");
         Self::rule("NOT_FOUND", message)
@@ -154,7 +154,7 @@ impl ToolError {
             .with("retry_after_ms", milliseconds)
     }
 
-    /// There is no such tool; `near` is what may have been meant.
+    /// Error about a tool that there is not; `near` is what may have been meant.
     pub(crate) fn unknown_tool(name: &str, near: Option<&str>) -> Self {
         let hint = near.map(|near| format!(", did you mean '{near}'?"));
         let message = format!("There is no tool '{name}'{}", hint.unwrap_or_default());

@@ -226,7 +226,7 @@ impl WatchedServers {
         })
     }
 
-    /// How often each rule was broken, by server, in the order of both.
+    /// Counts of how often each rule was broken, by server, in the order of both.
     pub(super) fn counts(&self) -> Vec<(Arc<str>, Rule, u64)> {
         let servers = self.0.iter().flat_map(|(name, server)| {
             let rules = server.violations.iter();

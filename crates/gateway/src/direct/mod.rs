@@ -211,7 +211,7 @@ impl DirectEndpoints {
         }
     }
 
-    /// There is no such tool here; the nearest ones are named as this endpoint names them.
+    /// Failure about a tool that is not here; the nearest ones are named as this endpoint names them.
     fn not_found(&self, scope: &Scope, name: &str, code: Code, rights: &Rights) -> Failure {
         let shown = cut(name, 200);
         let directory = self.servers.catalog().directory();

@@ -171,7 +171,7 @@ fn invalid(parameter: &str, message: String) -> Failure {
     Failure::new(Code::InvalidArguments, message).with("parameter", shown(parameter))
 }
 
-/// As much of what was typed as a message can show.
+/// Part of what was typed that a message can show.
 fn shown(value: &str) -> String {
     value.chars().take(100).collect()
 }

@@ -167,7 +167,7 @@ impl Servers {
         &self.contract
     }
 
-    /// How a server keeps the tool contract; nothing if it announces none.
+    /// Status of how a server keeps the tool contract; nothing if it announces none.
     pub fn contract_status(&self, server: &str) -> Option<ContractStatus> {
         self.contract.status(server)
     }

@@ -1,4 +1,4 @@
-//! How much an upstream may hint.
+//! Bounds of what an upstream may hint.
 
 use serde_json::{Map, Value};
 

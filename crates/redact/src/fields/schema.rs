@@ -148,7 +148,7 @@ impl Graph {
         below
     }
 
-    /// For each node, whether a secret can be reached from it.
+    /// Nodes from which a secret can be reached, by their places.
     fn leading_to_secrets(&self) -> Vec<bool> {
         let mut before = vec![Vec::new(); self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {

@@ -40,7 +40,7 @@ enum Place<'p> {
     Item(&'p Place<'p>, usize),
 }
 
-/// What keywords have looked at in a list or an object.
+/// Items and members that keywords have looked at in a list or an object.
 #[derive(Default)]
 struct Seen<'a> {
     all_items: bool,

@@ -175,7 +175,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What a subschema asks of a name, in the one keyword that says most.
+/// Kind of mismatch that says most of what a subschema asks of a name.
 fn name_kind(schema: &Schema, id: SubschemaId) -> Kind<'_> {
     let asked = schema.subschemas[id]
         .keywords

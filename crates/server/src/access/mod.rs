@@ -20,14 +20,14 @@ use mcpproxy_policy::{AccessTo, Rights};
 use crate::app::App;
 use crate::respond::RestResult;
 
-/// From where requests of a listener can come.
+/// Reach of a listener: from where its requests can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Through the socket in the data directory: the owner of the gateway.
     Socket,
-    /// From this machine.
+    /// This machine alone.
     Loopback,
-    /// From anywhere.
+    /// Anywhere.
     Network,
 }
 

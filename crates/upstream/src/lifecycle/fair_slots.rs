@@ -57,7 +57,7 @@ struct WaitingCall<'a> {
 // === impl FairSlots ===
 
 impl FairSlots {
-    /// So many slots, and at least one.
+    /// Slots, so many of them, and at least one.
     pub(crate) fn new(count: usize) -> Self {
         Self {
             count: count.max(1),

@@ -245,7 +245,7 @@ impl ReadinessFacts {
         if is_met { self.live() } else { None }
     }
 
-    /// The same, with the kind whose list should be renewed before it is too old.
+    /// Current connection, with the kind whose list should be renewed before it is too old.
     fn current_or_aging(&self, need: Need<'_>) -> Option<(LiveConnection, Option<ListedKind>)> {
         let live = self.current(need)?;
         let aging = match need {

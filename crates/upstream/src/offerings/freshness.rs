@@ -79,7 +79,7 @@ pub(crate) struct ListFreshness {
     tried_at: Instant,
 }
 
-/// Who asks for a listing.
+/// Need for a listing, by who asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     /// Nobody.

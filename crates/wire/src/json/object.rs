@@ -28,7 +28,7 @@ pub enum ObjectError {
     /// It is no JSON, or an object names a key twice.
     #[error("is not valid JSON: {0}")]
     Json(#[from] JsonError),
-    /// It is JSON of another kind.
+    /// JSON of another kind.
     #[error("must be an object")]
     NotAnObject,
 }

@@ -1,4 +1,4 @@
-//! How sure hints are, calculated from what is known.
+//! Evidence of hints, and the confidence that is calculated from it.
 //!
 //! A confidence is never typed in. It comes from [`Evidence`]: named factors that are counted or
 //! measured, each with a weight, and the quality of the source. No number goes in, and the
@@ -23,7 +23,7 @@ pub struct Factor {
     weight: u32,
 }
 
-/// What is known about the data behind hints: at least one factor, and the quality of the source.
+/// Evidence for the data behind hints: at least one factor, and the quality of the source.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Evidence {
@@ -73,7 +73,7 @@ pub fn matched(part: u64, whole: u64) -> Factor {
     Factor::counted("match", part, whole, 1.0, 2)
 }
 
-/// How new the data is: 1 when it is brand-new, and half as much each time `good_for` has passed.
+/// Factor of how new the data is: 1 when it is brand-new, and half as much each time `good_for` has passed.
 ///
 /// Data that is good for no time is only good while it is brand-new.
 pub fn freshness(age: Duration, good_for: Duration) -> Factor {
@@ -148,7 +148,7 @@ impl Evidence {
         self
     }
 
-    /// How sure this makes hints: the weighted geometric mean of the factors, so that one bad
+    /// Confidence that this gives hints: the weighted geometric mean of the factors, so that one bad
     /// factor is not made up for by many good ones, and never more than the source is good for.
     pub fn confidence(&self) -> Confidence {
         let mean = self.mean();
@@ -189,7 +189,7 @@ impl Confidence {
         self.value.value()
     }
 
-    /// How it came about, as one line.
+    /// Explanation of how it came about, as one line.
     pub fn explanation(&self) -> &str {
         &self.explanation
     }

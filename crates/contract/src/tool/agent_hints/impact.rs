@@ -1,4 +1,4 @@
-//! What following the suggestions would bring, and what it would take.
+//! Impact of following the suggestions: what it would bring, and what it would take.
 //!
 //! The ratio of the two is calculated and never given. Where the author says nothing on benefit
 //! and effort, they are estimated from the suggestions themselves.
@@ -37,7 +37,7 @@ pub(super) struct Impact {
 // === impl Impact ===
 
 impl Impact {
-    /// So much benefit for so much effort, and the names of metrics that would change, each once.
+    /// Impact of so much benefit for so much effort, and the names of metrics that would change, each once.
     pub(super) fn new(benefit: Share, effort: Share, metrics: Vec<String>) -> Self {
         let mut affected_metrics = Vec::new();
         for metric in metrics {
@@ -65,7 +65,7 @@ impl Impact {
         Self::new(benefit, Share::clamped(effort), Vec::new())
     }
 
-    /// How the ratio came about, with what there is to say on either side of it.
+    /// Explanation of the ratio, with what there is to say on either side of it.
     pub(super) fn explanation(&self, on_benefit: &str, on_effort: &str) -> String {
         let (roi, benefit) = (self.roi, self.benefit.value());
         let effort = self.effort.value().max(LEAST_EFFORT);
@@ -73,7 +73,7 @@ impl Impact {
     }
 }
 
-/// How the ratio came about when it was estimated.
+/// Explanation of the ratio when it was estimated.
 pub(super) fn explain_estimate(suggestions: &[Suggestion], confidence: f64) -> String {
     let Some(priority) = most_urgent(suggestions) else {
         return "roi 0: nothing is suggested".to_owned();

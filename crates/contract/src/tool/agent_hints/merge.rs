@@ -5,7 +5,7 @@ use super::parts::Dependency;
 use super::{AgentHints, Share, Suggestion};
 
 impl AgentHints {
-    /// These hints and others as one, as careful as the more careful of the two.
+    /// Hints made of these and others, as careful as the more careful of the two.
     ///
     /// - Confidence with its explanation, source quality and validity are the lower ones.
     /// - Suggestions are united by action: where both sides have one, those of the side with the

@@ -1,4 +1,4 @@
-//! What an agent is told besides the data: what to do next, how sure that is, and why.
+//! Agent hints: what to do next, how sure that is, and why.
 //!
 //! [`AgentHints`] are built from [`Evidence`], and every number in them that matters is calculated:
 //! the confidence from the evidence, roi from benefit and effort, the word of an alignment from its
@@ -238,17 +238,17 @@ impl AgentHints {
         self
     }
 
-    /// What to do next.
+    /// Suggestions of what to do next.
     pub fn suggestions(&self) -> &[Suggestion] {
         &self.suggested_next_actions
     }
 
-    /// How sure the hints are.
+    /// Confidence of the hints.
     pub fn confidence(&self) -> &Confidence {
         &self.confidence
     }
 
-    /// What following the suggestions would bring and take, as the author said or estimated.
+    /// Impact of following the suggestions, as the author said or estimated.
     fn estimated_impact(&self) -> Impact {
         self.impact.clone().unwrap_or_else(|| {
             Impact::estimated(&self.suggested_next_actions, self.confidence.value())

@@ -191,7 +191,7 @@ fn score(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "number", "minimum": -1, "maximum": 1 })
 }
 
-/// What the contract names without saying what it is: others may send a word or a number.
+/// Schema of what the contract names without saying what it is: others may send a word or a number.
 fn measure(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "number"] })
 }

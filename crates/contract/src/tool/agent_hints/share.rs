@@ -17,13 +17,13 @@ impl Share {
     /// All of it.
     pub const ALL: Self = Self(1.0);
 
-    /// So many percent; what is over 100 counts as 100.
+    /// Share of so many percent; what is over 100 counts as 100.
     pub const fn percent(percent: u8) -> Self {
         let percent = if percent > 100 { 100 } else { percent };
         Self(percent as f64 / 100.0)
     }
 
-    /// So many of so many. A part of nothing is nothing, and no part is more than the whole.
+    /// Share of so many of so many. A part of nothing is nothing, and no part is more than the whole.
     pub fn of(part: u64, whole: u64) -> Self {
         // Of zero it is not a number.
         Self::clamped(ratio(part, whole))

@@ -1,4 +1,4 @@
-//! What an agent may do next.
+//! Suggestions of what an agent may do next.
 //!
 //! A suggestion names a tool that exists: by its type, or by a name after asking whether it exists. There is no way to
 //! make one of a tool of the same service from a text alone. A tool of another service is named with the server that
@@ -58,12 +58,12 @@ pub struct Suggestion {
 // === impl Suggestion ===
 
 impl Suggestion {
-    /// To call this tool. The priority is medium until another is set.
+    /// Suggestion to call this tool. The priority is medium until another is set.
     pub fn to<T: Tool>() -> Self {
         Self::new(Cow::Borrowed(T::NAME))
     }
 
-    /// To call this tool with these parameters.
+    /// Suggestion to call this tool with these parameters.
     ///
     /// Arguments of a tool are always an object. Parameters that serialise to anything else could
     /// not be sent, and are left out.
@@ -75,7 +75,7 @@ impl Suggestion {
         suggestion
     }
 
-    /// To call an action that is only known at run time; none if it does not exist.
+    /// Suggestion to call an action that is only known at run time; none if it does not exist.
     pub fn if_exists(name: &str, exists: impl FnOnce(&str) -> bool) -> Option<Self> {
         (!name.is_empty() && exists(name)).then(|| Self::new(Cow::Owned(name.to_owned())))
     }

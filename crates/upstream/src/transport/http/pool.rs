@@ -55,7 +55,7 @@ pub(super) struct Lease {
 
 /// Reason why a request did not get through.
 pub(super) enum SendError {
-    /// There is no connection to the server; for people.
+    /// Reason, for people, why there is no connection to the server.
     NotConnected(String),
     /// Connection that broke off.
     Broken,
