@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::fuzz_target;
@@ -51,7 +51,7 @@ const WORDS: [&str; 24] = [
 const CHECK_EVERY: u64 = 64;
 
 static SCENE: LazyLock<Scene> = LazyLock::new(|| Scene::start("http_request"));
-static LOOPBACK: LazyLock<Entrance> = LazyLock::new(|| Entrance::new(&SCENE.app, Reach::Loopback));
+static LOOPBACK: LazyLock<Arc<Entrance>> = LazyLock::new(|| Entrance::new(&SCENE.app, Reach::Loopback));
 static SESSIONS: LazyLock<Vec<String>> =
     LazyLock::new(|| ENDPOINTS.iter().map(|path| open_session(path)).collect());
 static INPUTS: AtomicU64 = AtomicU64::new(0);
@@ -259,7 +259,7 @@ fn without_spaces(value: &[u8]) -> Vec<u8> {
 fn send(request: &[u8], expect: Expect) -> Vec<u8> {
     SCENE
         .runtime
-        .block_on(exchange(LOOPBACK.clone(), request, expect))
+        .block_on(exchange(Arc::clone(&LOOPBACK), request, expect))
 }
 
 fn check(bytes: &[u8], kind: Kind) {

@@ -1,5 +1,6 @@
 //! A client of the HTTP faces that writes any bytes, and reads the answer to one request.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_server::{Entrance, serve_connection};
@@ -36,9 +37,9 @@ pub struct FuzzedResponse {
 ///
 /// Returns when the server is done with the connection: one that it never ends keeps the target waiting, and that is a
 /// finding.
-pub async fn exchange(entrance: Entrance, bytes: &[u8], expect: Expect) -> Vec<u8> {
+pub async fn exchange(entrance: Arc<Entrance>, bytes: &[u8], expect: Expect) -> Vec<u8> {
     let (client, server) = tokio::io::duplex(ROOM);
-    let serving = tokio::spawn(serve_connection(server, None, entrance.into()));
+    let serving = tokio::spawn(serve_connection(server, None, entrance));
     let (mut reading, mut writing) = tokio::io::split(client);
     let mut answer = Vec::new();
     let read = async {
