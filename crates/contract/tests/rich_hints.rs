@@ -254,66 +254,8 @@ async fn ex_3_the_tool_with_rich_hints_answers_as_the_example_of_the_contract_sa
     let reasoning = fields.remove("reasoning").unwrap();
     let said = "High confidence based on FSRS algorithm and recent performance";
     assert!(reasoning.as_str().unwrap().starts_with(said), "{reasoning}");
-    let expected = json!({
-        "suggestedNextActions": [
-            {
-                "action": "review-next-card",
-                "priority": "high",
-                "category": "learning",
-                "expectedOutcome": "Continue learning momentum",
-                "confidence": 0.92,
-            },
-            {
-                "action": "adjust-difficulty",
-                "priority": "medium",
-                "category": "optimization",
-                "expectedOutcome": "Better calibrated difficulty",
-            },
-        ],
-        "relatedResources": [{
-            "type": "deck",
-            "id": "deck_456",
-            "label": "Math Deck",
-            "relevance": 1.0,
-            "metadata": { "quality": "high", "freshness": "current" },
-        }],
-        "confidence": 0.95,
-        "sourceQuality": "high",
-        "validityPeriod": "short",
-        "contextNeeded": ["user's recent performance trend"],
-        "assumptions": ["User completed review attentively", "FSRS algorithm accurate"],
-        "riskFactors": [{
-            "type": "user-experience",
-            "severity": "low",
-            "description": "User might feel fatigued",
-            "probability": 0.2,
-            "impact": 0.1,
-        }],
-        "dependencies": [{
-            "action": "adjust-difficulty",
-            "dependsOn": ["review-next-card"],
-            "type": "recommended",
-            "reason": "Need more data points before adjustment",
-        }],
-        "estimatedImpact": {
-            "benefit": 0.85,
-            "effort": 0.2,
-            "roi": 4.25,
-            "affectedMetrics": ["retention_rate", "review_accuracy"],
-        },
-        "preferenceAlignment": [{
-            "action": "review-next-card",
-            "preference": "continuous_learning",
-            "alignment": "strong",
-            "score": 0.9,
-        }],
-        "warnings": [{
-            "type": "performance",
-            "severity": "low",
-            "message": "User slower than usual",
-            "autoFixable": false,
-        }],
-    });
+    let example = include_str!("rich_hints/example.json");
+    let expected: Value = serde_json::from_str(example).unwrap();
     assert_eq!(hints, expected);
 }
 

@@ -66,66 +66,8 @@ fn review_card() -> AgentHints {
 
 /// The example, value by value, without its reasoning.
 fn example() -> Value {
-    json!({
-        "suggestedNextActions": [
-            {
-                "action": "review-next-card",
-                "priority": "high",
-                "category": "learning",
-                "expectedOutcome": "Continue learning momentum",
-                "confidence": 0.92,
-            },
-            {
-                "action": "adjust-difficulty",
-                "priority": "medium",
-                "category": "optimization",
-                "expectedOutcome": "Better calibrated difficulty",
-            },
-        ],
-        "relatedResources": [{
-            "type": "deck",
-            "id": "deck_456",
-            "label": "Math Deck",
-            "relevance": 1.0,
-            "metadata": { "quality": "high", "freshness": "current" },
-        }],
-        "confidence": 0.95,
-        "sourceQuality": "high",
-        "validityPeriod": "short",
-        "contextNeeded": ["user's recent performance trend"],
-        "assumptions": ["User completed review attentively", "FSRS algorithm accurate"],
-        "riskFactors": [{
-            "type": "user-experience",
-            "severity": "low",
-            "description": "User might feel fatigued",
-            "probability": 0.2,
-            "impact": 0.1,
-        }],
-        "dependencies": [{
-            "action": "adjust-difficulty",
-            "dependsOn": ["review-next-card"],
-            "type": "recommended",
-            "reason": "Need more data points before adjustment",
-        }],
-        "estimatedImpact": {
-            "benefit": 0.85,
-            "effort": 0.2,
-            "roi": 4.25,
-            "affectedMetrics": ["retention_rate", "review_accuracy"],
-        },
-        "preferenceAlignment": [{
-            "action": "review-next-card",
-            "preference": "continuous_learning",
-            "alignment": "strong",
-            "score": 0.9,
-        }],
-        "warnings": [{
-            "type": "performance",
-            "severity": "low",
-            "message": "User slower than usual",
-            "autoFixable": false,
-        }],
-    })
+    let example = include_str!("../rich_hints/example.json");
+    serde_json::from_str(example).expect("the example is JSON")
 }
 
 #[test]
