@@ -2,4 +2,5 @@
 
 mod call_path;
 mod index;
+mod prose;
 mod requirements;

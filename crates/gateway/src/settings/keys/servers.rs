@@ -20,7 +20,7 @@ use crate::settings::secret::{Secret, SettingText};
 use crate::settings::text::{ANYTHING, HEADER_NAME, HEADER_VALUE, NOT_EMPTY, URL, VARIABLE_NAME};
 
 section! {
-    /// One MCP server. It has either `command` (a process that is started) or `url` (Streamable HTTP, or HTTP with a separate event stream; which one is found out).
+    /// One MCP server: a `command` to start, or a `url` (Streamable HTTP or HTTP with a separate stream, as is found out).
     pub struct ServerSettings {
         /// The name of the server. Only in the array form, where it is needed; in the map form the key is the name.
         "name" pub name: Arc<str> = null, Unkept(&ServerName);
