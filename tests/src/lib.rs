@@ -14,13 +14,11 @@
 
 pub mod agent_hints;
 mod certificate;
-mod client;
+pub mod clients;
 pub mod conformance;
-pub mod conversation;
 mod disk;
 mod fixture;
 mod home;
-mod http_client;
 mod http_fixture;
 mod listening;
 pub mod peers;
@@ -28,25 +26,23 @@ mod postgres;
 mod product;
 pub mod script;
 mod scripted;
-pub mod stateless_client;
-mod stdio_client;
 mod trial;
 mod wait;
 pub mod web;
 
 pub use certificate::TestCertificate;
-pub use client::{Client, decode, field, fields};
+pub use clients::{
+    Afterwards, Client, HttpClient, HttpResponse, RawResponse, StatelessClient, StdioClient,
+    conversation, decode, field, fields, raw_exchange, stateless_client,
+};
 pub use disk::{SlowDisk, SmallDisk};
 pub use fixture::{APPEND, Fixture};
 pub use home::{Home, Ran};
-pub use http_client::{Afterwards, HttpClient, HttpResponse, RawResponse, raw_exchange};
 pub use http_fixture::{HttpFixture, HttpTransport};
 pub use listening::Listening;
 pub use postgres::{Database, Postgres};
 pub use product::Product;
 pub use scripted::{ScriptedServer, read_variable};
-pub use stateless_client::StatelessClient;
-pub use stdio_client::StdioClient;
 pub use trial::{Trial, run, trial};
 pub use wait::{DEADLINE, eventually, within};
 

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 
-use crate::client::{field, hello};
+use crate::clients::{field, hello};
 use crate::{Client, within};
 
 /// A client of `mcpproxy stdio`; the process is killed when it is dropped.

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stateless_client::STATELESS;
+use crate::clients::stateless_client::STATELESS;
 use crate::{HttpClient, StdioClient};
 pub use change_notifications::ChangeNotifications;
 pub use exchange::{ClientRequest, Exchange, Received};

@@ -1,9 +1,19 @@
-//! What an MCP client does, whichever way it is connected.
+//! MCP clients: what each does, whichever way it is connected; over HTTP with a session and without, over stdio, and in
+//! conversations in which a server asks.
+
+pub mod conversation;
+mod http_client;
+pub mod stateless_client;
+mod stdio_client;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+pub use http_client::{Afterwards, HttpClient, HttpResponse, RawResponse, raw_exchange};
+pub use stateless_client::StatelessClient;
+pub use stdio_client::StdioClient;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 

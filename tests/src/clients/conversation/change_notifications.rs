@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Conversation, Exchange, Speaks, Way};
-use crate::conversation::stream::EventStream;
+use crate::clients::conversation::stream::EventStream;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::rustls::ClientConfig;
 
 use crate::certificate::believing_nobody;
-use crate::client::{decode, hello};
+use crate::clients::{decode, hello};
 use crate::{Client, within};
 
 /// A client of the Streamable HTTP endpoint.
