@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A text with its escapes undone.
 pub(super) struct Undone {
     pub(super) text: String,
-    /// For each escape: where its character is, and how far it reaches in the text as written.
+    /// Escapes: where the character of each is, and how far it reaches in the text as written.
     escapes: Vec<(usize, Range<usize>)>,
 }
 

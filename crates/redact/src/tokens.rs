@@ -22,7 +22,7 @@ enum Alphabet {
     Plain,
     /// Letters, digits, `-` and `_`.
     Url,
-    /// As `Url`, but it must also look random: the prefix alone could begin ordinary words.
+    /// URL-safe letters as in `Url` that also look random: the prefix alone could begin ordinary words.
     RandomUrl,
     /// Letters, digits, `-`, `_` and `.`.
     Dotted,

@@ -49,7 +49,7 @@ pub(crate) enum Keyword {
     AllOf(Vec<SubschemaId>),
     AnyOf(Vec<SubschemaId>),
     OneOf(Vec<SubschemaId>),
-    /// With the schema as it may appear in a message.
+    /// Subschema that must not match, with the schema as it may appear in a message.
     Not(SubschemaId, String),
     If {
         condition: SubschemaId,

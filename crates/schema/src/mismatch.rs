@@ -28,47 +28,47 @@ pub struct Mismatch<'a> {
 /// Kind of a mismatch: the keyword that a value does not satisfy.
 #[derive(Debug)]
 pub enum Kind<'a> {
-    /// It is of none of these types.
+    /// A value of none of these types.
     Type(&'a [JsonType]),
-    /// It is none of these values.
+    /// A value that is none of these.
     Enum(&'a [Value]),
-    /// It is not this value.
+    /// A value that is not this one.
     Constant(&'a Value),
-    /// It is less.
+    /// A number that is less.
     Minimum(&'a Number),
-    /// It is more.
+    /// A number that is more.
     Maximum(&'a Number),
-    /// It is not more.
+    /// A number that is not more.
     ExclusiveMinimum(&'a Number),
-    /// It is not less.
+    /// A number that is not less.
     ExclusiveMaximum(&'a Number),
-    /// It is no multiple.
+    /// A number that is no multiple.
     MultipleOf(&'a Number),
-    /// It has fewer characters.
+    /// Text of fewer characters.
     MinLength(usize),
-    /// It has more characters.
+    /// Text of more characters.
     MaxLength(usize),
-    /// It does not match the pattern.
+    /// Text that does not match the pattern.
     Pattern(&'a str),
-    /// It has fewer items.
+    /// A list of fewer items.
     MinItems(usize),
-    /// It has more items.
+    /// A list of more items.
     MaxItems(usize),
-    /// Some items are equal.
+    /// A list of which some items are equal.
     UniqueItems,
-    /// Fewer items match `contains`.
+    /// A list of which fewer items match `contains`.
     Contains(usize),
-    /// More items match `contains`.
+    /// A list of which more items match `contains`.
     MaxContains(usize),
-    /// It has items that nothing allows.
+    /// A list with items that nothing allows.
     UnevaluatedItems,
-    /// It has fewer properties.
+    /// An object of fewer properties.
     MinProperties(usize),
-    /// It has more properties.
+    /// An object of more properties.
     MaxProperties(usize),
-    /// A property is missing.
+    /// An object without a property that it has to have.
     Required(&'a str),
-    /// It has properties that nothing allows; `known` are those the schema names beside them.
+    /// An object with properties that nothing allows; `known` are those the schema names beside them.
     UnknownProperties {
         /// Names that must not be there.
         unknown: Vec<&'a str>,
@@ -77,13 +77,13 @@ pub enum Kind<'a> {
     },
     /// A name of a property is not allowed.
     PropertyName(Box<Kind<'a>>),
-    /// No alternative matches; the mismatches of each.
+    /// A value that matches no alternative; the mismatches of each.
     NoAlternative(Vec<Vec<Mismatch<'a>>>),
-    /// More than one alternative matches, where one should.
+    /// A value that matches more than one alternative, where one should.
     SeveralAlternatives,
-    /// It matches what it should not.
+    /// A value that matches what it should not.
     Not(&'a str),
-    /// Nothing is allowed here.
+    /// A value where none is allowed.
     Never,
 }
 

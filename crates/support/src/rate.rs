@@ -29,7 +29,7 @@ pub struct RateLimiter<K> {
 struct RecentCalls {
     /// Moments at which calls began to be counted, oldest first, with their number.
     moments: VecDeque<(Instant, u32)>,
-    /// How long a moment counts.
+    /// Time that a moment counts.
     lasting: Duration,
 }
 

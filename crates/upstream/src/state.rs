@@ -24,7 +24,7 @@ pub enum UpstreamState {
     },
     /// Stopped because nobody used it; starts on use.
     Idle,
-    /// Not reached, or lost; the next attempt is planned.
+    /// Lost, or never reached; the next attempt is planned.
     Failed {
         /// Reason, without secrets.
         reason: Arc<str>,

@@ -50,7 +50,7 @@ pub struct ListedItem {
 pub struct ListedPage {
     /// The items that can be used.
     pub items: Vec<ListedItem>,
-    /// Those left out, each with the reason; the first hundred of them.
+    /// Items left out, each with the reason; the first hundred of them.
     pub rejected: Vec<RejectedItem>,
     /// Number of items, those left out included.
     pub count: usize,
@@ -100,7 +100,7 @@ impl Offerings {
         is_changed
     }
 
-    /// These offerings with the lists of a server. One that the server has not given yet since it was
+    /// Offerings with the lists of a server. One that the server has not given yet since it was
     /// started stays: nothing is taken away and given back within a moment.
     #[must_use]
     pub fn updated(&self, mut next: Self) -> Self {

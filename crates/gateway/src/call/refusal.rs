@@ -33,11 +33,11 @@ struct ContractService<'a> {
 
 /// Service that the name of a tool is of.
 enum Named<'a> {
-    /// One of the contract.
+    /// A service of the contract.
     Service(ContractService<'a>),
-    /// One that has not listed its tools: server and tool.
+    /// A service that has not listed its tools: server and tool.
     Unlisted(&'a str, &'a str),
-    /// None that the contract is about.
+    /// Nothing that the contract is about.
     Other,
 }
 

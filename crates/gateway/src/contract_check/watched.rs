@@ -65,7 +65,7 @@ pub(super) struct SeenAnswer<'a> {
 pub(super) struct SeenViolations {
     /// All of them.
     pub(super) all: Vec<ContractViolation>,
-    /// Those of rules that the tool had not broken before.
+    /// Violations of rules that the tool had not broken before.
     pub(super) first: Vec<ContractViolation>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct WatchedServers(HashMap<Arc<str>, WatchedServer>);
 #[derive(Default)]
 struct WatchedServer {
     tools: HashMap<Box<str>, WatchedTool>,
-    /// How often each rule was broken, also by tools that are gone.
+    /// Counts of how often each rule was broken, also by tools that are gone.
     violations: BTreeMap<Rule, u64>,
 }
 

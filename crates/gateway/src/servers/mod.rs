@@ -95,15 +95,15 @@ struct ConfiguredServer {
 /// Whether a configured server runs, and if not, why.
 #[derive(Clone)]
 enum RunState {
-    /// It has its own task.
+    /// Running, with a task of its own.
     Running(Upstream),
     /// Its settings cannot be used.
     Broken(String),
     /// The operator switched it off.
     Disabled,
-    /// It waits for approval.
+    /// Waiting for approval.
     Quarantined,
-    /// This process was not to start it.
+    /// Left alone: this process was not to start it.
     NotStarted,
 }
 

@@ -20,9 +20,9 @@ pub struct Secret {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Secret")]
 pub enum SettingText {
-    /// As written.
+    /// Text as written.
     Plain(String),
-    /// It came, at least in part, from a reference, or holds a credential.
+    /// Secret that came, at least in part, from a reference, or holds a credential.
     Secret(Secret),
 }
 

@@ -19,9 +19,9 @@ pub(super) struct TextRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Secret")]
 pub enum StoreAddress {
-    /// In a file of the data folder.
+    /// A file of the data folder.
     Sqlite,
-    /// In a database; the address may hold a password.
+    /// A database; the address may hold a password.
     Postgres(Secret),
 }
 

@@ -99,9 +99,9 @@ struct EventStream {
     shutdown: CancellationToken,
     /// Cancelled when the credential that the stream was opened with is not good any more.
     ended: CancellationToken,
-    /// When the log was last looked at; not yet, or there may be more to read at once.
+    /// Moment that the log was last looked at; none yet, or there may be more to read at once.
     looked: Option<Instant>,
-    /// When something was last sent.
+    /// Moment that something was last sent.
     sent: Instant,
 }
 

@@ -25,7 +25,7 @@ pub struct JsonObject {
 /// Why a text is not a [`JsonObject`].
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// It is no JSON, or an object names a key twice.
+    /// Text that is no JSON, or an object that names a key twice.
     #[error("is not valid JSON: {0}")]
     Json(#[from] JsonError),
     /// JSON of another kind.

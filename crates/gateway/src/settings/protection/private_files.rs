@@ -33,7 +33,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataDirError {
-    /// It is not there and cannot be made.
+    /// A file that is not there and cannot be made.
     #[error("the data directory {} cannot be made: {}", .0.display(), .1)]
     NotMade(PathBuf, #[source] io::Error),
     /// Others can put files into it and take them away.
