@@ -4,8 +4,7 @@
 //! in between.
 
 use data_encoding::BASE64URL_NOPAD;
-use mcpproxy_activity::store::Store;
-use mcpproxy_activity::{LogPosition, StoreError};
+use mcpproxy_activity::LogPosition;
 use mcpproxy_policy::RecordScope;
 use sha2::{Digest, Sha256};
 
@@ -25,19 +24,21 @@ pub struct EventIds {
 }
 
 impl EventIds {
-    /// Ids for an asker with this scope. The key comes from the name of the oldest chain, which is random, the same for
-    /// every gateway that writes to this log, and shown to nobody who may not see all.
-    pub async fn of(store: &Store, scope: &RecordScope) -> Result<Self, StoreError> {
-        if *scope == RecordScope::All {
-            return Ok(Self::plain());
-        }
-        let chains = store.chains().await?;
-        let oldest = chains.iter().map(|(chain, _)| *chain).min();
-        let oldest = oldest.unwrap_or_default();
-        let key = Sha256::new_with_prefix("event ids").chain_update(oldest.as_bytes());
-        Ok(Self {
+    /// Ids for an asker with this scope. The key comes from the id of the token, which is random, the same for every
+    /// gateway on this store for as long as there is the token, and shown to nobody. It must not come from what is on
+    /// record: there may be nothing yet, and the oldest is removed one day.
+    pub fn of(scope: &RecordScope) -> Self {
+        let random = uuid::Uuid::new_v4();
+        let known = match scope {
+            RecordScope::All => return Self::plain(),
+            RecordScope::Token(id) => id.as_bytes(),
+            // They have no stream to come back to: only tokens and the administrator follow events.
+            RecordScope::Session(_) | RecordScope::Nothing => random.as_bytes(),
+        };
+        let key = Sha256::new_with_prefix("event ids").chain_update(known);
+        Self {
             key: Some(key.finalize().into()),
-        })
+        }
     }
 
     /// Ids for an asker that may see all: positions as they are.
@@ -123,6 +124,18 @@ mod tests {
             &"A".repeat(10_000),
         ] {
             assert_eq!(ids.read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_id_was_refused_that_was_given_before_anything_was_on_record() {
+        let of = |id: &str| EventIds::of(&RecordScope::Token(id.to_owned()));
+        let given = of("one").write(&LogPosition::default());
+        assert_eq!(of("one").read(&given), Some(LogPosition::default()));
+        assert_eq!(of("another").read(&given), None);
+        for scope in [RecordScope::Nothing, RecordScope::Session("s".to_owned())] {
+            let given = EventIds::of(&scope).write(&position(9));
+            assert!(!given.contains('.'), "{given}");
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) async fn events(
         .map_err(|_| Failure::new(Code::InvalidArguments, "Last-Event-ID is not ASCII"))?;
     let archive = app.gateway().records().archive();
     let scope = caller.record_scope();
-    let ids = EventIds::of(archive, &scope).await.map_err(Failure::from)?;
+    let ids = EventIds::of(&scope);
     let Following { filter, position } =
         Following::parse(&read_pairs(query)?, last_id, scope, &ids)?;
     // Taken before the position, so that nothing recorded in between goes unnoticed.
