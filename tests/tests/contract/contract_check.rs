@@ -99,6 +99,29 @@ async fn a_file_that_cannot_be_used_is_wrong_usage_with_a_remedy() {
     }
 }
 
+/// What asks for input was not vetted: hints to tools of other servers stayed in it.
+#[tokio::test]
+async fn a_service_with_sessions_kept_its_hints_from_being_vetted_by_asking() {
+    let hints = json!({ "suggestedNextActions": [{ "action": "mcpproxy:prune-activity" }] });
+    let asking = json!({
+        "resultType": "input_required", "content": [], "inputRequests": {},
+        "structuredContent": { "agentHints": hints },
+    });
+    let fixture = Fixture::new(PROGRAMS)
+        .revision("2025-11-25")
+        .tools(&[reading().to_string()])
+        .result("get-card", &asking.to_string());
+    let config = json!({ "mcpServers": { "cards": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = product.connect().await;
+    let args = json!({ "cardId": "card_1" });
+    let refused = client.call_as("read", "cards:get-card", &args).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    let text = refused.to_string();
+    assert!(!text.contains("prune-activity"), "{text}");
+    assert!(text.contains("its protocol does not have"), "{text}");
+}
+
 #[tokio::test]
 async fn the_reading_tools_of_a_server_are_called_with_their_examples_and_recorded() {
     let fixture = Fixture::new(PROGRAMS)

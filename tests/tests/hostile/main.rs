@@ -1,5 +1,6 @@
 //! Clients and servers that do what they must not.
 
+mod asking_results;
 mod clients;
 mod foreign_text;
 mod forged_keys;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::session::SessionContext;
 use super::stateless::{
     MOST_ROUNDS, StatelessContext, asks_for_input, collect_input, meta_of, pass_on, read_discovery,
-    time_to_live,
+    refuse_asking, time_to_live,
 };
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
@@ -133,7 +133,11 @@ impl UpstreamConnection {
                     return Err(CallError::unavailable("the tool is built in"));
                 }
             };
-            if context.is_none() || !asks_for_input(&response)? {
+            if context.is_none() {
+                refuse_asking(&response)?;
+                return Ok(response);
+            }
+            if !asks_for_input(&response)? {
                 return Ok(response);
             }
             if let Some(client) = client.filter(|client| client.protocol == Protocol::Stateless) {

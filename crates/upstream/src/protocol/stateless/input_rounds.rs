@@ -28,6 +28,11 @@ pub(in crate::protocol) fn asks_for_input(result: &RpcResult) -> Result<bool, Ca
     let Some(raw) = result.result_type() else {
         return Ok(false);
     };
+    if result.has_two_types() {
+        return Err(CallError::malformed(
+            "it says twice of what type its result is",
+        ));
+    }
     // What is there and no string is as unknown as a string that is.
     let kind = text_of(raw).unwrap_or(raw.into());
     match &*kind {
@@ -41,6 +46,19 @@ pub(in crate::protocol) fn asks_for_input(result: &RpcResult) -> Result<bool, Ca
     }
 }
 
+/// Refuses a result of a server with sessions that asks for input: such a server makes a request, which is checked, named
+/// and on record, where a client that knows such results would take this one for a question of ours.
+pub(in crate::protocol) fn refuse_asking(result: &RpcResult) -> Result<(), CallError> {
+    let Some(raw) = result.result_type() else {
+        return Ok(());
+    };
+    if result.has_two_types() || text_of(raw).as_deref() == Some("input_required") {
+        let reason = "it asks for input in a way that its protocol does not have";
+        return Err(CallError::malformed(reason));
+    }
+    Ok(())
+}
+
 /// Result that asks for input, for a client that takes it as it is.
 pub(in crate::protocol) async fn pass_on(
     client: &ClientLink,
@@ -49,6 +67,10 @@ pub(in crate::protocol) async fn pass_on(
     let requests = result.json().fields().unwrap_or_default();
     let requests = requests.given("inputRequests").map(object).transpose()?;
     bound(requests.as_ref())?;
+    for (_, request) in requests.iter().flat_map(Fields::iter) {
+        // One that could not be named and recorded is not passed on.
+        kind_of(&object(request)?)?;
+    }
     match client.call() {
         Some(call) => {
             let named = call.pass_on(result.json()).await;
@@ -112,20 +134,29 @@ async fn request_one(
     request: &RawValue,
 ) -> Result<Json, CallError> {
     let fields = object(request)?;
-    // What is there and no string is as unknown as a string that is.
-    let method = fields.get("method").map_or("", RawValue::get);
-    let method = text_of(method).unwrap_or(method.into());
-    let Some(kind) = ClientRequestKind::of_method(&method) else {
-        let named: String = method.chars().take(40).collect();
-        let reason = format!("it asks for input by an unknown method, '{named}'");
-        return Err(CallError::malformed(reason));
-    };
+    let kind = kind_of(&fields)?;
     let params = fields.given("params");
     let params = params.map_or_else(Json::empty_object, |raw| result.part(raw));
     client
         .request(kind, params)
         .await
         .map_err(|error| refused(&format!("{}: {}", kind.method(), error.message)))
+}
+
+/// Kind of a request in a result.
+fn kind_of(request: &Fields<'_>) -> Result<ClientRequestKind, CallError> {
+    if request.all("method").nth(1).is_some() {
+        let reason = "it asks for input by a request with two methods";
+        return Err(CallError::malformed(reason));
+    }
+    // What is there and no string is as unknown as a string that is.
+    let method = request.get("method").map_or("", RawValue::get);
+    let method = text_of(method).unwrap_or(method.into());
+    ClientRequestKind::of_method(&method).ok_or_else(|| {
+        let named: String = method.chars().take(40).collect();
+        let reason = format!("it asks for input by an unknown method, '{named}'");
+        CallError::malformed(reason)
+    })
 }
 
 fn refused(message: &str) -> CallError {
@@ -176,9 +207,51 @@ mod tests {
             r#"{"resultType":"task"}"#,
             r#"{"resultType":null}"#,
             r#"{"resultType":"completed"}"#,
+            r#"{"resultType":"input_required","resultType":"complete"}"#,
         ] {
             let round = asks_for_input(&RpcResult::unread(parse(text)));
             assert!(round.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_with_sessions_asked_by_its_result() {
+        for (text, is_refused) in [
+            ("7", false),
+            (r#"{"content":[]}"#, false),
+            (r#"{"resultType":"complete"}"#, false),
+            (r#"{"resultType":"its own"}"#, false),
+            (r#"{"resultType":"input_required"}"#, true),
+            (r#"{"result\u0054ype":"input\u005frequired"}"#, true),
+            (
+                r#"{"resultType":"input_required","resultType":"complete"}"#,
+                true,
+            ),
+        ] {
+            let refused = refuse_asking(&RpcResult::unread(parse(text)));
+            assert_eq!(refused.is_err(), is_refused, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_nobody_can_name_was_passed_on_as_it_was() {
+        let client = ClientLink::new(Protocol::Stateless, "one");
+        let result = |request: &str| {
+            let text =
+                format!(r#"{{"resultType":"input_required","inputRequests":{{"q":{request}}}}}"#);
+            RpcResult::unread(parse(&text))
+        };
+        let good = r#"{"method":"elicitation/create","params":{"message":"?"}}"#;
+        pass_on(&client, result(good)).await.expect("it is known");
+        for request in [
+            r#"{"method":"tools/call","params":{}}"#,
+            r#"{"method":"elicitation/create","method":"roots/list"}"#,
+            r#"{"method":7}"#,
+            "{}",
+            "[]",
+        ] {
+            let refused = pass_on(&client, result(request)).await;
+            refused.expect_err(request);
         }
     }
 

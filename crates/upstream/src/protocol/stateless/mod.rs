@@ -15,7 +15,9 @@ use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
 use mcpproxy_wire::{Capabilities, Json, ListedPage, Revision, ToolDefinition, meta};
 
-pub(super) use self::input_rounds::{MOST_ROUNDS, asks_for_input, collect_input, pass_on};
+pub(super) use self::input_rounds::{
+    MOST_ROUNDS, asks_for_input, collect_input, pass_on, refuse_asking,
+};
 use crate::CallError;
 use crate::client::{ClientLink, ClientRequestKind};
 use crate::transport::Greeting;
