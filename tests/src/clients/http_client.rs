@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use std::net::IpAddr;
+
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -86,13 +88,25 @@ impl HttpClient {
         Self::with_tls(endpoint, believing_nobody())
     }
 
+    /// A client that has not said hello, and comes from this address of the machine.
+    pub fn from_address(endpoint: &str, address: IpAddr) -> Self {
+        Self::through(endpoint, believing_nobody(), Some(address))
+    }
+
     /// A client that has not said hello, and believes the servers that this says.
     pub fn with_tls(endpoint: &str, tls: ClientConfig) -> Self {
+        Self::through(endpoint, tls, None)
+    }
+
+    fn through(endpoint: &str, tls: ClientConfig, address: Option<IpAddr>) -> Self {
+        let mut plain = HttpConnector::new();
+        plain.enforce_http(false);
+        plain.set_local_address(address);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .build();
+            .wrap_connector(plain);
         let http =
             hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
         Self {
@@ -142,6 +156,18 @@ impl HttpClient {
         .await
     }
 
+    /// Posts a message to a gateway that may go away; nothing if no whole answer came.
+    pub async fn try_post(&self, message: String) -> Option<HttpResponse> {
+        let response = self.try_open(Method::POST, &[], message).await.ok()?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = within("the answer ends", response.into_body().collect()).await;
+        Some(HttpResponse {
+            status,
+            headers,
+            body: String::from_utf8(body.ok()?.to_bytes().to_vec()).ok()?,
+        })
+    }
+
     /// Sends any request and gives the answer as soon as its head is there.
     pub async fn open(
         &self,
@@ -149,6 +175,16 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: String,
     ) -> http::Response<Incoming> {
+        let response = self.try_open(method, headers, body).await;
+        response.expect("the request is answered")
+    }
+
+    async fn try_open(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Result<http::Response<Incoming>, hyper_util::client::legacy::Error> {
         let usual = [
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
@@ -167,9 +203,7 @@ impl HttpClient {
         let request = request
             .body(Full::new(body.into()))
             .expect("the request is well formed");
-        within("the head of the answer arrives", self.http.request(request))
-            .await
-            .expect("the request is answered")
+        within("the head of the answer arrives", self.http.request(request)).await
     }
 }
 

@@ -67,10 +67,14 @@ async fn write_and_look(endpoint: String, name: &str, number: usize) {
 
 /// What the log says of each entry, as this gateway sees it.
 async fn recorded(product: &Product) -> BTreeMap<String, String> {
+    recorded_of(product, "append").await
+}
+
+async fn recorded_of(product: &Product, tool: &str) -> BTreeMap<String, String> {
     let mut recorded = BTreeMap::new();
     let mut cursor = String::new();
     loop {
-        let path = format!("/activity?tool=append&limit=500{cursor}");
+        let path = format!("/activity?tool={tool}&limit=500{cursor}");
         let page = product.get(&path).await;
         for record in page["activities"].as_array().unwrap() {
             let entry = record["arguments"]["entry"].as_str().unwrap();
@@ -126,33 +130,45 @@ async fn a_killed_gateway_loses_nothing_and_the_other_one_sees_what_is_in_doubt(
     let database = server.database().await;
     let other_fixture = fixture();
     let other = Product::start(PROGRAMS, &config(&other_fixture, database.url())).await;
-    let fixture = fixture().delay("append", 5);
+    let hold = APPEND.replacen("append", "hold", 1);
+    let fixture = fixture()
+        .tools(&[APPEND, &hold])
+        .delay("append", 5)
+        .gate("hold");
     let mut home = Home::new(PROGRAMS, &config(&fixture, database.url()));
     for round in 0..5 {
         let mut product = Product::start_in(home, &[]).await;
         let endpoint = product.endpoint();
-        let clients: Vec<_> = (0..8)
-            .map(|number| {
-                let endpoint = endpoint.clone();
-                tokio::spawn(async move {
-                    let client = HttpClient::connect(&endpoint).await;
-                    for turn in 0.. {
-                        // Ends by panicking when the gateway is gone.
-                        let entry = format!("{round}-{number}-{turn}");
-                        append(&client, &entry).await.unwrap();
-                    }
-                })
-            })
-            .collect();
+        let mut clients = Vec::new();
+        for number in 0..8 {
+            let client = HttpClient::connect(&endpoint).await;
+            clients.push(tokio::spawn(append_while_it_runs(client, round, number)));
+        }
         let enough = 40 * (round + 1);
         eventually("the clients are at work", async || {
             (fixture.entries().len() >= enough).then_some(())
         })
         .await;
+        // One call is at its server for certain when the gateway is killed; the others may be.
+        let client = HttpClient::connect(&endpoint).await;
+        let held = tokio::spawn(async move {
+            client
+                .try_post(calling("hold", &format!("held-{round}")))
+                .await
+        });
+        eventually("the call is at its server", async || {
+            let line = format!("held-{round}");
+            fixture
+                .ledger()
+                .iter()
+                .any(|call| call.contains(&line))
+                .then_some(())
+        })
+        .await;
         product.kill().await;
+        assert!(held.await.unwrap().is_none(), "it was not answered");
         for client in clients {
-            client.abort();
-            let _ = client.await;
+            client.await.unwrap();
         }
         home = product.into_home();
     }
@@ -163,13 +179,42 @@ async fn a_killed_gateway_loses_nothing_and_the_other_one_sees_what_is_in_doubt(
         for entry in &made {
             assert!(recorded.contains_key(entry), "{entry} was made");
         }
+        let held = recorded_of(gateway, "hold").await;
+        assert_eq!(held.len(), 5, "{held:?}");
+        assert!(held.values().all(|status| status == "in_doubt"), "{held:?}");
         let in_doubt = recorded.values().filter(|status| *status == "in_doubt");
-        let in_doubt = in_doubt.count();
-        assert!(in_doubt > 0, "no kill came in the middle of a call");
+        let in_doubt = in_doubt.count() + held.len();
         let status = gateway.status().await;
         assert_eq!(status["activity"]["in_doubt"], json!(in_doubt));
         check_chains(gateway, 2).await;
     }
+}
+
+/// Appends entries one after the other until the gateway is gone.
+async fn append_while_it_runs(client: HttpClient, round: usize, number: usize) {
+    for turn in 0.. {
+        let message = calling("append", &format!("{round}-{number}-{turn}"));
+        let Some(answer) = client.try_post(message).await else {
+            return;
+        };
+        assert_eq!(
+            answer.json()["result"]["isError"],
+            Value::Null,
+            "{}",
+            answer.body
+        );
+    }
+}
+
+/// Message that calls a tool of the ledger with an entry.
+fn calling(tool: &str, entry: &str) -> String {
+    let arguments = json!({
+        "name": format!("ledger:{tool}"),
+        "args": { "entry": entry },
+        "intent": { "operation_type": "write" },
+    });
+    let params = json!({ "name": "call_tool_write", "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
 }
 
 /// A line to the database that can be cut.
