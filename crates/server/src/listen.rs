@@ -1,6 +1,6 @@
 //! Accepting connections, with TLS where the settings have a certificate.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn accept_tcp(listener: TcpListener, app: Arc<App>) {
         // Answers are small and whole; waiting to fill a packet would only delay them.
         stream.set_nodelay(true)?;
         // Its lane has its own event loop, so this one gives the connection up.
-        Ok((stream.into_std()?, peer.ip()))
+        Ok((stream.into_std()?, counted_address(peer.ip())))
     };
     let to_lane = |(stream, peer), place| {
         if let Some(lane) = next.next() {
@@ -121,6 +121,16 @@ where
     let connections = connections(&entrance.app);
     let answer = move |request| mcp::http::answer(Arc::clone(&entrance), peer, request);
     connections.serve_one(stream, service_fn(answer))
+}
+
+/// Address that limits and guesses count a client by: one for all that a single machine can choose among. A program here
+/// can take any address of the loopback network, and a machine elsewhere any of its IPv6 network.
+fn counted_address(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        here if here.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(peer) => Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX)).into(),
+        peer @ IpAddr::V4(_) => peer,
+    }
 }
 
 /// Whether a user of this machine may come through the local socket: its owner, and root, who can do anything anyway.
@@ -221,4 +231,29 @@ async fn serve_lane(
     }
     connections.close();
     connections.wait().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_ones_own_choice_had_its_own_limit() {
+        let counted = |text: &str| counted_address(text.parse().unwrap()).to_string();
+        for here in [
+            "127.0.0.1",
+            "127.0.0.2",
+            "127.255.1.7",
+            "::1",
+            "::ffff:127.0.0.9",
+        ] {
+            assert_eq!(counted(here), "127.0.0.1", "{here}");
+        }
+        assert_eq!(counted("192.0.2.7"), "192.0.2.7");
+        assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7");
+        for there in ["2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"] {
+            assert_eq!(counted(there), "2001:db8:1:2::", "{there}");
+        }
+        assert_eq!(counted("2001:db8:1:3::1"), "2001:db8:1:3::");
+    }
 }

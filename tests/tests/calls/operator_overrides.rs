@@ -1,6 +1,8 @@
 //! The operator's word on servers and tools: it is shown, it decides, and what is withheld
 //! is neither shown nor callable.
 
+use std::net::Ipv4Addr;
+
 use mcpproxy_tests::stateless_client::introduced;
 use mcpproxy_tests::{Client, Fixture, HttpClient, Product, StatelessClient};
 use serde_json::{Value, json};
@@ -82,6 +84,14 @@ async fn a_limit_was_passed_by_taking_another_name() {
         let session = product.connect().await;
         let result = session.call("call_tool_read", &arguments).await;
         assert_eq!(result["isError"] == true, number > 0, "{number}: {result}");
+    }
+    // Programs of this machine can come from any address of its loopback network.
+    for last in 2..6 {
+        let address = Ipv4Addr::new(127, 0, 0, last);
+        let client = HttpClient::from_address(&product.endpoint(), address.into());
+        let client = client.opened(&[]).await;
+        let result = client.call("call_tool_read", &arguments).await;
+        assert_eq!(result["isError"], true, "{address}: {result}");
     }
     assert_eq!(fixture.ledger().len(), 2);
 }
