@@ -55,6 +55,7 @@ fn forbid_inspection() {
 
 fn run(common: &Common, command: Command) -> CommandResult {
     logging::start(&command);
+    std::panic::set_hook(Box::new(logging::log_panic));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,7 +1,9 @@
 //! Logging: to stderr, so that results on stdout stay clean, one line for each event, and without secrets.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::io::{self, Write};
+use std::panic::PanicHookInfo;
 
 use mcpproxy_gateway::redaction;
 use mcpproxy_redact::OwnSecrets;
@@ -40,6 +42,23 @@ pub(crate) fn start(command: &Command) {
         .finish()
         .with(levels.with_target(target, level))
         .init();
+}
+
+/// Logs a panic as the error it is: what it says may quote servers, agents and secrets.
+pub(crate) fn log_panic(panic: &PanicHookInfo<'_>) {
+    let said = panic.payload();
+    let said = said
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| said.downcast_ref::<&str>().copied())
+        .unwrap_or("it does not say why");
+    let place = panic.location().map(ToString::to_string);
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
+    let backtrace = backtrace.as_ref().map(tracing::field::display);
+    let thread = std::thread::current();
+    let (place, thread) = (place.unwrap_or_default(), thread.name().unwrap_or_default());
+    tracing::error!(place, thread, backtrace, "a panic: {said}");
 }
 
 /// Message and fields of an event, on one line and without anything that steers a terminal: they quote servers and
@@ -153,6 +172,33 @@ mod tests {
             " WARN not\\navailable reason=gone\\n2026-01-01T00:00:00Z  INFO ready server=github\\r\\n\\u009b31m\\u202e\\udb40\\udc41 code=7\n\
              ERROR call{tool=a\\nb}: ***\n"
         );
+    }
+
+    #[test]
+    fn a_panic_wrote_raw_text_and_secrets_to_the_terminal() {
+        redaction::set(["panicking-secret".to_owned()]);
+        let written = SharedBuffer::default();
+        let to = written.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || RedactedLines::new(to.clone()))
+            .fmt_fields(PrintableFields)
+            .without_time()
+            .with_target(false)
+            .with_ansi(false)
+            .finish();
+        std::panic::set_hook(Box::new(log_panic));
+        let caught = tracing::subscriber::with_default(subscriber, || {
+            std::panic::catch_unwind(|| panic!("a panicking-secret\nin \u{1b}[31mred"))
+        });
+        drop(std::panic::take_hook());
+        assert!(caught.is_err());
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            text.starts_with("ERROR a panic: a ***\\nin \\u001b[31mred place="),
+            "{text}"
+        );
+        assert!(text.contains("logging.rs:"), "{text}");
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
     }
 
     #[test]
