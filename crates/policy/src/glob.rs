@@ -45,6 +45,14 @@ impl ToolGlob {
         matches(&self.0, qualified)
     }
 
+    /// Whether a tool of a server can match, by whatever name.
+    pub fn concerns(&self, server: &str) -> bool {
+        match self.0.split_once(':') {
+            Some((of_server, _)) => matches(of_server, server),
+            None => true,
+        }
+    }
+
     /// Whether every tool of a server matches, whatever its name.
     pub fn matches_all_of(&self, server: &str) -> bool {
         match self.0.split_once(':') {
@@ -152,6 +160,13 @@ mod tests {
         assert_eq!(server("github:get_*").as_deref(), Some("github"));
         assert_eq!(server("git*:get_*"), None);
         assert_eq!(server("*"), None);
+    }
+
+    #[test]
+    fn a_pattern_concerns_the_servers_of_its_first_part() {
+        let concerns = |text: &str| ToolGlob::parse(text).unwrap().concerns("github");
+        assert!(concerns("*") && concerns("github:get_*") && concerns("git*:x") && concerns("*:x"));
+        assert!(!concerns("gitlab:*") && !concerns("git:hub") && !concerns("github2:*"));
     }
 
     #[test]

@@ -196,11 +196,13 @@ impl TokenGrant {
         }
     }
 
+    /// Whether a server is within the grant. One of which no tool can be is not: it would only be shown.
     fn has_server(&self, server: &str) -> bool {
-        match &self.servers {
+        let is_named = match &self.servers {
             Some(named) => named.iter().any(|one| one == server),
             None => server != ADMIN_SERVER,
-        }
+        };
+        is_named && (self.tools.is_empty() || self.tools.iter().any(|glob| glob.concerns(server)))
     }
 
     /// Whether a tool of an effect that nobody settled is within the grant.

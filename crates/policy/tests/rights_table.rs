@@ -124,6 +124,15 @@ fn servers_and_tools_outside_a_grant_do_not_exist() {
         tools: vec![glob("github:get_*"), glob("db:*")],
         ..all.clone()
     };
+    let everywhere = TokenGrant {
+        tools: vec![glob("*:get_*")],
+        ..all.clone()
+    };
+    let both = TokenGrant {
+        servers: Some(vec!["github".to_owned(), "files".to_owned()]),
+        tools: vec![glob("github:*_file")],
+        ..all.clone()
+    };
     // Server, tool, prompts and resources of it, for each grant.
     for (grant, server, name, expected) in [
         (&all, "github", "github:get_file", [true, true, true]),
@@ -136,6 +145,18 @@ fn servers_and_tools_outside_a_grant_do_not_exist() {
         (&few, "github", "github:get_file", [true, true, false]),
         (&few, "github", "github:delete_file", [true, false, false]),
         (&few, "db", "db:query", [true, true, true]),
+        // No pattern can match any tool of it, so it does not exist either.
+        (&few, "gitlab", "gitlab:get_file", [false; 3]),
+        (&few, ADMIN_SERVER, "mcpproxy:list-activity", [false; 3]),
+        (
+            &everywhere,
+            "gitlab",
+            "gitlab:get_file",
+            [true, true, false],
+        ),
+        (&everywhere, ADMIN_SERVER, "mcpproxy:get_x", [false; 3]),
+        (&both, "github", "github:get_file", [true, true, false]),
+        (&both, "files", "files:read", [false; 3]),
     ] {
         let rights = token(grant.clone());
         let found = [

@@ -88,6 +88,7 @@ const ONE_SERVER: Row = Row {
 const ONE_TOOL: Row = Row {
     tools: &["shelf:look"],
     reads_library: false,
+    has_attic: false,
     ..READER
 };
 const AUDITOR: Row = Row {
