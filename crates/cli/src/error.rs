@@ -56,6 +56,18 @@ impl CliError {
         }
     }
 
+    /// Error that is one of usage, if what it says is that something typed cannot be read.
+    #[must_use]
+    pub(crate) fn wrong_if_invalid(self) -> Self {
+        let is_invalid = self.error()["code"] == Code::InvalidArguments.as_str();
+        let kind = if is_invalid {
+            ExitKind::Usage
+        } else {
+            self.kind
+        };
+        Self { kind, ..self }
+    }
+
     /// Error with an answer of the gateway.
     pub(crate) fn of_gateway(answer: Value) -> Self {
         let kind = ExitKind::Refused;

@@ -420,15 +420,18 @@ async fn check_commands(home: &Home, name: &str) {
         (taken.code, &taken.error()["code"]),
         (1, &json!("NAME_TAKEN"))
     );
-    for (flags, expected) in [
-        (&["--servers", "shelv"][..], "did you mean 'shelf'?"),
-        (&["--operations", "raed"], "did you mean 'read'?"),
-        (&["--expires", "soon"], "30d"),
-        (&["--tools", "look"], "server:tool"),
-        (&["--activity", "none"], "own or all"),
+    // What is typed wrong is wrong usage; what is not there is refused.
+    for (flags, code, expected) in [
+        (&["--servers", "shelv"][..], 1, "did you mean 'shelf'?"),
+        (&["--tools", "shelv:look"], 1, "did you mean 'shelf'?"),
+        (&["--operations", "raed"], 2, "did you mean 'read'?"),
+        (&["--expires", "soon"], 2, "30d"),
+        (&["--tools", "look"], 2, "server:tool"),
+        (&["--activity", "none"], 2, "own or all"),
+        (&["--permissions", "all"], 2, "resource:action"),
     ] {
         let refused = run(&[&["create", "other"], flags].concat()).await;
-        assert_eq!(refused.code, 1, "{refused:?}");
+        assert_eq!(refused.code, code, "{refused:?}");
         let message = refused.error()["message"].to_string();
         assert!(message.contains(expected), "{message}");
     }
@@ -446,6 +449,7 @@ async fn check_commands(home: &Home, name: &str) {
     let again = run(&["rotate", name]).await.json();
     assert_ne!(again["token"], made["token"]);
     assert_eq!(again["expires"], "30d");
+    assert_eq!(run(&["rotate", name, "--expires", "soon"]).await.code, 2);
     let unknown = run(&["revoke", &format!("{name}x")]).await;
     assert_eq!(unknown.code, 1);
     assert!(

@@ -28,7 +28,8 @@ async fn answer(common: &Common, backend: &Backend, command: TokenCommand) -> Co
         TokenCommand::Create(arguments) => {
             let wanted = wanted(&arguments);
             let is_idle = arguments.unannotated && !writes(&arguments.operations);
-            let made = backend.create_token(&wanted).await?;
+            let made = backend.create_token(&wanted).await;
+            let made = made.map_err(CliError::wrong_if_invalid)?;
             let code = common.output.result(&made, shown_secret);
             note(
                 "The token is shown this once; an agent sends it as `Authorization: Bearer TOKEN`",
@@ -49,7 +50,8 @@ async fn answer(common: &Common, backend: &Backend, command: TokenCommand) -> Co
                 .result(&shown, |token| shown_token(token, &[]))
         }
         TokenCommand::Rotate { name, expires } => {
-            let made = backend.rotate_token(&name, expires.as_deref()).await?;
+            let made = backend.rotate_token(&name, expires.as_deref()).await;
+            let made = made.map_err(CliError::wrong_if_invalid)?;
             let code = common.output.result(&made, shown_secret);
             note("The old secret is refused from now on; the new one is shown this once");
             code
