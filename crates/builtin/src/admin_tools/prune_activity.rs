@@ -4,6 +4,8 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use mcpproxy_activity::Filter;
 use mcpproxy_contract::prelude::*;
+use mcpproxy_gateway::{Code, Failure};
+use mcpproxy_policy::RecordScope;
 
 use super::filters::ActivityFilters;
 use super::tools::{PruneActivity, SummarizeActivity};
@@ -66,6 +68,11 @@ impl Tool for PruneActivity {
         context: &ToolContext,
     ) -> Result<ToolOutput<Pruned>, ToolError> {
         let parts = self.0.running(context)?;
+        if parts.caller.record_scope() != RecordScope::All {
+            let message = "The token sees its own records alone, and this removes those of others and counts them: a person \
+                           can make one with --activity all, or remove them with `mcpproxy activity prune`";
+            return Err(failed(Failure::new(Code::Forbidden, message)));
+        }
         let moment = past(&params.older_than, Timestamp::now())?;
         let removed = parts.records.prune_before(moment).await;
         let removed = removed.map_err(|error| ToolError::unavailable("The activity log", error))?;
