@@ -24,9 +24,12 @@ pub(super) struct LiveToken {
     ended: CancellationToken,
 }
 
-/// All tokens, by the hash of the secret.
+/// All tokens. Each has one secret and one id, so both maps have all of them.
 #[derive(Debug, Default)]
-pub(super) struct LiveTokens(HashMap<String, Arc<LiveToken>>);
+pub(super) struct LiveTokens {
+    by_hash: HashMap<String, Arc<LiveToken>>,
+    by_id: HashMap<String, Arc<LiveToken>>,
+}
 
 /// Admission of a request by the credential that it shows: the rights of that, and until when they hold.
 #[derive(Debug, Clone)]
@@ -84,16 +87,18 @@ impl LiveTokens {
                 let now = &live.stored;
                 (&now.id, &now.grant, now.expires) == (&stored.id, &stored.grant, stored.expires)
             };
-            let known = self.0.get(&stored.hash).filter(same);
-            let live = known.map_or_else(|| Arc::new(LiveToken::new(stored.clone())), Arc::clone);
-            (stored.hash, live)
+            let known = self.by_hash.get(&stored.hash).filter(same);
+            known.map_or_else(|| Arc::new(LiveToken::new(stored)), Arc::clone)
         });
-        let updated = Self(tokens.collect());
-        for (hash, token) in &self.0 {
-            let goes_on = updated
-                .0
-                .get(hash)
-                .is_some_and(|new| Arc::ptr_eq(new, token));
+        let mut updated = Self::default();
+        for token in tokens {
+            let (hash, id) = (token.stored.hash.clone(), token.stored.id.clone());
+            updated.by_hash.insert(hash, Arc::clone(&token));
+            updated.by_id.insert(id, token);
+        }
+        for (hash, token) in &self.by_hash {
+            let new = updated.by_hash.get(hash);
+            let goes_on = new.is_some_and(|new| Arc::ptr_eq(new, token));
             if !goes_on {
                 token.ended.cancel();
             }
@@ -103,7 +108,7 @@ impl LiveTokens {
 
     /// Admission of whoever sends this secret at this moment.
     pub(super) fn admit(&self, secret: &TokenSecret, now: Timestamp) -> Option<Admission> {
-        let token = self.0.get(&secret.hash())?;
+        let token = self.by_hash.get(&secret.hash())?;
         if token.is_expired(now) {
             token.ended.cancel();
             return None;
@@ -120,19 +125,19 @@ impl LiveTokens {
     /// Whether rights are those of a token that is good at this moment.
     pub(super) fn is_good(&self, rights: &Arc<AgentToken>, now: Timestamp) -> bool {
         let is_it = |token: &&Arc<LiveToken>| matches!(&token.rights, Rights::Token(own) if Arc::ptr_eq(own, rights));
-        let token = self.0.values().find(is_it);
+        let token = self.by_id.get(&*rights.id).filter(is_it);
         token.is_some_and(|token| !token.is_expired(now))
     }
 
     /// Ends what was opened with tokens that have expired.
     pub(super) fn end_expired(&self, now: Timestamp) {
-        let expired = self.0.values().filter(|token| token.is_expired(now));
+        let expired = self.by_hash.values().filter(|token| token.is_expired(now));
         expired.for_each(|token| token.ended.cancel());
     }
 
     /// Ids and times of uses that the store does not know yet; from now on it does.
     pub(super) fn take_uses(&self) -> Vec<(String, Timestamp)> {
-        let uses = self.0.values().filter_map(|token| {
+        let uses = self.by_hash.values().filter_map(|token| {
             let last = token.last_used.load(Ordering::Relaxed);
             let stored = token.last_stored.swap(last, Ordering::Relaxed);
             let at = Timestamp::from_millisecond(last).ok()?;
@@ -143,7 +148,8 @@ impl LiveTokens {
 
     /// Tokens in the order of their names.
     pub(super) fn by_name(&self) -> Vec<StoredToken> {
-        let mut tokens: Vec<StoredToken> = self.0.values().map(|token| token.shown()).collect();
+        let mut tokens: Vec<StoredToken> =
+            self.by_hash.values().map(|token| token.shown()).collect();
         tokens.sort_by(|one, other| one.name.cmp(&other.name));
         tokens
     }
