@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::capabilities::{Capabilities, ListChanges};
 use crate::json::Json;
 use crate::method::Method;
+use crate::result::without_own_keys;
 use crate::tool::{ToolDefinition, string};
 
 /// The longest name of a prompt; the same as for tools.
@@ -194,6 +195,11 @@ impl ListedPage {
         let mut keys = HashSet::new();
         for (index, raw) in items.into_iter().enumerate() {
             page.count += 1;
+            // The definition of a tool has keys of the contract, which are its server's to set.
+            let raw = match kind {
+                ListedKind::Tool => raw,
+                _ => without_own_keys(raw),
+            };
             let reason = match ListedItem::parse(kind, &raw) {
                 Ok(item) if keys.insert(Arc::clone(&item.key)) => {
                     page.items.push(item);

@@ -1,5 +1,6 @@
 //! Results, passed on as they came.
 
+mod nested_meta;
 mod text;
 
 use std::ops::Range;
@@ -7,10 +8,11 @@ use std::ops::Range;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+pub use self::nested_meta::without_own_keys;
 pub use self::text::ResultText;
 use crate::downgrade;
 use crate::json::splice::{append_item, append_members, members_behind};
-use crate::json::{Fields, Json, JsonText, Members, may_name, to_text, with_member};
+use crate::json::{Fields, Json, JsonText, Members, may_name, text_of, to_text, with_member};
 use crate::meta::{self, ServerIdentity};
 use crate::revision::Protocol;
 use crate::stateless::{self, says_its_type};
@@ -40,6 +42,7 @@ struct Layout {
     result_type: Option<Range<usize>>,
     is_error: bool,
     has_two_metas: bool,
+    has_two_types: bool,
 }
 
 // === impl RpcResult ===
@@ -72,14 +75,25 @@ impl RpcResult {
         let span = self.layout.as_ref()?.result_type.clone()?;
         self.json.text().get(span)
     }
+
+    /// Whether `resultType` is given twice: readers do not agree on which of the two counts.
+    pub fn has_two_types(&self) -> bool {
+        let layout = self.layout.as_ref();
+        layout.is_some_and(|layout| layout.has_two_types)
+    }
 }
 
 // === impl CallResult ===
 
 impl CallResult {
     /// Result of a call; nothing if it is not an object. Of a `_meta` that is given twice the last one stays: a key
-    /// of ours in the first would be read by some.
+    /// of ours in the first would be read by some. In its content no key of ours stays.
     pub fn of(result: RpcResult) -> Option<Self> {
+        let cleaned = nested_meta::cleaned(result.json.text(), ServerIdentity::Shown);
+        let result = match cleaned.and_then(|text| Json::parse(text).ok()) {
+            Some(cleaned) => RpcResult::unread(cleaned),
+            None => result,
+        };
         let RpcResult { json, layout } = result;
         let layout = layout?;
         if !layout.has_two_metas {
@@ -98,7 +112,8 @@ impl CallResult {
     /// Whether it is no result yet: the caller is to answer something and call again.
     pub fn asks_for_input(&self) -> bool {
         let span = self.layout.result_type.clone();
-        span.is_some_and(|span| &self.json.text()[span] == r#""input_required""#)
+        let said = span.and_then(|span| text_of(&self.json.text()[span]));
+        said.as_deref() == Some("input_required")
     }
 
     /// Whether the tool itself reports a failure.
@@ -246,6 +261,7 @@ impl Layout {
             result_type: span("resultType"),
             is_error: fields.get("isError").map(RawValue::get) == Some("true"),
             has_two_metas: fields.all(meta::META).nth(1).is_some(),
+            has_two_types: fields.all("resultType").nth(1).is_some(),
         }
     }
 }
@@ -262,6 +278,9 @@ pub fn without_dropped_keys(result: Json, identity: ServerIdentity) -> Json {
     if !meta::DROPPED_PARTS.iter().any(|part| may_name(text, part)) {
         return result;
     }
+    let cleaned = nested_meta::cleaned(text, identity);
+    let cleaned = cleaned.and_then(|text| Json::parse(text).ok());
+    let result = cleaned.unwrap_or(result);
     let fields = result.fields().unwrap_or_default();
     if !fields.all(meta::META).any(has_dropped) {
         return result;

@@ -29,6 +29,50 @@ async fn prompts_resources_and_a_second_meta_let_an_upstream_set_our_keys() {
 }
 
 #[tokio::test]
+async fn content_and_definitions_let_an_upstream_set_our_keys() {
+    let forged = r#""_meta":{"dev.mcpproxy/hints":"forged","vendor/k":1}"#;
+    let inside = format!(r#"{{"type":"text","text":"t","uri":"x:y",{forged}}}"#);
+    let list = |kind: &str, key: &str| {
+        format!(r#"{{"{kind}":[{{"{key}":"x:y","name":"x:y",{forged}}}]}}"#)
+    };
+    let fixture = Fixture::new(PROGRAMS)
+        .revision("2025-11-25")
+        .tools(&[LOOK])
+        .result("look", &format!(r#"{{"content":[{inside}]}}"#))
+        .answer("prompts/list", &list("prompts", "title"))
+        .answer("resources/list", &list("resources", "uri"))
+        .answer(
+            "resources/templates/list",
+            &list("resourceTemplates", "uriTemplate"),
+        )
+        .answer(
+            "prompts/get",
+            &format!(r#"{{"messages":[{{"role":"user","content":{inside}}}]}}"#),
+        )
+        .answer("resources/read", &format!(r#"{{"contents":[{inside}]}}"#))
+        .answer("completion/complete", r#"{"completion":{"values":[]}}"#);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let alone = product.connect_to(ALONE).await;
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        let listed = alone.request_raw(method, "{}").await;
+        assert!(
+            !listed.contains("forged") && listed.contains("vendor/k"),
+            "{method}: {listed}"
+        );
+    }
+    for path in TOGETHER.into_iter().chain([ALONE]) {
+        let mut answers = answers(&product, path).await;
+        // The completion has no content.
+        answers.pop();
+        for answer in answers {
+            assert!(!answer.contains("forged"), "{path}: {answer}");
+            assert!(answer.contains("vendor/k"), "{path}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_identity_of_a_server_behind_us_reached_clients_of_the_gateway() {
     let identity = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"behind","version":"1"},"vendor/k":1}"#;
     let form = |more: &str| format!(r#"{{"resultType":"complete",{identity},{more}}}"#);

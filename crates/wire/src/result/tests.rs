@@ -167,13 +167,23 @@ fn prompts_and_resources_let_an_upstream_set_our_keys() {
             r#"{"_meta":{"dev.mcpproxy/x":1},"_meta":7}"#,
             r#"{"_meta":{}}"#,
         ),
+        (
+            Shown,
+            r#"{"contents":[{"_meta":{"dev.mcpproxy/x":1}}],"_meta": 7}"#,
+            r#"{"contents":[{"_meta":{}}],"_meta":7}"#,
+        ),
+        (
+            Hidden,
+            r#"{"contents":[{"_meta":{"dev.mcpproxy/x":1}}],"_meta":{"dev.mcpproxy/y":1}}"#,
+            r#"{"contents":[{"_meta":{}}],"_meta":{}}"#,
+        ),
     ] {
         let cleaned = without_dropped_keys(Json::parse(sent).unwrap(), identity);
         assert_eq!(cleaned.text(), expected);
     }
     for unchanged in [
         r#"{ "a" : "dev.mcpproxy/x", "_meta":{"a": "dev.mcpproxy/x"} }"#,
-        r#"{"contents":[{"_meta":{"dev.mcpproxy/x":1}}],"_meta": 7}"#,
+        r#"{"contents":[{"_meta":{"v/x":"dev.mcpproxy/x"}}],"_meta": 7}"#,
         r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{ }} }"#,
         r#"{"_meta":{"a":1},"_meta":{"a":1}}"#,
         "[]",
