@@ -19,6 +19,7 @@ use crate::backend;
 use crate::daemon::Daemon;
 use crate::daemon_connection::DaemonConnection;
 use crate::error::CliError;
+use crate::output::note;
 
 /// Variable that holds the token of the client.
 const TOKEN_VARIABLE: &str = "MCPPROXY_TOKEN";
@@ -62,6 +63,9 @@ pub(crate) async fn run(common: &Common, arguments: &StdioArguments) -> CommandR
 fn token(file: Option<&Path>) -> Result<Option<TokenSecret>, CliError> {
     let (text, place) = if let Some(file) = file {
         let shown = file.display().to_string();
+        if let Some(warning) = settings::open_secret_warning(file) {
+            note(&format!("the token file {warning}"));
+        }
         let mut text = String::new();
         let opened = std::fs::File::open(file);
         let read = opened.and_then(|opened| opened.take(LONGEST_FILE).read_to_string(&mut text));

@@ -46,7 +46,7 @@ pub use keys::{
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
-pub use protection::private_files::DataDirError;
+pub use protection::private_files::{DataDirError, open_secret_warning};
 pub use secret::{Secret, SettingText};
 pub use sources::Sources;
 pub use text::{ADMIN_SERVER, StoreAddress};

@@ -95,6 +95,15 @@ pub(in crate::settings) fn mending_command(path: &Path, found: &Metadata) -> Opt
     is_open.then(|| format!("chmod 600 {}", quoted(path)))
 }
 
+/// Warning about a file with a secret that others can read or change, with the command that mends it.
+pub fn open_secret_warning(path: &Path) -> Option<String> {
+    let command = mending_command(path, &fs::metadata(path).ok()?)?;
+    let shown = path.display();
+    Some(format!(
+        "{shown} can be read or changed by other users: `{command}`"
+    ))
+}
+
 /// Opens a file of the data folder, which is neither a link nor anything that could be waited for.
 pub(in crate::settings) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
