@@ -58,14 +58,27 @@ pub(crate) fn input_schema(name: &str, mode: Mode) -> Value {
 }
 
 /// Message about a tool that is not on the menu.
-pub fn unknown_tool(name: &str) -> String {
+pub fn unknown_tool(name: &str, rights: &Rights) -> String {
     if name == REMOVED_TOOL {
         return CALL_TOOL_IS_GONE.to_owned();
     }
     let shown: String = name.chars().take(200).collect();
-    format!(
-        "Tool '{shown}' not found. This server offers retrieve_tools, describe_tool, call_tool_read, call_tool_write and call_tool_destructive; tools of other servers are called through the last three."
-    )
+    let variants = Operation::ALL.into_iter();
+    let variants = variants.filter(|one| rights.allow(AccessTo::Operation(*one)));
+    let variants: Vec<&str> = variants.map(Operation::variant).collect();
+    let (last, how_many) = match variants.len() {
+        0 | 1 => ("last one", variants.len()),
+        2 => ("last two", 2),
+        _ => ("last three", 3),
+    };
+    let mut offered = [&["retrieve_tools", "describe_tool"], &*variants].concat();
+    let end = offered.pop().unwrap_or_default();
+    let offered = offered.join(", ");
+    let called = match how_many {
+        0 => String::new(),
+        _ => format!("; tools of other servers are called through the {last}"),
+    };
+    format!("Tool '{shown}' not found. This server offers {offered} and {end}{called}.")
 }
 
 fn list(mode: Mode) -> Value {

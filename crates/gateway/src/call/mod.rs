@@ -32,7 +32,7 @@ use crate::agent_hints::{AnsweredCall, vetting};
 use crate::contract_check::CONTRACT_VIOLATED;
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
-use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, split_name};
+use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, is_bounded, split_name};
 use crate::servers::ReachableServer;
 
 impl Gateway {
@@ -127,7 +127,11 @@ impl Gateway {
         caller: &Arc<Caller>,
     ) -> BoxFuture<'a, CallOutcome> {
         let record = CallRecord::open_unreadable(&self.records, &call, caller);
-        let refused = Err(self.with_menu_schema(call.failure, Some(call.variant)));
+        // What the caller lacks comes first: the variant is not in its menu, and so its parameters are none either.
+        let refused = Err(match check_operation(Some(call.variant), caller) {
+            Err(failure) => failure.with("variant", call.variant.variant()),
+            Ok(()) => self.with_menu_schema(call.failure, Some(call.variant)),
+        });
         let (name, caller) = (call.name.unwrap_or_default(), Arc::clone(caller));
         self.servers.count_refusal(split_name(&name).ok(), &refused);
         Box::pin(async move {
@@ -146,7 +150,24 @@ impl Gateway {
         let record = CallRecord::begin(&self.records, None, caller);
         let record = record.about(None, &cut(name, SHOWN_NAME));
         let record = record.with_arguments_size(arguments.text().len());
-        let failure = Failure::new(Code::UnknownTool, menu::unknown_tool(name));
+        let message = menu::unknown_tool(name, &caller.rights);
+        let failure = Failure::new(Code::UnknownTool, message);
+        Box::pin(record.close(Err(failure), Vec::new()))
+    }
+
+    /// Refuses a call that says no tool or no variant; it is on record under a name that says as much of it as is known.
+    pub fn refuse_unread<'a>(
+        &'a self,
+        name: &str,
+        size: usize,
+        failure: Failure,
+        caller: &Arc<Caller>,
+    ) -> BoxFuture<'a, CallOutcome> {
+        let record = CallRecord::begin(&self.records, None, caller).with_arguments_size(size);
+        let record = match split_name(name) {
+            Ok((server, tool)) if is_bounded(name) => record.about(Some(server), tool),
+            _ => record.about(None, &cut(name, SHOWN_NAME)),
+        };
         Box::pin(record.close(Err(failure), Vec::new()))
     }
 

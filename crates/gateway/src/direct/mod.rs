@@ -217,7 +217,7 @@ impl DirectEndpoints {
         let directory = self.servers.catalog().directory();
         let near = directory.nearest_tools(scope, &shown, rights);
         let message = if name == menu::REMOVED_TOOL {
-            menu::unknown_tool(name)
+            menu::unknown_tool(name, rights)
         } else {
             let hint = did_you_mean(&near, "; tools/list names those there are");
             format!("Tool '{shown}' not found{hint}")

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::{CallRequest, Gateway, menu};
+use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::meta::ServerIdentity;
-use mcpproxy_wire::{Json, Protocol, ResultText, RpcError, stateless};
+use mcpproxy_wire::{Json, Method, Protocol, ResultText, RpcError, stateless};
 
 use super::endpoint::Endpoint;
 use super::request::Request;
 use super::request_state;
+
+/// Message about a call that does not say which tool.
+const UNNAMED: &str = "tools/call needs the name of a tool, as a string";
 
 /// Calls a tool. The error is one of the protocol, not of the tool.
 pub(crate) async fn call(
@@ -18,12 +21,16 @@ pub(crate) async fn call(
     request: &Request,
     client: &Arc<ClientLink>,
 ) -> Result<ResultText, RpcError> {
-    let name = request.params.text("name").ok_or_else(|| {
-        RpcError::invalid_params("tools/call needs the name of a tool, as a string")
-    })?;
     let none = Json::empty_object();
     let arguments = request.params.given("arguments").unwrap_or(&none);
     let (caller, client) = (&request.caller, Some(client));
+    let Some(name) = request.params.text("name") else {
+        let (method, message) = (Method::ToolsCall.as_str(), UNNAMED);
+        let failure = Failure::new(Code::InvalidArguments, message);
+        let size = arguments.text().len();
+        gateway.refuse_unread(method, size, failure, caller).await;
+        return Err(RpcError::invalid_params(message));
+    };
     let (outcome, result) = match (&request.endpoint, Operation::of_variant(&name)) {
         (Endpoint::Direct(scope), _) => {
             let outcome = gateway
@@ -69,7 +76,8 @@ async fn find(
         "describe_tool" => search.describe_tools(arguments, caller).await,
         _ => {
             gateway.refuse_unknown(name, arguments, caller).await;
-            return Err(RpcError::invalid_params(menu::unknown_tool(name)));
+            let message = menu::unknown_tool(name, &caller.rights);
+            return Err(RpcError::invalid_params(message));
         }
     };
     Ok(found.to_call_tool_result())

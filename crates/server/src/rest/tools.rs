@@ -24,6 +24,10 @@ use crate::app::App;
 use crate::body;
 use crate::respond::{RestResult, failure_response_for, json_response};
 
+/// Message about a call through no variant.
+const UNKNOWN_VARIANT: &str =
+    "variant must be call_tool_read, call_tool_write or call_tool_destructive";
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsQuery {
@@ -94,9 +98,19 @@ pub(crate) async fn call_tool(
     let bytes = body::read(request.into_body()).await;
     let bytes = bytes.map_err(|_| invalid("The request is too large or broke off"))?;
     let (variant, arguments) = read_call(&bytes)?;
-    let outcome = match CallRequest::parse(variant, &arguments) {
-        Ok(request) => app.gateway().call(request, &caller, None).await,
-        Err(unreadable) => app.gateway().refuse_call(unreadable, &caller).await,
+    let gateway = app.gateway();
+    let outcome = match variant {
+        None => {
+            let fields = arguments.fields().unwrap_or_default();
+            let name = fields.text("name").unwrap_or("tools/call".into());
+            let failure = invalid(UNKNOWN_VARIANT);
+            let size = arguments.text().len();
+            gateway.refuse_unread(&name, size, failure, &caller).await
+        }
+        Some(variant) => match CallRequest::parse(variant, &arguments) {
+            Ok(request) => gateway.call(request, &caller, None).await,
+            Err(unreadable) => gateway.refuse_call(unreadable, &caller).await,
+        },
     };
     Ok(match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),
@@ -104,16 +118,13 @@ pub(crate) async fn call_tool(
     })
 }
 
-/// Splits `{ variant, name, args, intent }` into the variant and what the variant takes.
-fn read_call(bytes: &[u8]) -> Result<(Operation, Json), Failure> {
+/// Splits `{ variant, name, args, intent }` into the variant, if it is one, and what the variant takes.
+fn read_call(bytes: &[u8]) -> Result<(Option<Operation>, Json), Failure> {
     let fields: Fields<'_> = serde_json::from_slice(bytes)
         .map_err(|error| invalid(&format!("The request is not a JSON object: {error}")))?;
     let variant = fields
         .text("variant")
-        .and_then(|word| Operation::of_variant(&word).or_else(|| Operation::parse(&word)))
-        .ok_or_else(|| {
-            invalid("variant must be call_tool_read, call_tool_write or call_tool_destructive")
-        })?;
+        .and_then(|word| Operation::of_variant(&word).or_else(|| Operation::parse(&word)));
     let arguments = Json::parse(to_text(&fields.without("variant")));
     let arguments = arguments.map_err(|error| invalid(&error.to_string()))?;
     Ok((variant, arguments))
