@@ -104,12 +104,13 @@ impl Gateway {
             options.to_start,
             options.built_ins,
         );
-        let prompts_resources = PromptsResources::new(&servers, &records, &background);
+        let tokens = Arc::new(Tokens::new(&servers, &records));
+        let prompts_resources = PromptsResources::new(&servers, &records, &tokens, &background);
         let gateway = Arc::new(Self {
             search: Search::new(&settings, &servers, &records),
             direct: DirectEndpoints::new(&servers, &background),
             prompts_resources: Arc::new(prompts_resources),
-            tokens: Arc::new(Tokens::new(&servers, &records)),
+            tokens,
             hints: Arc::default(),
             rates: RateLimiter::default(),
             started: Instant::now(),

@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcpproxy_policy::Caller;
+use mcpproxy_wire::ListedKind;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
-use mcpproxy_wire::{Json, ListedKind, RpcResult};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::client::ClientLink;
 use crate::lifecycle::call_slots::CallSlot;
 use crate::lifecycle::change_counters::ChangeMark;
 use crate::lifecycle::fair_slots::FairSlots;
@@ -18,9 +17,7 @@ use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::task;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::stderr::StderrTail;
-use crate::protocol::connection::UpstreamConnection;
-use crate::transport::request::OutgoingParams;
-use crate::{CallError, ReadRequest, Runtime, Spec, UpstreamState};
+use crate::{CallError, Runtime, Spec, UpstreamState};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
 #[derive(Clone)]
@@ -109,46 +106,6 @@ impl Upstream {
     /// Has lists renewed that are too old, but for tools, without waiting for it.
     pub fn renew(&self) {
         self.0.shared.readiness.renew();
-    }
-
-    /// Makes a request that reads and nothing else, so one that broke off is repeated where the server
-    /// is still there.
-    ///
-    /// A dropped future takes the request back as far as that is possible.
-    pub async fn read(
-        &self,
-        request: &ReadRequest<'_>,
-        caller: &Caller,
-        client: Option<&Arc<ClientLink>>,
-        deadline: impl Into<Instant>,
-    ) -> Result<Json, CallError> {
-        let deadline = deadline.into();
-        let shared = &self.0.shared;
-        // A slot is held, so that an idle server is not stopped over it.
-        let _slot = self.call_slot(caller, deadline).await?;
-        let attempt = async |connection: &UpstreamConnection| {
-            let params = OutgoingParams::Read(request);
-            match request.name() {
-                Some(_) => {
-                    let response = connection.call(params, client, deadline).await;
-                    response.map(RpcResult::into_json)
-                }
-                // A completion is asked for at every key that is pressed, and relays nothing.
-                None => connection.request(params, deadline).await,
-            }
-        };
-        let live = shared.readiness.wait(Need::Connection, deadline).await?;
-        let mut response = attempt(&live.connection).await;
-        if let Err(failure) = &response
-            && let Some(next) = shared.repeat_on(&live, failure, true, deadline).await?
-        {
-            response = attempt(&next.connection).await;
-        }
-        let result = response.map_err(|error| error.masked(&shared.mask))?;
-        if result.is_object() {
-            return Ok(result);
-        }
-        Err(CallError::malformed("the result is not an object"))
     }
 
     /// Subscribes to the changes of a resource.

@@ -62,6 +62,67 @@ async fn a_call_that_waited_in_the_queue_was_made_after_its_token_was_revoked() 
     );
 }
 
+/// Prompts, resources and completions were asked for although their token was revoked while they waited.
+#[tokio::test]
+async fn what_waited_for_a_server_was_read_after_its_token_was_revoked() {
+    let hold =
+        r#"{"name":"hold","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}"#;
+    let reading = [
+        ("prompts/get", json!({ "name": "busy__p" })),
+        ("resources/read", json!({ "uri": "x:y" })),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": "busy__p" }, "argument": { "name": "a", "value": "b" } }),
+        ),
+    ];
+    let busy = Fixture::new(PROGRAMS)
+        .tools(&[hold])
+        .gate("hold")
+        .answer("prompts/list", r#"{"prompts":[{"name":"p"}]}"#)
+        .answer("prompts/get", r#"{"messages":[]}"#)
+        .answer(
+            "resources/list",
+            r#"{"resources":[{"uri":"x:y","name":"y"}]}"#,
+        )
+        .answer("resources/read", r#"{"contents":[]}"#)
+        .answer("completion/complete", r#"{"completion":{"values":[]}}"#);
+    let entry = busy.entry_with(&json!({ "max_concurrent": 1, "timeout": "5m" }));
+    let product = Product::start(PROGRAMS, &json!({ "mcpServers": { "busy": entry } })).await;
+    product.settle().await;
+    let made = product
+        .run(&["token", "create", "agent", "-o", "json"])
+        .await;
+    let made = made.json();
+    let token = made["token"].as_str().expect("a token is shown once");
+    let mut command = product.home.command();
+    command.arg("stdio").env("MCPPROXY_TOKEN", token);
+    let (holder, agent) = (product.stdio().await, StdioClient::start(command).await);
+    for method in ["prompts/list", "resources/list"] {
+        let listed = agent.request(method, &json!({})).await;
+        assert!(listed["result"].is_object(), "{listed}");
+    }
+    send(&holder, "hold").await;
+    eventually("the server is busy", async || {
+        (busy.ledger().len() == 1).then_some(())
+    })
+    .await;
+    for (method, params) in &reading {
+        let message = json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
+        agent.send_line(&message.to_string()).await;
+    }
+    agent
+        .send_line(r#"{"jsonrpc":"2.0","id":"read","method":"ping"}"#)
+        .await;
+    assert_eq!(decode(&agent.read_line().await)["id"], "read");
+    assert_eq!(product.run(&["token", "revoke", "agent"]).await.code, 0);
+    busy.open_gate("hold");
+    for _ in &reading {
+        let answer = within("the request is refused", agent.read_line()).await;
+        assert!(answer.contains("not valid any more"), "{answer}");
+    }
+    assert_eq!(busy.ledger().len(), 1, "{:?}", busy.ledger());
+}
+
 /// Calls a tool of the busy server, without waiting for its answer.
 async fn send(client: &StdioClient, tool: &str) {
     let arguments = json!({ "name": format!("busy:{tool}"), "args": {}, "intent": { "operation_type": "read" } });

@@ -17,7 +17,7 @@ use mcpproxy_catalog::directory::names::Target;
 use mcpproxy_catalog::directory::with_text;
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_upstream::client::ClientLink;
-use mcpproxy_upstream::{CallError, ReadRequest, UpstreamState};
+use mcpproxy_upstream::{CallError, CallSlot, ReadRequest, Upstream, UpstreamState};
 use mcpproxy_wire::result::without_dropped_keys;
 use mcpproxy_wire::{Json, ListedKind, Method};
 
@@ -30,6 +30,7 @@ use crate::failure::{Code, Failure, record_outcome};
 use crate::records::Records;
 use crate::request::cut;
 use crate::servers::{ReachableServer, Servers};
+use crate::tokens::Tokens;
 
 /// Time that a server that is starting is waited for, where only its list can tell whose an address
 /// is.
@@ -42,6 +43,7 @@ const NOTHING_TO_COMPLETE: &str = r#"{"completion":{"values":[],"total":0,"hasMo
 pub struct PromptsResources {
     servers: Arc<Servers>,
     records: Arc<Records>,
+    tokens: Arc<Tokens>,
     endpoints: DirectEndpoints,
     background: Background,
 }
@@ -61,11 +63,13 @@ impl PromptsResources {
     pub(crate) fn new(
         servers: &Arc<Servers>,
         records: &Arc<Records>,
+        tokens: &Arc<Tokens>,
         background: &Background,
     ) -> Self {
         Self {
             servers: Arc::clone(servers),
             records: Arc::clone(records),
+            tokens: Arc::clone(tokens),
             endpoints: DirectEndpoints::new(servers, background),
             background: background.clone(),
         }
@@ -118,6 +122,7 @@ impl PromptsResources {
             let nothing = Json::parse(NOTHING_TO_COMPLETE);
             return nothing.map_err(|error| Failure::new(Code::Internal, error.to_string()).into());
         }
+        let slot = self.slot(&upstream, &server, caller, deadline).await?;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         let reference = with_text(reference, member, &own);
@@ -127,7 +132,7 @@ impl PromptsResources {
             context,
         };
         // Nobody is told of a completion's caller: it comes with every key that is pressed.
-        let answer = upstream.read(&request, caller, None, deadline).await;
+        let answer = slot.read(&request, None, deadline).await;
         answer.map_err(|error| self.not_read(&server, error))
     }
 
@@ -174,18 +179,33 @@ impl PromptsResources {
             upstream, settings, ..
         } = self.servers.reachable(&server, rights)?;
         let deadline = Instant::now() + settings.timeout;
+        let slot = self.slot(&upstream, &server, caller, deadline).await?;
         let recorded = record.begin_sending(deadline).await;
         recorded.map_err(|problem| not_recorded(&problem))?;
         if let Some(client) = client {
             let (name, id) = (upstream.name(), record.id());
             self.records.begin_call(client, name, caller, id).await;
         }
-        let answer = pin!(upstream.read(&request, caller, client, deadline));
+        let answer = pin!(slot.read(&request, client, deadline));
         let answer = record_if_slow(record, answer).await;
         answer.map_err(|error| match fetch {
             Fetch::Prompt(..) => self.not_read(&server, error),
             Fetch::Resource(uri) => self.not_read(&server, error).about(uri),
         })
+    }
+
+    /// Waits for a slot of a server. The caller's token may have ended by then.
+    async fn slot<'a>(
+        &self,
+        upstream: &'a Upstream,
+        server: &str,
+        caller: &Caller,
+        deadline: Instant,
+    ) -> Result<CallSlot<'a>, FetchError> {
+        let slot = upstream.call_slot(caller, deadline).await;
+        let slot = slot.map_err(|error| self.not_read(server, error))?;
+        self.tokens.check(&caller.rights)?;
+        Ok(slot)
     }
 
     /// Error of a server that did not do its part.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_policy::{Caller, Operation, Permit};
-use mcpproxy_wire::{CallResult, JsonObject, RpcResult};
+use mcpproxy_wire::{CallResult, Json, JsonObject, RpcResult};
 use tokio::time::Instant;
 
 use super::fair_slots::HeldSlot;
@@ -14,7 +14,7 @@ use crate::client::ClientLink;
 use crate::protocol::connection::UpstreamConnection;
 use crate::transport::TransportLink;
 use crate::transport::request::OutgoingParams;
-use crate::{CallError, CallHead};
+use crate::{CallError, CallHead, ReadRequest};
 
 /// Slot among the calls that a server gets at the same time.
 ///
@@ -99,6 +99,43 @@ impl<'a> CallSlot<'a> {
         let result = response.map_err(|error| error.masked(&upstream.mask))?;
         CallResult::of(result)
             .ok_or_else(|| CallError::malformed("the result of the call is not an object"))
+    }
+
+    /// Makes a request that reads and nothing else, so one that broke off is repeated where the server
+    /// is still there.
+    ///
+    /// A dropped future takes the request back as far as that is possible.
+    pub async fn read(
+        self,
+        request: &ReadRequest<'_>,
+        client: Option<&Arc<ClientLink>>,
+        deadline: impl Into<Instant>,
+    ) -> Result<Json, CallError> {
+        let deadline = deadline.into();
+        let upstream = self.upstream;
+        let attempt = async |connection: &UpstreamConnection| {
+            let params = OutgoingParams::Read(request);
+            match request.name() {
+                Some(_) => {
+                    let response = connection.call(params, client, deadline).await;
+                    response.map(RpcResult::into_json)
+                }
+                // A completion is asked for at every key that is pressed, and relays nothing.
+                None => connection.request(params, deadline).await,
+            }
+        };
+        let live = upstream.readiness.wait(Need::Connection, deadline).await?;
+        let mut response = attempt(&live.connection).await;
+        if let Err(failure) = &response
+            && let Some(next) = upstream.repeat_on(&live, failure, true, deadline).await?
+        {
+            response = attempt(&next.connection).await;
+        }
+        let result = response.map_err(|error| error.masked(&upstream.mask))?;
+        if result.is_object() {
+            return Ok(result);
+        }
+        Err(CallError::malformed("the result is not an object"))
     }
 }
 
