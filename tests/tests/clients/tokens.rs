@@ -5,11 +5,13 @@
     reason = "a helper that finds something missing fails its test"
 )]
 
+use std::os::unix::fs::PermissionsExt;
+
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpproxy_tests::stateless_client::introduced;
 use mcpproxy_tests::{
-    Client, Fixture, Home, HttpClient, Product, StatelessClient, eventually, within,
+    Client, Fixture, Home, HttpClient, Product, StatelessClient, StdioClient, eventually, within,
 };
 use serde_json::{Value, json};
 
@@ -334,6 +336,118 @@ async fn an_event_stream_outlived_the_key_it_was_opened_with() {
     product.home.write_config(&json!({ "api_key": new }));
     let rest = within("the stream ends", stream.into_body().collect()).await;
     assert!(rest.is_ok());
+}
+
+/// The file was read at the start alone, so the old key was good for as long as the gateway ran.
+#[tokio::test]
+async fn a_key_file_that_was_replaced_changed_nothing() {
+    let product = Product::start(PROGRAMS, &json!({})).await;
+    let old = product.key();
+    let events = HttpClient::without_session(&product.rest("/events")).showing(&old);
+    let stream = events.open(Method::GET, &[], String::new()).await;
+    assert_eq!(stream.status(), StatusCode::OK);
+    let file = product.home.data_dir().join("api_key");
+    let draft = file.with_extension("draft");
+    std::fs::write(&draft, "the-second-key-of-this-test").unwrap();
+    std::fs::set_permissions(&draft, PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::rename(&draft, &file).unwrap();
+    let rest = within("the stream ends", stream.into_body().collect()).await;
+    assert!(rest.is_ok());
+    let status = async |key: &str| {
+        let client = HttpClient::without_session(&product.rest("/status")).showing(key);
+        client.send(Method::GET, &[], String::new()).await.status
+    };
+    assert_eq!(status("the-second-key-of-this-test").await, StatusCode::OK);
+    assert_eq!(status(&old).await, StatusCode::UNAUTHORIZED);
+}
+
+/// All that is shown has to be good, and for the same.
+#[tokio::test]
+async fn one_good_credential_beside_another_one_is_not_enough() {
+    let (product, _shelf) = shelf().await;
+    let (key, own) = (product.key(), token(&product, "own", &[]).await);
+    let other = token(&product, "other", &[]).await;
+    let wrong = format!("mcpp_{}", "A".repeat(43));
+    for (first, second, expected) in [
+        (&key, &key, StatusCode::OK),
+        (&own, &own, StatusCode::OK),
+        (&key, &wrong, StatusCode::UNAUTHORIZED),
+        (&wrong, &key, StatusCode::UNAUTHORIZED),
+        (&key, &own, StatusCode::UNAUTHORIZED),
+        (&own, &other, StatusCode::UNAUTHORIZED),
+    ] {
+        let bearer = format!("Bearer {second}");
+        let headers = [("x-api-key", first.as_str()), ("authorization", &bearer)];
+        let client = HttpClient::without_session(&product.rest("/tools"));
+        let answer = client.send(Method::GET, &headers, String::new()).await;
+        assert_eq!(answer.status, expected, "{first} {second}: {}", answer.body);
+    }
+}
+
+/// A token of the same name is another one.
+#[tokio::test]
+async fn a_token_that_is_made_again_sees_nothing_of_the_one_before() {
+    let (product, _shelf) = shelf().await;
+    let first = token(&product, "agent", &[]).await;
+    let client = HttpClient::connect_as(&product.endpoint(), &first).await;
+    client.call_allowed("read", "shelf:look", &json!({})).await;
+    eventually("its call is on record", async || {
+        let own = get(&product, &first, "/activity").await;
+        (own["activities"].as_array()?.len() == 1).then_some(())
+    })
+    .await;
+    assert_eq!(product.run(&["token", "revoke", "agent"]).await.code, 0);
+    let second = token(&product, "agent", &[]).await;
+    let own = get(&product, &second, "/activity").await;
+    assert_eq!(own["activities"], json!([]), "{own}");
+    let found = get(&product, &second, "/activity?agent=agent").await;
+    assert_eq!(found["activities"], json!([]), "{found}");
+}
+
+/// What a token is shown of the menu is for it alone; the whole menu is for everybody.
+#[tokio::test]
+async fn the_menu_of_a_token_is_not_for_others_to_keep() {
+    let (product, _shelf) = shelf().await;
+    let reader = token(&product, "reader", &[]).await;
+    for (credential, scope) in [(reader, "private"), (product.key(), "public")] {
+        let client = StatelessClient::new(&product.endpoint()).showing(&credential);
+        let listed = client.request("tools/list", &json!({})).await;
+        assert_eq!(listed["result"]["cacheScope"], scope, "{listed}");
+    }
+}
+
+/// Without a running gateway, `mcpproxy stdio` asks the store itself.
+#[tokio::test]
+async fn a_token_file_is_used_and_warned_of_where_others_can_read_it() {
+    let shelf = Fixture::new(PROGRAMS).tools(&[LOOK]);
+    let config = json!({ "mcpServers": { "shelf": shelf.entry() } });
+    let home = Home::new(PROGRAMS, &config);
+    let made = home.run(&["token", "create", "agent", "-o", "json"]).await;
+    let made = made.json();
+    let file = home.data_dir().join("agent-token");
+    std::fs::write(&file, format!("{}\n", made["token"].as_str().unwrap())).unwrap();
+    for (mode, is_warned) in [(0o600, false), (0o640, true)] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let stderr = home.data_dir().join("stderr");
+        let mut command = home.command();
+        command.arg("stdio").arg("--token-file").arg(&file);
+        command.stderr(std::fs::File::create(&stderr).unwrap());
+        let client = StdioClient::start(command).await;
+        assert_eq!(client.tool_names().await.len(), 3, "read alone");
+        client.call_allowed("read", "shelf:look", &json!({})).await;
+        assert_eq!(client.finish().await, 0);
+        let warned = std::fs::read_to_string(&stderr).unwrap();
+        assert_eq!(
+            warned.contains("chmod 600"),
+            is_warned,
+            "{mode:o}: {warned}"
+        );
+    }
+    assert_eq!(home.run(&["token", "revoke", "agent"]).await.code, 0);
+    let file = file.to_str().unwrap();
+    let refused = home.run(&["stdio", "--token-file", file]).await;
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains("not valid"), "{refused:?}");
 }
 
 /// 3,900 guesses a second went unslowed.

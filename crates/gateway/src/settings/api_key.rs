@@ -12,7 +12,7 @@ use super::secret::Secret;
 use super::text;
 
 /// The file in the data folder.
-const KEY_FILE: &str = "api_key";
+pub(super) const KEY_FILE: &str = "api_key";
 
 /// Length of a new key: as many bytes as cannot be guessed.
 const RANDOM_BYTES: usize = 32;

@@ -15,9 +15,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
+use super::api_key::{KEY_FILE, present_key};
 use super::keys::{Settings, TlsSettings};
 use super::load_from;
 use super::problem::SettingsError;
+use super::secret::Secret;
 use super::sources::{Locations, Sources};
 
 /// An editor's save is several events; this long without one means that it is done.
@@ -127,6 +129,8 @@ struct Reloader {
     last: Result<Settings, String>,
     watcher: RecommendedWatcher,
     watched: Vec<PathBuf>,
+    /// Key as it was last read, where it is not in the configuration, or the text of the problem.
+    key: Option<Result<Secret, String>>,
     /// Files whose changes count.
     followed: Arc<ArcSwap<Vec<PathBuf>>>,
 }
@@ -155,6 +159,7 @@ impl Reloader {
                 is_named: sources.named_config().is_some() || running.config_file.exists(),
             },
             sources,
+            key: known_key(&running),
             last: Ok(running),
             watcher: watcher.map_err(|error| SettingsError::Unwatchable(Box::new(error)))?,
             watched: Vec::new(),
@@ -164,10 +169,11 @@ impl Reloader {
         Ok(this)
     }
 
-    /// Follows the configuration file and these.
+    /// Follows the configuration file, the key file and these.
     fn follow(&self, certificate: impl IntoIterator<Item = PathBuf>) {
-        let configuration = std::iter::once(self.locations.config_file.clone());
-        let files = configuration.chain(certificate).collect();
+        let key = self.locations.data_dir.join(KEY_FILE);
+        let own = [self.locations.config_file.clone(), key];
+        let files = own.into_iter().chain(certificate).collect();
         self.followed.store(Arc::new(files));
     }
 
@@ -189,11 +195,24 @@ impl Reloader {
             Err(SettingsError::Certificate(_, files)) => self.follow(files.clone()),
             Err(_) => {}
         }
-        if comparable == self.last {
+        let has_other_key = outcome
+            .as_ref()
+            .is_ok_and(|settings| self.takes_key(settings));
+        if comparable == self.last && !has_other_key {
             return None;
         }
         self.last = comparable;
         Some(outcome)
+    }
+
+    /// Takes the key that is there now; tells whether it is another one than before. A file that is gone, or is made only
+    /// now, changes nothing: the key that is known stays.
+    fn takes_key(&mut self, settings: &Settings) -> bool {
+        let Some(key) = known_key(settings) else {
+            return false;
+        };
+        let before = self.key.replace(key);
+        before.is_some() && before != self.key
     }
 
     /// Watches the folder of each file and the nearest folder above it that exist now.
@@ -231,6 +250,12 @@ fn existing_folders(file: &Path) -> Vec<PathBuf> {
     folders.take(2).map(Path::to_owned).collect()
 }
 
+/// Key that is there, or why it cannot be used; nothing if there is none yet.
+fn known_key(settings: &Settings) -> Option<Result<Secret, String>> {
+    let key = present_key(settings).map_err(|error| error.to_string());
+    key.transpose()
+}
+
 /// Files of the certificate that the settings name.
 fn certificate_files(tls: Option<&TlsSettings>) -> Vec<PathBuf> {
     let files = tls.into_iter().flat_map(TlsSettings::files);
@@ -255,6 +280,7 @@ fn concerns(event: &Event, files: &[PathBuf]) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
     use crate::settings::{Environment, load};
@@ -296,6 +322,31 @@ mod tests {
         assert!(matches!(broken, Err(SettingsError::Panicked(..))));
         let limit = r#"{ "discovery": { "limit": 3 } }"#;
         assert_eq!(write_and_wait(limit).await.unwrap().discovery.limit, 3);
+    }
+
+    #[test]
+    fn a_key_file_that_was_replaced_went_unnoticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = sources_in(&folder);
+        let running = load(&sources).unwrap();
+        let file = folder.path().join(KEY_FILE);
+        let write = |text: &str| {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        };
+        let mut reloader = Reloader::new(sources, running, load_from, Arc::default()).unwrap();
+        write("the-first-key-of-this-gateway");
+        assert!(reloader.attempt().is_none(), "made by the start itself");
+        write("the-second-key-of-this-gateway");
+        assert!(matches!(reloader.attempt(), Some(Ok(_))), "replaced");
+        assert!(reloader.attempt().is_none(), "no other one");
+        write("");
+        assert!(
+            matches!(reloader.attempt(), Some(Ok(_))),
+            "told as a problem"
+        );
+        fs::remove_file(&file).unwrap();
+        assert!(reloader.attempt().is_none(), "the known one stays");
     }
 
     #[test]
