@@ -11,7 +11,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use mcpproxy_gateway::records::{self, ExportFormat, ExportPiece, Pair, RecordExport};
+use mcpproxy_gateway::tokens::Admission;
 use mcpproxy_gateway::{Caller, Code, Failure};
+use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "openapi")]
 use super::described::parameters::{ExportParameters, FilterParameters, PageParameters};
@@ -103,13 +105,14 @@ pub(crate) async fn verify(State(app): State<Arc<App>>) -> RestResult {
 pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Arc<Caller>>,
+    Extension(admission): Extension<Admission>,
     query: Pairs,
 ) -> RestResult {
     let (filter, format) = RecordExport::parse(&read_pairs(query)?, caller.record_scope())?;
     let mut export = RecordExport::new(app.gateway().records().archive().clone(), filter, format);
     // What goes wrong before the first byte is still an answer with a status.
     let first = export.next().await?;
-    Ok(exported(export, first, format))
+    Ok(exported(export, first, format, admission.ended))
 }
 
 /// The parameters of a request; those that are no text are refused.
@@ -120,15 +123,27 @@ pub(crate) fn read_pairs(query: Pairs) -> Result<Vec<Pair>, Failure> {
     })
 }
 
-/// The answer that streams an export whose first piece is there.
-fn exported(export: RecordExport, first: Option<ExportPiece>, format: ExportFormat) -> Response {
-    let pieces = stream::try_unfold((export, first), |(mut export, ready)| async move {
-        let piece = match ready {
-            Some(piece) => Ok(Some(piece)),
-            None => export.next().await,
-        };
-        let piece = piece.map_err(|failure| broken_off(&failure))?;
-        Ok::<_, std::io::Error>(piece.map(|piece| (Bytes::from(piece.text), (export, None))))
+/// The answer that streams an export whose first piece is there, for as long as the credential is good.
+fn exported(
+    export: RecordExport,
+    first: Option<ExportPiece>,
+    format: ExportFormat,
+    ended: CancellationToken,
+) -> Response {
+    let pieces = stream::try_unfold((export, first), move |(mut export, ready)| {
+        let ended = ended.clone();
+        async move {
+            if ended.is_cancelled() {
+                let message = "The credential is not valid any more";
+                return Err(broken_off(&Failure::new(Code::Unauthorized, message)));
+            }
+            let piece = match ready {
+                Some(piece) => Ok(Some(piece)),
+                None => export.next().await,
+            };
+            let piece = piece.map_err(|failure| broken_off(&failure))?;
+            Ok::<_, std::io::Error>(piece.map(|piece| (Bytes::from(piece.text), (export, None))))
+        }
     });
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
