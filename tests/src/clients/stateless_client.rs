@@ -53,7 +53,8 @@ impl StatelessClient {
         params: &Value,
     ) -> HttpResponse {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
-        let name = params["name"].as_str().unwrap_or_default();
+        let name = params["name"].as_str().or(params["uri"].as_str());
+        let name = name.unwrap_or_default();
         let usual = [
             ("mcp-protocol-version", STATELESS),
             ("mcp-method", method),

@@ -273,6 +273,14 @@ impl House {
             row.reads_library,
             "{what}: {got}"
         );
+        let read = client
+            .request("resources/read", &json!({ "uri": "test://static-text" }))
+            .await;
+        assert_eq!(
+            read["result"].is_object(),
+            row.reads_library,
+            "{what}: {read}"
+        );
         let reference =
             json!({ "type": "ref/prompt", "name": "library__test_prompt_with_arguments" });
         let argument = json!({ "name": "arg1", "value": "a" });
@@ -316,6 +324,16 @@ impl House {
             let answer = session.request("tools/call", &params).await;
             assert_eq!(answer["result"].is_object(), is_there, "{what}: {answer}");
         }
+        let shelf = self.session(credential, "/s/shelf").await;
+        for (tool, is_there) in [
+            ("look", row.tools.contains(&"shelf:look")),
+            ("burn", row.tools.contains(&"shelf:burn")),
+        ] {
+            let params = json!({ "name": tool, "arguments": {} });
+            let answer = shelf.request("tools/call", &params).await;
+            let is_done = answer["result"].is_object() && code_of(&answer["result"]) == "ok";
+            assert_eq!(is_done, is_there, "{what}: /mcp/s/shelf {answer}");
+        }
         let attic = self.stateless(credential, "/s/attic");
         let answer = attic.ask("tools/list", &json!({})).await;
         let expected = if row.has_attic {
@@ -342,6 +360,7 @@ impl House {
             "/tools?q=look",
             "/activity",
             "/activity/summary",
+            "/activity/export",
             "/servers",
         ] {
             let answer = get(path).await;
@@ -391,6 +410,14 @@ impl House {
         let systems = get("/activity?type=system").await.json();
         let sees_others = !systems["activities"].as_array().unwrap().is_empty();
         assert_eq!(sees_others, row.sees_others, "{what}: {systems}");
+        let exported = get("/activity/export?type=system").await;
+        let exports_others = !exported.body.is_empty();
+        assert_eq!(exports_others, row.sees_others, "{what}: {}", exported.body);
+        let start = self.product.get("/activity?type=system").await;
+        let start = start["activities"].as_array().and_then(|all| all.last());
+        let start = start.and_then(|one| one["id"].as_str()).unwrap();
+        let one = get(&format!("/activity/{start}")).await.status;
+        assert_eq!(one == StatusCode::OK, row.sees_others, "{what}: {one}");
         let events = HttpClient::without_session(&self.product.rest("/events"));
         let events = events.showing(credential.unwrap_or_default());
         let events = events.open(Method::GET, &[], String::new()).await;
