@@ -126,10 +126,13 @@ where
 /// Address that limits and guesses count a client by: one for all that a single machine can choose among. A program here
 /// can take any address of the loopback network, and a machine elsewhere any of its IPv6 network.
 fn counted_address(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        here if here.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+    let peer = peer.to_canonical();
+    if peer.is_loopback() {
+        return Ipv4Addr::LOCALHOST.into();
+    }
+    match peer {
+        IpAddr::V4(_) => peer,
         IpAddr::V6(peer) => Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX)).into(),
-        peer @ IpAddr::V4(_) => peer,
     }
 }
 

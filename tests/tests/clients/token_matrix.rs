@@ -324,13 +324,13 @@ impl House {
             let answer = session.request("tools/call", &params).await;
             assert_eq!(answer["result"].is_object(), is_there, "{what}: {answer}");
         }
-        let shelf = self.session(credential, "/s/shelf").await;
+        let single = self.session(credential, "/s/shelf").await;
         for (tool, is_there) in [
             ("look", row.tools.contains(&"shelf:look")),
             ("burn", row.tools.contains(&"shelf:burn")),
         ] {
             let params = json!({ "name": tool, "arguments": {} });
-            let answer = shelf.request("tools/call", &params).await;
+            let answer = single.request("tools/call", &params).await;
             let is_done = answer["result"].is_object() && code_of(&answer["result"]) == "ok";
             assert_eq!(is_done, is_there, "{what}: /mcp/s/shelf {answer}");
         }
