@@ -130,9 +130,9 @@ async fn a_killed_gateway_loses_nothing_and_the_other_one_sees_what_is_in_doubt(
     let database = server.database().await;
     let other_fixture = fixture();
     let other = Product::start(PROGRAMS, &config(&other_fixture, database.url())).await;
-    let hold = APPEND.replacen("append", "hold", 1);
+    let waiting = APPEND.replacen("append", "hold", 1);
     let fixture = fixture()
-        .tools(&[APPEND, &hold])
+        .tools(&[APPEND, &waiting])
         .delay("append", 5)
         .gate("hold");
     let mut home = Home::new(PROGRAMS, &config(&fixture, database.url()));
