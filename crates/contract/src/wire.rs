@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent_hints::AgentHints;
+pub use crate::pipeline::KnownBeside;
 use crate::{CategoryEffect, PublishedError, Registered, ToolResult, agent_hints, pipeline};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
@@ -44,9 +45,13 @@ pub fn content(structured: &Value) -> Value {
 }
 
 /// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
-/// as the service would.
-pub fn failure_hints(error: &PublishedError, retry_after: Option<Duration>) -> AgentHints {
-    pipeline::failed_with(error, retry_after, pipeline::KnownBeside::default())
+/// as the service would, as sure as what it knows of this very case makes them.
+pub fn failure_hints(
+    error: &PublishedError,
+    retry_after: Option<Duration>,
+    known: KnownBeside,
+) -> AgentHints {
+    pipeline::failed_with(error, retry_after, known)
 }
 
 /// Annotations: what a tool does to the world, as MCP says it. A repetition is only of interest where

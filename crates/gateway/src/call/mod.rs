@@ -32,6 +32,7 @@ use crate::contract_check::CONTRACT_VIOLATED;
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
 use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, split_name};
+use crate::servers::check_permissions;
 use crate::settings::ToolRateLimit;
 
 impl Gateway {
@@ -81,7 +82,7 @@ impl Gateway {
                     }
                     Decision::Deny(denial) => return Err(denial.into()),
                 };
-                server.check_permissions(&tool, rights)?;
+                check_permissions(&tool, rights)?;
                 if let Some(limit) = server.rate_limit(&tool) {
                     self.admit(caller, tool.qualified(), limit)?;
                 }
@@ -142,13 +143,15 @@ impl Gateway {
             log_warnings(&warnings, &request.name, record.request_id());
             self.servers.count_refusal(known, &result);
             let outcome = record.close(result, warnings).await;
-            let mut outcome = self.completed(outcome, &request.name, caller).await;
-            outcome.hints = answered.and_then(|answered| {
+            // What is learned of this call counts for how sure the hints of its failure are.
+            let hints = answered.and_then(|answered| {
                 let place = self.settings.load().hints.proxied;
                 let catalog = self.servers.catalog();
                 let (hints, result) = (&self.hints, &outcome.result);
                 hints.after(&answered, caller, result, place, catalog)
             });
+            let mut outcome = self.completed(outcome, &request.name, caller).await;
+            outcome.hints = hints;
             outcome
         })
     }

@@ -25,7 +25,9 @@ use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
 pub use self::contract_metrics::METRICS_FORMAT;
-pub(crate) use self::lookup::{ReachableServer, did_you_mean};
+pub(crate) use self::lookup::{
+    MISSING_PERMISSIONS, ReachableServer, check_permissions, did_you_mean,
+};
 use self::observer::CatalogObserver;
 use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
