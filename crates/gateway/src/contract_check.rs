@@ -324,12 +324,23 @@ impl ContractWatch {
 
     /// How a server keeps the contract; nothing if it announces none.
     pub(crate) fn status(&self, server: &str) -> Option<ContractStatus> {
-        let mut status = self.lock().status(server)?;
+        let status = self.lock().status(server)?;
+        Some(self.masked(status))
+    }
+
+    /// How a server keeps the contract, with all that is remembered of what it broke; nothing if it announces none.
+    pub(crate) fn everything(&self, server: &str) -> Option<ContractStatus> {
+        let everything = self.lock().everything(server)?;
+        Some(self.masked(everything))
+    }
+
+    fn masked(&self, mut status: ContractStatus) -> ContractStatus {
         let mask = self.settings.mask();
-        for broken in &mut status.broken {
-            broken.message = shortened(&mask.apply(&broken.message));
-        }
-        Some(status)
+        let broken = status.broken.iter_mut();
+        let messages =
+            broken.flat_map(|one| std::iter::once(&mut one.message).chain(&mut one.more));
+        messages.for_each(|message| *message = shortened(&mask.apply(message)));
+        status
     }
 
     /// Counts of all violations, by server and rule.

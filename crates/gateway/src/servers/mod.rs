@@ -174,6 +174,13 @@ impl Servers {
         self.contract.status(server)
     }
 
+    /// How a server keeps the tool contract, with all that is remembered of what it broke; an empty answer if it announces
+    /// none.
+    pub fn contract_report(&self, server: &str) -> Result<ContractStatus, Failure> {
+        self.check_known(server, &Rights::Administrator)?;
+        Ok(self.contract.everything(server).unwrap_or_default())
+    }
+
     /// Settings in force.
     pub(crate) fn settings(&self) -> &LiveSettings {
         &self.settings
