@@ -73,7 +73,7 @@ impl Backend {
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
                     Err(failure) => {
-                        let answer = json!(failure.to_answer(outcome.request_id));
+                        let answer = json!(outcome.error_answer(failure));
                         Err(CliError::of_gateway(answer))
                     }
                 }

@@ -8,7 +8,7 @@ mod published;
 mod watched;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ pub(crate) struct ContractWatch {
     comparing: tokio::sync::Mutex<()>,
     /// Lists that are yet to be compared.
     waiting: AtomicU64,
+    /// Whether some server published a tool that it does not announce any more.
+    has_lost_names: AtomicBool,
 }
 
 impl ContractWatch {
@@ -105,6 +107,7 @@ impl ContractWatch {
             background: background.clone(),
             comparing: tokio::sync::Mutex::default(),
             waiting: AtomicU64::default(),
+            has_lost_names: AtomicBool::default(),
         }
     }
 
@@ -172,6 +175,18 @@ impl ContractWatch {
         };
         let message = check::still_offered(removal);
         self.warn(entry, Rule::RemovalKept, message, true, warnings);
+    }
+
+    /// Warns of a tool that its server published as one of the contract, and offers no more, or not as such.
+    pub(crate) fn check_kept(&self, server: &str, tool: &str, warnings: &mut Vec<Warning>) {
+        // Calls of tools without a contract come by here, and nearly no server breaks this rule.
+        if !self.has_lost_names.load(Ordering::Relaxed) {
+            return;
+        }
+        let lost = self.lock().lost(server, tool);
+        if let Some(violation) = lost {
+            warnings.push(self.warning(&format!("{server}:{tool}"), &violation));
+        }
     }
 
     fn warn(
@@ -255,6 +270,8 @@ impl ContractWatch {
         let first = self
             .lock()
             .listed(server, &tools, standing.cloned().collect());
+        let has_lost_names = self.lock().has_lost_names();
+        self.has_lost_names.store(has_lost_names, Ordering::Relaxed);
         for violation in &first {
             self.tell(server, &violation.tool, std::slice::from_ref(violation));
         }

@@ -149,6 +149,10 @@ pub struct ErrorAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub metadata: Option<&'a Map<String, Value>>,
+    /// What the caller is warned of, under `dev.mcpproxy/warnings`; where there is something.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub meta: Option<Map<String, Value>>,
 }
 
 // === impl Code ===
@@ -206,7 +210,16 @@ impl<'a> ErrorAnswer<'a> {
             error,
             agent_hints: None,
             metadata: None,
+            meta: None,
         }
+    }
+
+    /// Answer that warns the caller as well, for faces where nothing else has the warnings.
+    #[must_use]
+    pub(crate) fn warning(mut self, warnings: &[Warning]) -> Self {
+        let meta = || (meta::WARNINGS.to_owned(), json!(warnings));
+        self.meta = (!warnings.is_empty()).then(|| Map::from_iter([meta()]));
+        self
     }
 }
 
@@ -363,11 +376,16 @@ impl Failure {
 
     /// Data of an error of JSON-RPC that is passed on: the server's own, and beside it what makes the answer of a contract
     /// service whole. What the server put under those names stays.
-    pub(crate) fn data_beside(&self, own: Option<&Value>, request_id: Uuid) -> Option<Value> {
+    pub(crate) fn data_beside(
+        &self,
+        own: Option<&Value>,
+        request_id: Uuid,
+        warnings: &[Warning],
+    ) -> Option<Value> {
         if self.contract_parts.is_none() {
             return own.cloned();
         }
-        let mut data = json!(self.to_answer(request_id));
+        let mut data = json!(self.to_answer(request_id).warning(warnings));
         if let (Some(Value::Object(own)), Value::Object(data)) = (own, &mut data) {
             data.extend(own.clone());
         }

@@ -1,7 +1,7 @@
 //! What a service published is known over a restart, and `contract accept` lets what it announces now take its place.
 
 use http::{Method, StatusCode};
-use mcpproxy_tests::{Client, Fixture, Home, Product, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, HttpClient, Product, decode, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -62,6 +62,90 @@ async fn noticed(product: &Product, rules: &[&str]) {
         (broken(product).await == rules).then_some(())
     })
     .await;
+}
+
+/// Messages of what a caller is warned of, by what has the warnings beside it.
+fn violations(answer: &Value) -> Vec<&str> {
+    let warnings = answer["_meta"]["dev.mcpproxy/warnings"].as_array();
+    let warnings = warnings.into_iter().flatten();
+    let violated = warnings.filter(|warning| warning["code"] == "CONTRACT_VIOLATED");
+    violated
+        .filter_map(|warning| warning["message"].as_str())
+        .collect()
+}
+
+#[tokio::test]
+async fn brk_a_call_of_a_published_tool_that_is_gone_or_announces_nothing_was_not_warned_of() {
+    let mut silent = query("get-card", &json!({}));
+    silent["_meta"] = json!({});
+    let fixture = service(&[silent, query("see-card", &json!({}))], &json!([]));
+    let product = restarted(with_published().await, &fixture).await;
+    noticed(&product, &["add-card name-kept", "get-card name-kept"]).await;
+    let client = product.connect().await;
+    let args = json!({ "cardId": "card_1" });
+    let check = |answer: &Value, tool: &str| {
+        let told = violations(answer);
+        assert_eq!(told.len(), 1, "{answer}");
+        let start = format!("Tool 'cards:{tool}' breaks the tool contract");
+        assert!(told[0].starts_with(&start), "{answer}");
+        assert!(told[0].contains("name-kept"), "{answer}");
+    };
+    let called = client.call_as("read", "cards:get-card", &args).await;
+    assert_eq!(
+        called["structuredContent"]["data"]["id"], "card_1",
+        "{called}"
+    );
+    check(&called, "get-card");
+    let gone = client.call_as("write", "cards:add-card", &args).await;
+    assert_eq!(gone["structuredContent"]["error"]["code"], "UNKNOWN_TOOL");
+    check(&gone, "add-card");
+    let id = gone["_meta"]["dev.mcpproxy/activity_id"].as_str();
+    let record = product.record(id.unwrap_or_default()).await;
+    assert_eq!(record["warnings"], gone["_meta"]["dev.mcpproxy/warnings"]);
+    let never = client.call_as("write", "cards:ad-card", &args).await;
+    assert!(violations(&never).is_empty(), "{never}");
+
+    // The other faces have no `_meta` of a result, so the error has the warnings beside it.
+    let body = json!({ "variant": "write", "name": "cards:add-card", "args": args,
+        "intent": { "operation_type": "write" } });
+    let rest = product
+        .ask(Method::POST, "/tools/call", body.to_string())
+        .await;
+    assert_eq!(rest.status, StatusCode::NOT_FOUND, "{}", rest.body);
+    check(&rest.json(), "add-card");
+    for (path, name) in [("/s/cards", "add-card"), ("/all", "cards__add-card")] {
+        let params = json!({ "name": name, "arguments": args });
+        let client = product.connect_to(path).await;
+        let answer = client.request("tools/call", &params).await;
+        check(&answer["error"]["data"], "add-card");
+    }
+    let call = ["call", "tool-write", "cards:add-card", "-o", "json"];
+    check(&decode(&product.run(&call).await.stderr), "add-card");
+    let table = product.run(&call[..3]).await;
+    assert!(
+        table.stderr.contains("error: Tool 'cards:add-card'"),
+        "{table:?}"
+    );
+    assert!(
+        table.stderr.contains("warning: CONTRACT_VIOLATED: "),
+        "{table:?}"
+    );
+
+    // Of who may not use everything nobody knows whether it could have used this.
+    let flags = [
+        "token",
+        "create",
+        "one",
+        "--operations",
+        "read",
+        "-o",
+        "json",
+    ];
+    let made = product.run(&flags).await.json();
+    let token = made["token"].as_str().unwrap_or_default();
+    let reader = HttpClient::connect_as(&product.endpoint(), token).await;
+    let gone = reader.call_as("read", "cards:add-card", &args).await;
+    assert!(violations(&gone).is_empty(), "{gone}");
 }
 
 #[tokio::test]

@@ -286,6 +286,14 @@ async fn a_service_that_breaks_what_it_published_is_told() {
             .any(|one| one.contains("from 1.0.0 to 2.0.0")),
         "{result}"
     );
+    let gone = client.call_as("read", "notes:gone-note", &note).await;
+    assert_eq!(gone["structuredContent"]["error"]["code"], "UNKNOWN_TOOL");
+    let told = warned(&gone);
+    assert!(told.len() == 1 && told[0].contains("name-kept"), "{gone}");
+    assert!(
+        gone["structuredContent"]["agentHints"].is_object(),
+        "{gone}"
+    );
 }
 
 /// All that the second edition breaks is told, with the rule.

@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{
-    AccessTo, Caller, Decision, LimitKey, Operation, Rights, Subject, Warning, decide,
+    AccessTo, Caller, Decision, Effect, LimitKey, Operation, Rights, Subject, Warning, decide,
 };
 use mcpproxy_upstream::CallHead;
 use mcpproxy_upstream::client::ClientLink;
@@ -221,8 +221,8 @@ impl Gateway {
         }
     }
 
-    /// Tool that a caller may use, with warnings of its end: that it is going to be removed, or that its server still
-    /// offers it although the day of its removal has come.
+    /// Tool that a caller may use, with warnings of its end: that it is going to be removed, that its server still offers
+    /// it although the day of its removal has come, or no more although callers rely on it.
     fn found_tool(
         &self,
         server: &str,
@@ -232,7 +232,15 @@ impl Gateway {
     ) -> Result<Arc<CatalogTool>, Failure> {
         let found = self.servers.tool(server, tool, rights);
         match &found {
-            Ok(tool) => warnings.extend(self.deprecation_warning(tool, rights)),
+            Ok(entry) => {
+                warnings.extend(self.deprecation_warning(entry, rights));
+                if !entry.announces_contract() {
+                    self.servers.contract().check_kept(server, tool, warnings);
+                }
+            }
+            Err(failure) if failure.code == Code::UnknownTool => {
+                self.warn_of_lost(server, tool, rights, warnings);
+            }
             Err(failure) if failure.code == Code::ToolRemoved => {
                 let snapshot = self.servers.catalog().snapshot();
                 if let Some(entry) = snapshot.find(server, tool) {
@@ -242,6 +250,26 @@ impl Gateway {
             Err(_) => {}
         }
         found
+    }
+
+    /// Warns a caller with these rights of a tool that is not there, if its server published it.
+    pub(crate) fn warn_of_lost(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        warnings: &mut Vec<Warning>,
+    ) {
+        // Nobody knows any more what it did, so only who may do everything may know that there was one.
+        let is_within = rights.allow(AccessTo::Tool {
+            server,
+            qualified: &format!("{server}:{tool}"),
+            effect: Effect::Destructive,
+        });
+        let snapshot = self.servers.catalog().snapshot();
+        if is_within && snapshot.find(server, tool).is_none() {
+            self.servers.contract().check_kept(server, tool, warnings);
+        }
     }
 
     /// Answer of a server as it is passed on. From one that announces the tool contract its hints are vetted, and what
