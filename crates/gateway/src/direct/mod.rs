@@ -276,6 +276,7 @@ impl Gateway {
             let (refused, mut warnings) = (Err(failure), Vec::new());
             if let Ok((server, tool)) = split_name(&name) {
                 self.warn_of_lost(server, tool, &caller.rights, &mut warnings);
+                self.servers.count_refusal(Some((server, tool)), &refused);
             }
             let outcome = record.close(refused, warnings).await;
             self.completed(outcome, &name, caller).await
