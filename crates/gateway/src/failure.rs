@@ -18,6 +18,9 @@ use uuid::Uuid;
 
 use crate::menu;
 
+/// Member of an answer that the warnings stand in.
+const META: &str = "_meta";
+
 /// Code on record when the tool itself reports an error.
 pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
@@ -375,7 +378,7 @@ impl Failure {
     }
 
     /// Data of an error of JSON-RPC that is passed on: the server's own, and beside it what makes the answer of a contract
-    /// service whole. What the server put under those names stays.
+    /// service whole. What the server put under those names stays, but for `_meta` where there is something to warn of.
     pub(crate) fn data_beside(
         &self,
         own: Option<&Value>,
@@ -387,7 +390,14 @@ impl Failure {
         }
         let mut data = json!(self.to_answer(request_id).warning(warnings));
         if let (Some(Value::Object(own)), Value::Object(data)) = (own, &mut data) {
+            let ours = data.get(META).cloned();
             data.extend(own.clone());
+            // What the gateway warns of is its word alone.
+            if let Some(ours) = ours {
+                data.insert(META.to_owned(), ours);
+            } else if let Some(Value::Object(theirs)) = data.get_mut(META) {
+                theirs.shift_remove(meta::WARNINGS);
+            }
         }
         Some(data)
     }
