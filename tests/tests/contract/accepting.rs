@@ -75,6 +75,41 @@ fn violations(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
+async fn the_check_showed_one_fault_of_a_rule_where_there_were_several() {
+    let mut tool = query("get-card", &json!({}));
+    tool["inputSchema"]["required"] = json!(["cardId", "side", "face"]);
+    for name in ["side", "face"] {
+        tool["inputSchema"]["properties"][name] =
+            json!({ "enum": ["front", "back"], "description": "The side" });
+    }
+    let fixture = service(&[tool, mutation("add-card", &json!({}))], &json!([]));
+    let product = restarted(with_published().await, &fixture).await;
+    noticed(&product, &["get-card parameters-kept"]).await;
+    let shown = product.get("/servers/cards/contract").await;
+    let more = |one: &Value| one["more"].as_array().map(Vec::len);
+    assert_eq!(more(&shown["broken"][0]), Some(1), "{shown}");
+    let status = product.status().await;
+    assert!(!status.to_string().contains("\"more\""), "{status}");
+    let check = ["contract", "check", "cards", "--no-calls", "-o", "json"];
+    let ran = product.run(&check).await;
+    let report = ran.json();
+    let tools = report["tools"].as_array().into_iter().flatten();
+    let mut get = tools.filter(|tool| tool["tool"] == "get-card");
+    let besides = get.next().and_then(|get| get["besides"].as_array());
+    let besides = besides.into_iter().flatten();
+    let kept = besides.filter(|one| one["rule"] == "parameters-kept");
+    let told: Vec<&str> = kept.filter_map(|one| one["message"].as_str()).collect();
+    assert_eq!(told.len(), 2, "{report}");
+    for name in ["side", "face"] {
+        assert!(told.iter().any(|one| one.contains(name)), "{told:?}");
+    }
+    let unknown = product
+        .ask(Method::GET, "/servers/crads/contract", String::new())
+        .await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.body);
+}
+
+#[tokio::test]
 async fn brk_a_call_of_a_published_tool_that_is_gone_or_announces_nothing_was_not_warned_of() {
     let mut silent = query("get-card", &json!({}));
     silent["_meta"] = json!({});
