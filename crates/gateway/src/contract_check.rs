@@ -4,6 +4,8 @@
 //! or held back here: what a server said is passed on as it came, and what it breaks is told in the result's `_meta`, in
 //! `status`, and once in the log, and is counted.
 
+#[cfg(feature = "bench")]
+mod benchmark;
 mod published;
 mod watched;
 
@@ -22,9 +24,11 @@ use mcpproxy_wire::{CallResult, Json, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "bench")]
+pub use self::benchmark::AnswerChecks;
 use self::published::{Comparison, KnownTools, accepted, compared};
 pub use self::watched::{BrokenRule, ContractStatus};
-use self::watched::{SeenAnswer, WatchedServers};
+use self::watched::{SeenAnswer, SeenViolations, WatchedServers};
 use crate::background::Background;
 use crate::records::Records;
 use crate::request::cut;
@@ -120,17 +124,8 @@ impl ContractWatch {
         has_changed: bool,
         warnings: &mut Vec<Warning>,
     ) {
-        let structured = result.structured();
-        let (outline, data) = outline(structured.as_ref());
-        let answer = SeenAnswer {
-            violations: check::result(&outline),
-            confidence: outline["agentHints"]["confidence"].as_f64(),
-            data,
-            is_cached: outline["metadata"]["cached"] == true,
-            has_changed,
-        };
+        let seen = seen_in(&self.servers, entry, result, has_changed);
         let (server, tool) = (entry.server(), entry.name());
-        let seen = self.lock().answered(server, tool, answer);
         self.tell(server, tool, &seen.first);
         let count = seen.all.len();
         for violation in seen.all.into_iter().take(TOLD) {
@@ -387,9 +382,32 @@ impl ContractWatch {
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchedServers> {
-        // Whoever panicked with it was counting; a count that is one short harms nobody.
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.servers)
     }
+}
+
+fn locked(servers: &Mutex<WatchedServers>) -> MutexGuard<'_, WatchedServers> {
+    // Whoever panicked with it was counting; a count that is one short harms nobody.
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Violations that an answer of a tool comes with, remembered among those that its server is known for.
+fn seen_in(
+    servers: &Mutex<WatchedServers>,
+    entry: &CatalogTool,
+    result: &CallResult,
+    has_changed: bool,
+) -> SeenViolations {
+    let structured = result.structured();
+    let (outline, data) = outline(structured.as_ref());
+    let answer = SeenAnswer {
+        violations: check::result(&outline),
+        confidence: outline["agentHints"]["confidence"].as_f64(),
+        data,
+        is_cached: outline["metadata"]["cached"] == true,
+        has_changed,
+    };
+    locked(servers).answered(entry.server(), entry.name(), answer)
 }
 
 /// Faults of the definitions of those tools that announce the contract: a server may offer others beside them.
