@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent_hints::AgentHints;
-pub use crate::pipeline::KnownBeside;
+use crate::pipeline::KnownBeside;
 use crate::{CategoryEffect, PublishedError, Registered, ToolResult, agent_hints, pipeline};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
@@ -45,12 +45,18 @@ pub fn content(structured: &Value) -> Value {
 }
 
 /// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
-/// as the service would, as sure as what it knows of this very case makes them.
+/// as the service would. Known beside the error are how many tools are suggested as a way out, and how many calls of the
+/// tool broke, of how many.
 pub fn failure_hints(
     error: &PublishedError,
     retry_after: Option<Duration>,
-    known: KnownBeside,
+    helpers: u64,
+    broken_of_all: (u64, u64),
 ) -> AgentHints {
+    let known = KnownBeside {
+        helpers,
+        broken_of_all,
+    };
     pipeline::failed_with(error, retry_after, known)
 }
 

@@ -15,11 +15,11 @@ const EVEN_CHANCE: Share = Share::percent(50);
 
 /// Facts that are known beside an error.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct KnownBeside {
+pub(crate) struct KnownBeside {
     /// Tools that are suggested as a way out.
-    pub helpers: u64,
+    pub(crate) helpers: u64,
     /// Calls of the tool that broke, of all that are known. None were counted where it is zero of zero.
-    pub broken_of_all: (u64, u64),
+    pub(crate) broken_of_all: (u64, u64),
 }
 
 /// Hints for every error of a tool; how sure they are follows from how much is known about the failure.

@@ -26,8 +26,7 @@ use crate::{
     ResultMetadata, Rule, Tool, ToolContext, ToolError, ToolResult, Version,
 };
 use cache::{Cache, CacheKey, Outdating};
-pub use failure_hints::KnownBeside;
-pub(crate) use failure_hints::failed_with;
+pub(crate) use failure_hints::{KnownBeside, failed_with};
 pub use metrics::METRICS_FORMAT;
 use metrics::{Counters, Metrics};
 use panics::panicked;
@@ -98,12 +97,9 @@ impl Service {
             .into_service()
     }
 
-    /// Leaves the limits on calls to the host of the service, which counts the calls itself and refuses those that are
-    /// too many before they come here.
-    #[must_use]
-    pub fn without_limits(mut self) -> Self {
+    /// Counts no calls from now on.
+    pub(crate) fn end_limits(&mut self) {
         self.limits = None;
-        self
     }
 
     /// Calls a tool. Whatever happens, there is a result, with hints and metadata.

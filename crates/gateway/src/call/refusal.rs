@@ -8,7 +8,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
 use mcpproxy_contract::agent_hints::{AgentHints, Priority, Suggestion};
-use mcpproxy_contract::wire::KnownBeside;
 use mcpproxy_contract::{ErrorCategory, PublishedError, validate, wire};
 use mcpproxy_policy::rights::ADMIN_SERVER;
 use mcpproxy_policy::{AccessTo, Caller, Rights};
@@ -173,11 +172,8 @@ fn agent_hints(
         Some(found.described(step.description))
     });
     let steps: Vec<Suggestion> = steps.collect();
-    let known = KnownBeside {
-        helpers: steps.len() as u64,
-        broken_of_all,
-    };
-    let hints = wire::failure_hints(&published, failure.retry_after(), known);
+    let (wait, helpers) = (failure.retry_after(), steps.len() as u64);
+    let hints = wire::failure_hints(&published, wait, helpers, broken_of_all);
     let mut hints = steps.into_iter().fold(hints, AgentHints::suggest);
     if failure.details.contains_key(MISSING_PERMISSIONS) {
         hints = hints.constrained(AS_ADMINISTRATOR);
