@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 
 use mcpproxy_catalog::{Catalog, Operator};
 use mcpproxy_contract_check::confidence::{ConfidenceMemory, answer_hash};
+use mcpproxy_gateway::AnswerChecks;
 use mcpproxy_policy::{
     AccessTo, AgentToken, AnonymousRole, ContractTerms, Decision, DeclaredIntent, Effect, Intent,
     Mode, Operation, Rights, Rules, Subject, TokenGrant, ToolGlob, Unannotated, decide,
 };
-use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
+use mcpproxy_wire::{CallResult, Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
 /// Enough batches that their median is steady.
@@ -88,21 +89,28 @@ fn contract_rows(out: &mut impl Write) -> io::Result<()> {
     let mut row = |name: &str, (median, slowest): (u128, u128)| {
         writeln!(out, "{name:<52}{median:>9} ns{slowest:>11} ns")
     };
-    let catalog = Catalog::new();
-    catalog.configure([("database".to_owned(), Operator::default())].into());
-    let tool = json!({ "name": "query_rows", "inputSchema": {} });
-    let tools = vec![ToolDefinition::parse(&Json::of(&tool)).expect("it is a tool")];
-    catalog.replace(
-        "database",
-        Offerings::default().with(ListedKind::Tool, tools),
-    );
+    let catalog = catalog();
     let snapshot = catalog.snapshot();
-    let tool = snapshot
-        .find("database", "query_rows")
-        .expect("it is there");
-    assert!(!tool.announces_contract());
-    let cost = measure(|| black_box(tool).announces_contract());
-    row("a tool without a contract", cost)?;
+    let tool = |name| snapshot.find("database", name).expect("it is there");
+    // Whoever passes an answer on has it already, and a copy of it is a count.
+    let answer = whole_answer();
+    let checks = AnswerChecks::default();
+    let (_, wrong) = checks.check(tool("get-row"), answer.clone(), &catalog);
+    assert_eq!(wrong, 0);
+    let cost = measure(|| {
+        checks
+            .check(black_box(tool("query_rows")), answer.clone(), &catalog)
+            .1
+            == 0
+    });
+    row("all checks, a tool without a contract, 2 KiB", cost)?;
+    let cost = measure(|| {
+        checks
+            .check(black_box(tool("get-row")), answer.clone(), &catalog)
+            .1
+            == 0
+    });
+    row("all checks, a tool of the contract, 2 KiB", cost)?;
 
     let answer = contract_answer();
     assert_eq!(mcpproxy_contract_check::result(&answer), []);
@@ -123,6 +131,36 @@ fn contract_rows(out: &mut impl Write) -> io::Result<()> {
     )?;
     assert!(learn(0.6));
     row("confidence remembered, moved", measure(|| learn(0.6)))
+}
+
+/// Server with a tool that announces nothing, and some that announce the contract.
+fn catalog() -> Catalog {
+    let catalog = Catalog::new();
+    catalog.configure([("database".to_owned(), Operator::default())].into());
+    let of_contract = |name: &str| {
+        let definition = json!({ "category": "query" });
+        json!({ "name": name, "inputSchema": {}, "annotations": { "readOnlyHint": true },
+            "_meta": { "dev.mcpproxy/definition": definition } })
+    };
+    let plain = json!({ "name": "query_rows", "inputSchema": {} });
+    let tools = [plain]
+        .into_iter()
+        .chain(["get-row", "count-rows"].map(of_contract));
+    let tools = tools.map(|tool| ToolDefinition::parse(&Json::of(&tool)).expect("it is a tool"));
+    let tools: Vec<ToolDefinition> = tools.collect();
+    catalog.replace(
+        "database",
+        Offerings::default().with(ListedKind::Tool, tools),
+    );
+    catalog
+}
+
+/// Result of a call as its server sends it: data of a usual size, with the hints of [`contract_answer`].
+fn whole_answer() -> CallResult {
+    let mut structured = contract_answer();
+    structured["data"] = json!({ "rows": "x".repeat(USUAL_ANSWER) });
+    let result = json!({ "content": [], "structuredContent": structured });
+    CallResult::parse(Json::of(&result)).expect("it is a result")
 }
 
 /// Answer of a usual size, with every required field.

@@ -139,7 +139,12 @@ def metadata() -> dict:
     }
 
 
+# How many notes were added.
+added = 0
+
+
 def call(name: str, arguments: dict) -> dict:
+    global added
     data = {"id": arguments.get("noteId", "note_1"), "text": f"The text of {json.dumps(arguments)}"}
     result = {"data": data, "agentHints": hints(0.95), "metadata": metadata()}
     match name:
@@ -152,6 +157,8 @@ def call(name: str, arguments: dict) -> dict:
         case "peek-note":
             send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         case "add-note":
+            added += 1
+            data["count"] = added
             result["metadata"]["cached"] = True
         case "miss-note":
             error = {"code": "NOT_FOUND", "message": "There is no such note", "category": "business", "retryable": False}

@@ -1,7 +1,7 @@
 //! Service of the tool contract as a server inside this program.
 //!
-//! It makes no decisions: the pipeline of the contract answers, and what a caller may do its rights tell. It never
-//! changes data or hints that a tool gave.
+//! It makes no decisions: the gateway refuses who lacks a permission or calls too often, as for every server, and the
+//! pipeline of the contract answers. It never changes data or hints that a tool gave.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -12,15 +12,9 @@ use mcpproxy_gateway::BuiltInServer;
 use mcpproxy_policy::{AccessTo, Caller};
 use mcpproxy_upstream::{BuiltIn, CallHead};
 use mcpproxy_wire::{Json, JsonObject, RpcError};
-use serde_json::Value;
 
 /// Name and version of a client that did not say them.
 const UNNAMED: &str = "unknown";
-
-/// Remedy for a permission that is missing.
-const REMEDY: &str = "a token has the permissions that it was made with (`mcpproxy token create --permissions`), and \
-                      the administrator has all: send the key of the gateway as X-API-Key or Authorization: Bearer, \
-                      or have a person run it with `mcpproxy call`";
 
 /// Tools of a service, offered like those of any upstream.
 pub struct ContractServer {
@@ -39,7 +33,8 @@ impl ContractServer {
         Self {
             permissions: permissions.collect(),
             tools: tools().map(|tool| Json::of(&wire::tool(tool))).collect(),
-            service: Arc::new(service),
+            // The gateway counts the calls, as it does those of every service: what it refuses never comes here.
+            service: Arc::new(service.without_limits()),
         }
     }
 
@@ -74,14 +69,7 @@ impl BuiltIn for ContractServer {
             let arguments = arguments.value().clone();
             let context = context(head, self.grants(head.caller));
             let result = self.service.call(tool, arguments, &context).await;
-            let mut answer = wire::call_result(&result);
-            let is_forbidden = result
-                .error()
-                .is_some_and(|error| error.code == "FORBIDDEN");
-            if is_forbidden {
-                tell_remedy(&mut answer, REMEDY);
-            }
-            Ok(Json::of(&answer))
+            Ok(Json::of(&wire::call_result(&result)))
         })
     }
 }
@@ -110,16 +98,6 @@ fn context(head: &CallHead<'_>, grants: Grants) -> ToolContext {
     context.correlation_id = head.correlation_id();
     context.extension = Some(Arc::clone(caller) as _);
     context
-}
-
-/// Adds to the message of an error what to do about it, for programs and in the text.
-fn tell_remedy(answer: &mut Value, remedy: &str) {
-    let message = &mut answer["structuredContent"]["error"]["message"];
-    let Some(before) = message.as_str() else {
-        return;
-    };
-    *message = Value::from(format!("{before}; {remedy}"));
-    answer["content"] = wire::content(&answer["structuredContent"]);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcpproxy_gateway::settings::{self, DataDirError, Settings, Sources};
 use mcpproxy_gateway::{
-    CallRequest, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
+    CallRequest, ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
 };
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_wire::Json;
@@ -73,7 +73,7 @@ impl Backend {
                 match &outcome.result {
                     Ok(_) => Ok(outcome.to_call_tool_result()),
                     Err(failure) => {
-                        let answer = json!(failure.to_answer(outcome.request_id));
+                        let answer = json!(outcome.error_answer(failure));
                         Err(CliError::of_gateway(answer))
                     }
                 }
@@ -145,6 +145,18 @@ impl Backend {
                 return Ok(servers);
             }
             tokio::time::sleep(SETTLE_STEP).await;
+        }
+    }
+
+    /// Everything that a server was seen to break of the tool contract.
+    pub(crate) async fn contract_report(&self, server: &str) -> Result<ContractStatus, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let path = format!("/api/v1/servers/{}/contract", encode(server));
+                let report = decode_for_display(&daemon.get(&path).await?);
+                Ok(ContractStatus::deserialize(&report).unwrap_or_default())
+            }
+            Self::Own(gateway) => Ok(gateway.servers().contract_report(server)?),
         }
     }
 

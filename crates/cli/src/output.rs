@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use mcpproxy_wire::json::decode_for_display;
+use mcpproxy_wire::meta;
 use serde_json::Value;
 
 /// Output of a command, in the format that was asked for.
@@ -48,8 +49,11 @@ impl Output {
         }
     }
 
-    /// Tells of an error, which the answer holds.
+    /// Tells of an error, which the answer holds, and of what else the answer warns.
     pub(crate) fn error(self, answer: &Value) {
+        if self == Self::Table {
+            warn(answer);
+        }
         let shown = match self {
             Self::Json => safe_json(&answer.to_string()),
             Self::Yaml => as_yaml(answer.clone()),
@@ -71,6 +75,14 @@ fn write_out(text: &str) -> bool {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let written = write!(stdout, "{text}{end}");
     written.and_then(|()| stdout.flush()).is_ok()
+}
+
+/// Tells the person what an answer warns of.
+pub(crate) fn warn(answer: &Value) {
+    for warning in elements(&answer["_meta"][meta::WARNINGS]) {
+        let (code, message) = (text(&warning["code"]), text(&warning["message"]));
+        note(&on_one_line(&format!("warning: {code}: {message}")));
+    }
 }
 
 /// Tells the person something that is not the result.

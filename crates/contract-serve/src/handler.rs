@@ -83,7 +83,8 @@ impl Handler {
         if service.registry().get(name).is_none()
             && let Some(error) = result.error()
         {
-            let data = json!({ "code": error.code });
+            // An error of the protocol has room for the whole result as well, with what to call instead.
+            let data = result.to_json();
             return Err(ErrorData::invalid_params(error.message.clone(), Some(data)));
         }
         let mut result: CallToolResult = serde_json::from_value(wire::call_result(&result))

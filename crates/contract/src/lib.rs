@@ -7,6 +7,8 @@
 //!
 //! Start reading at [`Tool`], then [`Service::call`]. This crate knows nothing of the gateway.
 
+#[doc(hidden)]
+pub mod host;
 mod pipeline;
 mod registry;
 pub mod schemas;

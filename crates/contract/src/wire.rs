@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent_hints::AgentHints;
+use crate::pipeline::KnownBeside;
 use crate::{CategoryEffect, PublishedError, Registered, ToolResult, agent_hints, pipeline};
 
 /// The key in a tool's `_meta` that carries its definition and announces the contract.
@@ -43,17 +44,28 @@ pub fn content(structured: &Value) -> Value {
     json!([{ "type": "text", "text": text(structured) }])
 }
 
+/// Facts that somebody in front of a service knows beside an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownOfFailure {
+    /// Tools that are suggested as a way out.
+    pub helpers: u64,
+    /// Calls of the tool that broke, of all that are known.
+    pub broken_of_all: (u64, u64),
+    /// Violations in its details of which nothing says what to send instead.
+    pub strange: u64,
+}
+
 /// Agent hints of a failure that somebody in front of the service tells of: a gateway that refuses a call gives the same
-/// as the service would. `strange` is the number of violations in its details of which nothing says what to send
-/// instead.
+/// as the service would, as sure as what is known beside the error makes them.
 pub fn failure_hints(
     error: &PublishedError,
     retry_after: Option<Duration>,
-    strange: u64,
+    known: &KnownOfFailure,
 ) -> AgentHints {
-    let known = pipeline::KnownBeside {
-        strange,
-        ..pipeline::KnownBeside::default()
+    let known = KnownBeside {
+        helpers: known.helpers,
+        broken_of_all: known.broken_of_all,
+        strange: known.strange,
     };
     pipeline::failed_with(error, retry_after, known)
 }

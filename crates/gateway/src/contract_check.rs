@@ -4,11 +4,13 @@
 //! or held back here: what a server said is passed on as it came, and what it breaks is told in the result's `_meta`, in
 //! `status`, and once in the log, and is counted.
 
+#[cfg(feature = "bench")]
+mod benchmark;
 mod published;
 mod watched;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,9 +24,11 @@ use mcpproxy_wire::{CallResult, Json, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "bench")]
+pub use self::benchmark::AnswerChecks;
 use self::published::{Comparison, KnownTools, accepted, compared};
 pub use self::watched::{BrokenRule, ContractStatus};
-use self::watched::{SeenAnswer, WatchedServers};
+use self::watched::{SeenAnswer, SeenViolations, WatchedServers};
 use crate::background::Background;
 use crate::records::Records;
 use crate::request::cut;
@@ -89,6 +93,8 @@ pub(crate) struct ContractWatch {
     comparing: tokio::sync::Mutex<()>,
     /// Lists that are yet to be compared.
     waiting: AtomicU64,
+    /// Whether some server published a tool that it does not announce any more.
+    has_lost_names: AtomicBool,
 }
 
 impl ContractWatch {
@@ -105,6 +111,7 @@ impl ContractWatch {
             background: background.clone(),
             comparing: tokio::sync::Mutex::default(),
             waiting: AtomicU64::default(),
+            has_lost_names: AtomicBool::default(),
         }
     }
 
@@ -117,17 +124,8 @@ impl ContractWatch {
         has_changed: bool,
         warnings: &mut Vec<Warning>,
     ) {
-        let structured = result.structured();
-        let (outline, data) = outline(structured.as_ref());
-        let answer = SeenAnswer {
-            violations: check::result(&outline),
-            confidence: outline["agentHints"]["confidence"].as_f64(),
-            data,
-            is_cached: outline["metadata"]["cached"] == true,
-            has_changed,
-        };
+        let seen = seen_in(&self.servers, entry, result, has_changed);
         let (server, tool) = (entry.server(), entry.name());
-        let seen = self.lock().answered(server, tool, answer);
         self.tell(server, tool, &seen.first);
         let count = seen.all.len();
         for violation in seen.all.into_iter().take(TOLD) {
@@ -172,6 +170,18 @@ impl ContractWatch {
         };
         let message = check::still_offered(removal);
         self.warn(entry, Rule::RemovalKept, message, true, warnings);
+    }
+
+    /// Warns of a tool that its server published as one of the contract, and offers no more, or not as such.
+    pub(crate) fn check_kept(&self, server: &str, tool: &str, warnings: &mut Vec<Warning>) {
+        // Calls of tools without a contract come by here, and nearly no server breaks this rule.
+        if !self.has_lost_names.load(Ordering::Relaxed) {
+            return;
+        }
+        let lost = self.lock().lost(server, tool);
+        if let Some(violation) = lost {
+            warnings.push(self.warning(&format!("{server}:{tool}"), &violation));
+        }
     }
 
     fn warn(
@@ -255,6 +265,8 @@ impl ContractWatch {
         let first = self
             .lock()
             .listed(server, &tools, standing.cloned().collect());
+        let has_lost_names = self.lock().has_lost_names();
+        self.has_lost_names.store(has_lost_names, Ordering::Relaxed);
         for violation in &first {
             self.tell(server, &violation.tool, std::slice::from_ref(violation));
         }
@@ -324,12 +336,23 @@ impl ContractWatch {
 
     /// Status of how a server keeps the contract; nothing if it announces none.
     pub(crate) fn status(&self, server: &str) -> Option<ContractStatus> {
-        let mut status = self.lock().status(server)?;
+        let status = self.lock().status(server)?;
+        Some(self.masked(status))
+    }
+
+    /// How a server keeps the contract, with all that is remembered of what it broke; nothing if it announces none.
+    pub(crate) fn everything(&self, server: &str) -> Option<ContractStatus> {
+        let everything = self.lock().everything(server)?;
+        Some(self.masked(everything))
+    }
+
+    fn masked(&self, mut status: ContractStatus) -> ContractStatus {
         let mask = self.settings.mask();
-        for broken in &mut status.broken {
-            broken.message = shortened(&mask.apply(&broken.message));
-        }
-        Some(status)
+        let broken = status.broken.iter_mut();
+        let messages =
+            broken.flat_map(|one| std::iter::once(&mut one.message).chain(&mut one.more));
+        messages.for_each(|message| *message = shortened(&mask.apply(message)));
+        status
     }
 
     /// Counts of all violations, by server and rule.
@@ -359,9 +382,32 @@ impl ContractWatch {
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchedServers> {
-        // Whoever panicked with it was counting; a count that is one short harms nobody.
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.servers)
     }
+}
+
+fn locked(servers: &Mutex<WatchedServers>) -> MutexGuard<'_, WatchedServers> {
+    // Whoever panicked with it was counting; a count that is one short harms nobody.
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Violations that an answer of a tool comes with, remembered among those that its server is known for.
+fn seen_in(
+    servers: &Mutex<WatchedServers>,
+    entry: &CatalogTool,
+    result: &CallResult,
+    has_changed: bool,
+) -> SeenViolations {
+    let structured = result.structured();
+    let (outline, data) = outline(structured.as_ref());
+    let answer = SeenAnswer {
+        violations: check::result(&outline),
+        confidence: outline["agentHints"]["confidence"].as_f64(),
+        data,
+        is_cached: outline["metadata"]["cached"] == true,
+        has_changed,
+    };
+    locked(servers).answered(entry.server(), entry.name(), answer)
 }
 
 /// Faults of the definitions of those tools that announce the contract: a server may offer others beside them.

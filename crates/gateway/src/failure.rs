@@ -18,6 +18,9 @@ use uuid::Uuid;
 
 use crate::menu;
 
+/// Member of an answer that the warnings stand in.
+const META: &str = "_meta";
+
 /// Code on record when the tool itself reports an error.
 pub(crate) const TOOL_ERROR: &str = "TOOL_ERROR";
 
@@ -151,6 +154,10 @@ pub struct ErrorAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub metadata: Option<&'a Map<String, Value>>,
+    /// What the caller is warned of, under `dev.mcpproxy/warnings`; where there is something.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub meta: Option<Map<String, Value>>,
 }
 
 // === impl Code ===
@@ -208,7 +215,16 @@ impl<'a> ErrorAnswer<'a> {
             error,
             agent_hints: None,
             metadata: None,
+            meta: None,
         }
+    }
+
+    /// Answer that warns the caller as well, for faces where nothing else has the warnings.
+    #[must_use]
+    pub(crate) fn warning(mut self, warnings: &[Warning]) -> Self {
+        let meta = || (meta::WARNINGS.to_owned(), json!(warnings));
+        self.meta = (!warnings.is_empty()).then(|| Map::from_iter([meta()]));
+        self
     }
 }
 
@@ -374,14 +390,26 @@ impl Failure {
     }
 
     /// Data of an error of JSON-RPC that is passed on: the server's own, and beside it what makes the answer of a contract
-    /// service whole. What the server put under those names stays.
-    pub(crate) fn data_beside(&self, own: Option<&Value>, request_id: Uuid) -> Option<Value> {
+    /// service whole. What the server put under those names stays, but for `_meta` where there is something to warn of.
+    pub(crate) fn data_beside(
+        &self,
+        own: Option<&Value>,
+        request_id: Uuid,
+        warnings: &[Warning],
+    ) -> Option<Value> {
         if self.contract_parts.is_none() {
             return own.cloned();
         }
-        let mut data = json!(self.to_answer(request_id));
+        let mut data = json!(self.to_answer(request_id).warning(warnings));
         if let (Some(Value::Object(own)), Value::Object(data)) = (own, &mut data) {
+            let ours = data.get(META).cloned();
             data.extend(own.clone());
+            // What the gateway warns of is its word alone.
+            if let Some(ours) = ours {
+                data.insert(META.to_owned(), ours);
+            } else if let Some(Value::Object(theirs)) = data.get_mut(META) {
+                theirs.shift_remove(meta::WARNINGS);
+            }
         }
         Some(data)
     }

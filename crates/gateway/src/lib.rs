@@ -29,6 +29,8 @@ use mcpproxy_support::rate::RateLimiter;
 use crate::agent_hints::ObservedHints;
 use crate::background::Background;
 pub use crate::call::CallOutcome;
+#[cfg(feature = "bench")]
+pub use crate::contract_check::AnswerChecks;
 pub use crate::contract_check::{AcceptedTools, BrokenRule, ContractStatus};
 use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};

@@ -2,10 +2,9 @@
 //!
 //! What a server suggests to do next is untrusted: it may name a tool that does not exist, that
 //! the operator withholds, or so much that nobody can read it. [`vet`] drops what cannot be
-//! called, says of the rest how to call it, and bounds the size. It decides nothing about a call:
-//! a suggestion that was kept is checked like any other call when it is made.
-
-mod bounds;
+//! called, says of the rest how to call it, and bounds how many tools may be named. Nothing else is
+//! touched, however odd it is: what breaks the contract is told beside the result. It decides nothing
+//! about a call: a suggestion that was kept is checked like any other call when it is made.
 
 use serde_json::{Map, Value};
 
@@ -14,8 +13,14 @@ use crate::{Operation, Rights, Warning};
 /// Member of the hints of a result that has the suggestions.
 const ACTIONS: &str = "suggestedNextActions";
 
-/// The words a priority may be.
-const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
+/// The most suggestions. An agent takes one next step; twenty leave room for a menu of them.
+const MOST_ACTIONS: usize = 20;
+
+/// The most items of any other list that names actions.
+const MOST_NAMES: usize = 50;
+
+/// The most names that are told of as dropped.
+const MOST_DROPPED: usize = 100;
 
 /// Characters of a dropped name that are kept; longer ones are no names of tools.
 const SHOWN_NAME_CHARACTERS: usize = 100;
@@ -31,20 +36,21 @@ pub struct Vetted {
     pub hints: Map<String, Value>,
     /// Names of the actions that may not, as given but at most their first hundred characters.
     pub dropped: Vec<String>,
-    /// Whether something else was cut or removed, because it was too large or of the wrong type.
+    /// Whether a list of names other than the suggestions was cut, because it was too long.
     pub is_cut: bool,
 }
 
-/// Vets the `agentHints` of a result. Keys that name no actions stay as they are, within bounds.
+/// Vets the `agentHints` of a result. What names no actions stays as it is, and so does what should name some and has
+/// another form.
 pub fn vet(mut hints: Map<String, Value>, resolve: Resolve<'_>) -> Vetted {
-    let given: Vec<String> = actions_of(&hints).map(name_of).collect();
-    let is_cut = bounds::apply(&mut hints);
-    let kept = actions_of(&hints).count();
+    let given = hints.get_mut(ACTIONS).and_then(Value::as_array_mut);
+    let excess = given.map_or_else(Vec::new, |given| {
+        given.split_off(given.len().min(MOST_ACTIONS))
+    });
     let mut vetting = Vetting {
         resolve,
-        // Suggestions that the bounds took away.
-        dropped: given.into_iter().skip(kept).collect(),
-        is_cut,
+        dropped: excess.iter().take(MOST_DROPPED).map(name_of).collect(),
+        is_cut: false,
     };
     vetting.list(&mut hints, ACTIONS, Vetting::action);
     vetting.list(&mut hints, ACTIONS, Vetting::prerequisites);
@@ -69,7 +75,7 @@ impl Vetted {
         };
         let cut = self
             .is_cut
-            .then(|| "what was too large or malformed was cut".to_owned());
+            .then(|| "lists of names that were too long were cut".to_owned());
         let told: Vec<String> = dropped.into_iter().chain(cut).collect();
         (!told.is_empty()).then(|| Warning {
             code: "HINTS_VETTED",
@@ -93,24 +99,25 @@ impl Vetting<'_> {
         key: &str,
         keep: fn(&mut Self, &mut Value) -> bool,
     ) {
-        match hints.get_mut(key) {
-            Some(Value::Array(items)) => items.retain_mut(|item| keep(self, item)),
-            Some(other) => {
-                *other = Value::Array(Vec::new());
-                self.is_cut = true;
-            }
-            None => {}
+        if let Some(Value::Array(items)) = hints.get_mut(key) {
+            self.bound(items);
+            items.retain_mut(|item| keep(self, item));
         }
+    }
+
+    /// Cuts a list that is too long for all its names to be looked up.
+    fn bound(&mut self, items: &mut Vec<Value>) {
+        self.is_cut |= items.len() > MOST_NAMES;
+        items.truncate(MOST_NAMES);
     }
 
     /// A suggestion: its tool has to be callable. How it is called is our word, not the server's.
     fn action(&mut self, item: &mut Value) -> bool {
-        let Some((action, fields)) = well_formed(item) else {
+        let resolved = item["action"]
+            .as_str()
+            .and_then(|name| (self.resolve)(name));
+        let (Some((name, call_with)), Some(fields)) = (resolved, item.as_object_mut()) else {
             self.dropped.push(name_of(item));
-            return false;
-        };
-        let Some((name, call_with)) = (self.resolve)(&action) else {
-            self.dropped.push(shown(&action));
             return false;
         };
         fields.insert("tool".to_owned(), name.into());
@@ -124,62 +131,40 @@ impl Vetting<'_> {
         true
     }
 
-    /// A dependency: of a callable action, on at least one other.
+    /// A dependency: of a callable action, and not only on what cannot be called.
     fn dependency(&mut self, item: &mut Value) -> bool {
-        if !self.refers(item) {
-            return false;
-        }
-        self.references(item, "dependsOn");
-        let others = item.get("dependsOn").and_then(Value::as_array);
-        others.is_some_and(|names| !names.is_empty())
+        self.refers(item) && !self.references(item, "dependsOn")
     }
 
-    /// Whether an item is about an action that can be called.
+    /// Whether an item is about an action that can be called, or about none.
     fn refers(&mut self, item: &mut Value) -> bool {
         self.reference(item.get("action").unwrap_or(&Value::Null))
     }
 
-    /// Keeps the names of a list that can be called.
-    fn references(&mut self, item: &mut Value, key: &str) {
-        let Some(fields) = item.as_object_mut() else {
-            return;
+    /// Keeps the names of a list that can be called; tells whether it had some and all of them went.
+    fn references(&mut self, item: &mut Value, key: &str) -> bool {
+        let names = item.get_mut(key).and_then(Value::as_array_mut);
+        let Some(names) = names.filter(|names| !names.is_empty()) else {
+            return false;
         };
-        match fields.get_mut(key) {
-            Some(Value::Array(names)) => names.retain(|name| self.reference(name)),
-            Some(_) => {
-                fields.shift_remove(key);
-                self.is_cut = true;
-            }
-            None => {}
-        }
+        self.bound(names);
+        names.retain(|name| self.reference(name));
+        names.is_empty()
     }
 
-    /// Whether a name elsewhere than among the suggestions can be called; told of only once.
+    /// Whether a name elsewhere than among the suggestions can be called, or is none; told of only once.
     fn reference(&mut self, name: &Value) -> bool {
         let Some(name) = name.as_str() else {
-            self.is_cut = true;
-            return false;
+            return true;
         };
         let is_callable = (self.resolve)(name).is_some();
         let shown = shown(name);
-        if !is_callable && !self.dropped.contains(&shown) {
+        let has_room = self.dropped.len() < MOST_DROPPED;
+        if !is_callable && has_room && !self.dropped.contains(&shown) {
             self.dropped.push(shown);
         }
         is_callable
     }
-}
-
-/// The name and the fields of a suggestion that has what every suggestion needs.
-fn well_formed(item: &mut Value) -> Option<(String, &mut Map<String, Value>)> {
-    let fields = item.as_object_mut()?;
-    let action = fields.get("action")?.as_str()?.to_owned();
-    let priority = fields.get("priority")?.as_str()?;
-    PRIORITIES.contains(&priority).then_some((action, fields))
-}
-
-fn actions_of(hints: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    let actions = hints.get(ACTIONS).and_then(Value::as_array);
-    actions.into_iter().flatten()
 }
 
 /// The name an action has, or nothing.

@@ -58,13 +58,12 @@ impl IntoResponse for RestRefusal {
 
 /// A failure in the shape every face has.
 pub(crate) fn failure_response(failure: &Failure) -> Response {
-    failure_response_for(failure, Uuid::now_v7())
+    error_response(failure, &failure.to_answer(Uuid::now_v7()))
 }
 
-/// Failure of a request that already has an id.
-pub(crate) fn failure_response_for(failure: &Failure, request_id: Uuid) -> Response {
-    let answer = failure.to_answer(request_id);
-    let mut response = json_response(status_of(failure.code), to_text(&answer));
+/// A failure as its answer tells of it.
+pub(crate) fn error_response(failure: &Failure, answer: &ErrorAnswer<'_>) -> Response {
+    let mut response = json_response(status_of(failure.code), to_text(answer));
     if failure.code == Code::Unauthorized {
         let bearer = HeaderValue::from_static("Bearer");
         response

@@ -76,6 +76,10 @@ pub(crate) fn rest() -> Vec<Route> {
         for_tokens(read("/events", get(rest::events::events))),
         read("/openapi.json", get(rest::openapi::document)),
         for_tokens(read("/servers", get(rest::servers::list))),
+        read(
+            "/servers/{server}/contract",
+            get(rest::servers::show_contract),
+        ),
         sent(
             "post",
             "/servers/{server}/contract/accept",

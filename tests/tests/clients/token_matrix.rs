@@ -372,6 +372,7 @@ impl House {
             "/tokens",
             "/activity/verify",
             "/openapi.json",
+            "/servers/shelf/contract",
         ] {
             let answer = get(path).await;
             assert_eq!(answer.status, row.rest[1], "{what}: {path} {}", answer.body);

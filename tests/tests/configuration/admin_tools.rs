@@ -204,12 +204,12 @@ async fn what_changes_something_is_forbidden_to_who_has_no_key() {
         let message = answer["structuredContent"]["error"]["message"]
             .as_str()
             .unwrap();
-        assert!(
-            message.contains(permission) && message.contains("X-API-Key"),
-            "{message}"
-        );
-        let text = answer["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains(message), "{text}");
+        assert!(message.contains(permission), "{message}");
+        let text = json!([{ "type": "text", "text": message }]);
+        assert_eq!(answer["content"], text, "{answer}");
+        let constraints = &answer["structuredContent"]["agentHints"]["constraints"];
+        let constraints = constraints.to_string();
+        assert!(constraints.contains("X-API-Key"), "{answer}");
     }
     assert_eq!(fixture.pid(), before);
 }

@@ -1,7 +1,7 @@
 //! What a service published is known over a restart, and `contract accept` lets what it announces now take its place.
 
 use http::{Method, StatusCode};
-use mcpproxy_tests::{Client, Fixture, Home, Product, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, HttpClient, Product, decode, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -62,6 +62,125 @@ async fn noticed(product: &Product, rules: &[&str]) {
         (broken(product).await == rules).then_some(())
     })
     .await;
+}
+
+/// Messages of what a caller is warned of, by what has the warnings beside it.
+fn violations(answer: &Value) -> Vec<&str> {
+    let warnings = answer["_meta"]["dev.mcpproxy/warnings"].as_array();
+    let warnings = warnings.into_iter().flatten();
+    let violated = warnings.filter(|warning| warning["code"] == "CONTRACT_VIOLATED");
+    violated
+        .filter_map(|warning| warning["message"].as_str())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_check_showed_one_fault_of_a_rule_where_there_were_several() {
+    let mut tool = query("get-card", &json!({}));
+    tool["inputSchema"]["required"] = json!(["cardId", "side", "face"]);
+    for name in ["side", "face"] {
+        tool["inputSchema"]["properties"][name] =
+            json!({ "enum": ["front", "back"], "description": "The side" });
+    }
+    let fixture = service(&[tool, mutation("add-card", &json!({}))], &json!([]));
+    let product = restarted(with_published().await, &fixture).await;
+    noticed(&product, &["get-card parameters-kept"]).await;
+    let shown = product.get("/servers/cards/contract").await;
+    let more = |one: &Value| one["more"].as_array().map(Vec::len);
+    assert_eq!(more(&shown["broken"][0]), Some(1), "{shown}");
+    let status = product.status().await;
+    assert!(!status.to_string().contains("\"more\""), "{status}");
+    let check = ["contract", "check", "cards", "--no-calls", "-o", "json"];
+    let ran = product.run(&check).await;
+    let report = ran.json();
+    let tools = report["tools"].as_array().into_iter().flatten();
+    let mut get = tools.filter(|tool| tool["tool"] == "get-card");
+    let besides = get.next().and_then(|get| get["besides"].as_array());
+    let besides = besides.into_iter().flatten();
+    let kept = besides.filter(|one| one["rule"] == "parameters-kept");
+    let told: Vec<&str> = kept.filter_map(|one| one["message"].as_str()).collect();
+    assert_eq!(told.len(), 2, "{report}");
+    for name in ["side", "face"] {
+        assert!(told.iter().any(|one| one.contains(name)), "{told:?}");
+    }
+    let unknown = product
+        .ask(Method::GET, "/servers/crads/contract", String::new())
+        .await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.body);
+}
+
+#[tokio::test]
+async fn brk_a_call_of_a_published_tool_that_is_gone_or_announces_nothing_was_not_warned_of() {
+    let mut silent = query("get-card", &json!({}));
+    silent["_meta"] = json!({});
+    let fixture = service(&[silent, query("see-card", &json!({}))], &json!([]));
+    let product = restarted(with_published().await, &fixture).await;
+    noticed(&product, &["add-card name-kept", "get-card name-kept"]).await;
+    let client = product.connect().await;
+    let args = json!({ "cardId": "card_1" });
+    let check = |answer: &Value, tool: &str| {
+        let told = violations(answer);
+        assert_eq!(told.len(), 1, "{answer}");
+        let start = format!("Tool 'cards:{tool}' breaks the tool contract");
+        assert!(told[0].starts_with(&start), "{answer}");
+        assert!(told[0].contains("name-kept"), "{answer}");
+    };
+    let called = client.call_as("read", "cards:get-card", &args).await;
+    assert_eq!(
+        called["structuredContent"]["data"]["id"], "card_1",
+        "{called}"
+    );
+    check(&called, "get-card");
+    let gone = client.call_as("write", "cards:add-card", &args).await;
+    assert_eq!(gone["structuredContent"]["error"]["code"], "UNKNOWN_TOOL");
+    check(&gone, "add-card");
+    let id = gone["_meta"]["dev.mcpproxy/activity_id"].as_str();
+    let record = product.record(id.unwrap_or_default()).await;
+    assert_eq!(record["warnings"], gone["_meta"]["dev.mcpproxy/warnings"]);
+    let never = client.call_as("write", "cards:ad-card", &args).await;
+    assert!(violations(&never).is_empty(), "{never}");
+
+    // The other faces have no `_meta` of a result, so the error has the warnings beside it.
+    let body = json!({ "variant": "write", "name": "cards:add-card", "args": args,
+        "intent": { "operation_type": "write" } });
+    let rest = product
+        .ask(Method::POST, "/tools/call", body.to_string())
+        .await;
+    assert_eq!(rest.status, StatusCode::NOT_FOUND, "{}", rest.body);
+    check(&rest.json(), "add-card");
+    for (path, name) in [("/s/cards", "add-card"), ("/all", "cards__add-card")] {
+        let params = json!({ "name": name, "arguments": args });
+        let client = product.connect_to(path).await;
+        let answer = client.request("tools/call", &params).await;
+        check(&answer["error"]["data"], "add-card");
+    }
+    let call = ["call", "tool-write", "cards:add-card", "-o", "json"];
+    check(&decode(&product.run(&call).await.stderr), "add-card");
+    let table = product.run(&call[..3]).await;
+    assert!(
+        table.stderr.contains("error: Tool 'cards:add-card'"),
+        "{table:?}"
+    );
+    assert!(
+        table.stderr.contains("warning: CONTRACT_VIOLATED: "),
+        "{table:?}"
+    );
+
+    // Of who may not use everything nobody knows whether it could have used this.
+    let flags = [
+        "token",
+        "create",
+        "one",
+        "--operations",
+        "read",
+        "-o",
+        "json",
+    ];
+    let made = product.run(&flags).await.json();
+    let token = made["token"].as_str().unwrap_or_default();
+    let reader = HttpClient::connect_as(&product.endpoint(), token).await;
+    let gone = reader.call_as("read", "cards:add-card", &args).await;
+    assert!(violations(&gone).is_empty(), "{gone}");
 }
 
 #[tokio::test]

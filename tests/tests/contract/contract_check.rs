@@ -2,8 +2,9 @@
 //! break it.
 
 use std::path::PathBuf;
+use std::process::Command;
 
-use mcpproxy_tests::{Client, Fixture, Home, Product, Ran, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, Listening, Product, Ran, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -434,6 +435,41 @@ async fn definitions_that_break_the_contract_are_in_the_log_once() {
         !log.contains("plain"),
         "a tool that announces nothing is free: {log}"
     );
+}
+
+/// The sample service as a program.
+const CARDS: &str = env!("CARGO_BIN_EXE_cards-under-test");
+
+#[tokio::test]
+async fn cl_27_the_metrics_of_a_service_over_http_are_read() {
+    let mut command = Command::new(CARDS);
+    command
+        .args(["--http", "127.0.0.1:0"])
+        .env_remove("RUST_LOG");
+    let cards = Listening::start(command, "address=").await;
+    let config =
+        json!({ "mcpServers": { "cards": { "url": format!("http://{}/mcp", cards.place) } } });
+    let home = Home::new(PROGRAMS, &config);
+    let place = format!("http://{}/metrics", cards.place);
+    let line_27 = |report: &Value| {
+        let lines = of_tool(report, "list-decks")["lines"].as_array();
+        let mut lines = lines.expect("a list").iter();
+        let line = lines.find(|line| line["line"] == 27);
+        line.expect("there are 29 lines").clone()
+    };
+    // Without calls there may be nothing to show; with them, what is shown is of this very tool.
+    let ran = home
+        .run(&["contract", "check", "cards", "-o", "json"])
+        .await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = line_27(&ran.json());
+    assert_eq!(line["status"], "holds", "{line}");
+    let shown = line["evidence"].as_str().expect("a text");
+    assert!(
+        shown.starts_with(&format!("{place} shows mcp_tool_")),
+        "{line}"
+    );
+    assert!(shown.contains("list-decks"), "{line}");
 }
 
 async fn check_file(home: &Home, content: &str, flags: &[&str]) -> Ran {

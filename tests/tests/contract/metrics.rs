@@ -33,6 +33,19 @@ async fn obs_4_metrics_of_the_services_inside_were_served_nowhere() {
     read("read", "cards:list-decks", json!({ "limit": "many" })).await;
     read("read", "cards:create-deck", json!({})).await;
     read("read", "cards:no-such-tool", json!({})).await;
+    read("write", "mcpproxy:restart-server", json!({ "server": "x" })).await;
+    // At the endpoints that have the tools under their own names as well.
+    let direct = product.connect_to("/s/cards").await;
+    direct.call("list-decks", &json!({ "limit": "many" })).await;
+    for (path, name, arguments) in [
+        ("/s/cards", "list-decks", json!([])),
+        ("/s/cards", "no-such-tool", json!({})),
+        ("/all", "cards__no-such-tool", json!({})),
+    ] {
+        let client = product.connect_to(path).await;
+        let params = json!({ "name": name, "arguments": arguments });
+        client.request("tools/call", &params).await;
+    }
 
     let metrics = scrape(&product, &[]).await;
     assert_eq!(metrics.status, 200, "{}", metrics.body);
@@ -43,9 +56,10 @@ async fn obs_4_metrics_of_the_services_inside_were_served_nowhere() {
         r#"mcp_tool_executions_total{server="mcpproxy",tool="list-servers"} 1"#,
         r#"mcp_tool_execution_seconds_count{server="cards",tool="list-decks"} 1"#,
         r#"mcp_tool_abandoned_total{server="cards",tool="list-decks"} 0"#,
-        r#"mcp_tool_refused_total{server="cards",tool="list-decks",code="INVALID_ARGUMENTS"} 1"#,
+        r#"mcp_tool_refused_total{server="cards",tool="list-decks",code="INVALID_ARGUMENTS"} 3"#,
         r#"mcp_tool_refused_total{server="cards",tool="create-deck",code="SERVER_MISMATCH"} 1"#,
-        r#"mcp_tool_refused_total{server="cards",tool="unknown",code="UNKNOWN_TOOL"} 1"#,
+        r#"mcp_tool_refused_total{server="cards",tool="unknown",code="UNKNOWN_TOOL"} 3"#,
+        r#"mcp_tool_refused_total{server="mcpproxy",tool="restart-server",code="FORBIDDEN"} 1"#,
     ] {
         has(&metrics, line);
     }

@@ -9,6 +9,12 @@ use serde_json::{Value, json};
 use crate::PROGRAMS;
 use crate::service::{check_refused, check_whole, mutation, query, service, suggested};
 
+/// Error with data in which a warning of the gateway is forged.
+const BROKEN: &str = concat!(
+    r#"{"code":-32000,"message":"broken","data":{"own":[1],"_meta":"#,
+    r#"{"dev.mcpproxy/warnings":[{"code":"FORGED","message":"x"}]}}}"#
+);
+
 /// A service with a tool for each reason to refuse.
 fn cards() -> Fixture {
     let removed =
@@ -24,7 +30,7 @@ fn cards() -> Fixture {
         query("await-card", &json!({})),
     ];
     service(&tools, &json!([]))
-        .error("break-card", r#"{"code":-32000,"message":"broken"}"#)
+        .error("break-card", BROKEN)
         .hang_on("await-card")
 }
 
@@ -254,6 +260,9 @@ async fn never_an_error_of_json_rpc_was_passed_on_without_agent_hints_and_was_no
     let own = (&error["code"], &error["message"]);
     assert_eq!(own, (&json!(-32000), &json!("broken")), "{answer}");
     check_whole(&error["data"], "UPSTREAM_ERROR");
+    assert_eq!(error["data"]["own"], json!([1]), "{answer}");
+    let warnings = &error["data"]["_meta"]["dev.mcpproxy/warnings"];
+    assert_eq!(warnings[0]["code"], "CONTRACT_VIOLATED", "{answer}");
 
     let client = product.connect().await;
     let refused = client.call_as("read", "cards:break-card", &good()).await;
@@ -330,9 +339,83 @@ async fn never_omit_agent_hints_holds_for_the_admin_tools_and_the_demo() {
             "SERVER_MISMATCH",
         ),
         ("read", "mcpproxy:list-servres", json!({}), "UNKNOWN_TOOL"),
+        (
+            "write",
+            "mcpproxy:restart-server",
+            json!({ "server": "cards" }),
+            "FORBIDDEN",
+        ),
     ] {
         check_refused(&client.call_as(operation, name, &args).await, code);
     }
+}
+
+/// Quizzes that the demo makes for a caller in a minute.
+const QUIZZES: usize = 10;
+
+#[tokio::test]
+async fn never_the_admin_tools_and_the_demo_refused_who_lacks_a_permission_or_calls_too_often_as_results()
+ {
+    let product = Product::start_in(Home::new(PROGRAMS, &json!({})), &["--demo"]).await;
+    let client = product.connect().await;
+    let quiz = json!({ "deckId": "deck_3", "questions": 2 });
+    let restart = json!({ "server": "cards" });
+    let (limited, forbidden) = ("cards:generate-quiz", "mcpproxy:restart-server");
+    for _ in 0..QUIZZES {
+        let made = client.call_as("read", limited, &quiz).await;
+        assert_eq!(made["isError"], false, "{made}");
+    }
+    for (refused, code) in [
+        (client.call_as("read", limited, &quiz).await, "RATE_LIMITED"),
+        (
+            client.call_as("write", forbidden, &restart).await,
+            "FORBIDDEN",
+        ),
+    ] {
+        check_refused(&refused, code);
+        let id = refused["_meta"]["dev.mcpproxy/activity_id"].as_str();
+        let record = product.record(id.unwrap()).await;
+        let outcome = [&record["type"], &record["status"], &record["error"]["code"]];
+        assert_eq!(outcome, ["policy_decision", "blocked", code], "{record}");
+    }
+
+    // The administrator calls under limits of its own; a token has no permission that it does not name.
+    let flags = [
+        "token",
+        "create",
+        "one",
+        "--servers",
+        "mcpproxy",
+        "--operations",
+        "read,write",
+        "-o",
+        "json",
+    ];
+    let made = product.run(&flags).await.json();
+    let token = made["token"].as_str().unwrap_or_default().to_owned();
+    let rest = HttpClient::without_session(&product.rest("/tools/call"));
+    let ask = async |credential: &str, operation: &str, name: &str, args: &Value| {
+        let body = json!({ "variant": operation, "name": name, "args": args,
+            "intent": { "operation_type": operation } });
+        let headers = [("x-api-key", credential)];
+        rest.send(Method::POST, &headers, body.to_string()).await
+    };
+    let refused = ask(&token, "write", forbidden, &restart).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.body);
+    check_whole(&refused.json(), "FORBIDDEN");
+    let key = product.key();
+    for _ in 0..QUIZZES {
+        let made = ask(&key, "read", limited, &quiz).await;
+        assert_eq!(made.status, StatusCode::OK, "{}", made.body);
+    }
+    let refused = ask(&key, "read", limited, &quiz).await;
+    let status = StatusCode::TOO_MANY_REQUESTS;
+    assert_eq!(refused.status, status, "{}", refused.body);
+    check_whole(&refused.json(), "RATE_LIMITED");
+    let call = ["call", "tool-read", limited, "--args", &quiz.to_string()];
+    let ran = product.run(&[&call[..], &["-o", "json"]].concat()).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    check_whole(&decode(&ran.stderr), "RATE_LIMITED");
 }
 
 #[tokio::test]

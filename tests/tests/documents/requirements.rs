@@ -8,6 +8,48 @@ use std::path::{Path, PathBuf};
 /// Requirements that are measured instead of tested.
 const MEASURED: [&str; 2] = ["SC-007", "TC-41"];
 
+/// Lines of the tool contract that have a test named after them, each with how the test begins or goes on.
+const BY_NAME: [(&str, &str); 26] = [
+    ("DEF-immutable", "def_immutable_"),
+    ("PAR-1", "par_1_"),
+    ("RES-conf", "res_conf_"),
+    ("RES-action", "res_action_"),
+    ("RES-trace", "res_trace_"),
+    ("RES-corr", "res_corr_"),
+    ("RES-gw", "res_gw_"),
+    ("userId", "ctx_user_id_"),
+    ("metadata", "ctx_metadata_"),
+    ("PRE-3", "pre_3_"),
+    ("POST-roi", "post_roi_"),
+    ("ERR-2", "err_2_"),
+    ("ERR-3", "err_3_"),
+    ("OBS-3", "obs_3_"),
+    ("OBS-4", "obs_4_"),
+    ("NEVER (agentHints)", "never_"),
+    ("NEVER (side effects)", "never_have_side_effects_"),
+    ("CL-14", "cl_14_"),
+    ("CL-27", "cl_27_"),
+    ("VER-2", "ver_2_"),
+    ("DEP-3", "dep_3_"),
+    ("DEP-5", "dep_5_"),
+    ("DEP-6", "dep_6_"),
+    ("BRK", "brk_"),
+    ("EX-3", "ex_3_"),
+    ("EX-4", "ex_4_"),
+];
+
+#[test]
+fn every_line_of_the_contract_by_its_name_has_a_test_named_after_it() {
+    let rows = rows();
+    for (id, named) in BY_NAME {
+        let row = rows.get(id);
+        let row = row.unwrap_or_else(|| panic!("{id} is missing in docs/requirements.md"));
+        let mut tests = references(row).into_iter();
+        let is_named = tests.any(|(_, test)| test.contains(named));
+        assert!(is_named, "{id} has no test named {named}…: {row}");
+    }
+}
+
 #[test]
 fn every_requirement_is_listed_once() {
     let mut expected: Vec<String> = Vec::new();
@@ -56,14 +98,14 @@ fn every_named_test_and_file_exists() {
     }
 }
 
-/// The rows of the page's tables by their id.
+/// The rows of the page's tables by their ids; a row may have several, such as `DEF-immutable, BRK`.
 fn rows() -> BTreeMap<String, String> {
     let page = std::fs::read_to_string(root().join("docs/requirements.md")).unwrap();
     let mut rows = BTreeMap::new();
     for line in page.lines().filter(|line| line.starts_with("| ")) {
-        let id = line[2..].split(' ').next().unwrap_or_default().to_owned();
-        if id.contains('-') && id.starts_with(|letter: char| letter.is_ascii_uppercase()) {
-            let before = rows.insert(id.clone(), line.to_owned());
+        let ids = line[2..].split(" |").next().unwrap_or_default();
+        for id in ids.split(", ").filter(|id| *id != "id") {
+            let before = rows.insert(id.to_owned(), line.to_owned());
             assert!(before.is_none(), "{id} is listed twice");
         }
     }

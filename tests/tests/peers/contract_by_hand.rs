@@ -187,11 +187,11 @@ async fn what_a_service_written_by_hand_announces_is_enforced() {
 
     // What it calls cacheable is a mutation, so every call reaches it.
     let writer = product.connect().await;
-    for text in ["same", "same"] {
+    for count in 1..=2 {
         let added = writer
-            .call_as("write", "notes:add-note", &json!({ "text": text }))
+            .call_as("write", "notes:add-note", &json!({ "text": "same" }))
             .await;
-        assert_eq!(added["isError"], json!(false), "{added}");
+        assert_eq!(structured(&added)["data"]["count"], count, "{added}");
     }
 }
 
@@ -285,6 +285,14 @@ async fn a_service_that_breaks_what_it_published_is_told() {
             .iter()
             .any(|one| one.contains("from 1.0.0 to 2.0.0")),
         "{result}"
+    );
+    let gone = client.call_as("read", "notes:gone-note", &note).await;
+    assert_eq!(gone["structuredContent"]["error"]["code"], "UNKNOWN_TOOL");
+    let told = warned(&gone);
+    assert!(told.len() == 1 && told[0].contains("name-kept"), "{gone}");
+    assert!(
+        gone["structuredContent"]["agentHints"].is_object(),
+        "{gone}"
     );
 }
 

@@ -6,14 +6,13 @@ use std::process::ExitCode;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
-use mcpproxy_wire::meta;
 use serde_json::{Value, json};
 
 use crate::CommandResult;
 use crate::arguments::{CallArguments, CallCommand, Common};
 use crate::backend::Backend;
 use crate::error::CliError;
-use crate::output::{elements, note, on_one_line, text};
+use crate::output::{elements, warn};
 
 /// The most that is read from a file or standard input.
 const ARGUMENTS_LIMIT: u64 = 8 * 1024 * 1024;
@@ -34,10 +33,7 @@ pub(crate) async fn run(common: &Common, call: CallCommand) -> CommandResult {
     let result = result?;
     common.output.result(&result, text_content);
     let result = decode_for_display(&result);
-    for warning in elements(&result["_meta"][meta::WARNINGS]) {
-        let (code, message) = (text(&warning["code"]), text(&warning["message"]));
-        note(&on_one_line(&format!("warning: {code}: {message}")));
-    }
+    warn(&result);
     let is_error = result["isError"] == json!(true);
     Ok(ExitCode::from(u8::from(is_error)))
 }

@@ -196,24 +196,23 @@ async fn gather(
         }
     }
     // The gateway has seen the calls of others, too, and what was published before.
-    let servers = backend.servers(server).await?;
-    let status = servers.into_iter().find(|one| one.name == server);
-    if let Some(status) = status.and_then(|status| status.contract) {
-        gathered.found = status.broken.into_iter().map(violation).collect();
-        gathered.confidence = Some(status.confidence);
-    }
+    let seen = backend.contract_report(server).await?;
+    gathered.found = seen.broken.into_iter().flat_map(violations).collect();
+    gathered.confidence = Some(seen.confidence);
     gathered.metrics = metrics::shown(backend, server).await;
     gathered.tools = tools.into_iter().map(|one| one.published).collect();
     Ok(gathered)
 }
 
-/// Violation that the gateway found.
-fn violation(broken: BrokenRule) -> ContractViolation {
-    ContractViolation {
-        tool: broken.tool,
-        rule: broken.rule,
-        message: broken.message,
-    }
+/// Violations of one rule that the gateway found.
+fn violations(broken: BrokenRule) -> impl Iterator<Item = ContractViolation> {
+    let BrokenRule { tool, rule, .. } = broken;
+    let messages = std::iter::once(broken.message).chain(broken.more);
+    messages.map(move |message| ContractViolation {
+        tool: tool.clone(),
+        rule,
+        message,
+    })
 }
 
 /// Every tool of a server that is there and offers some.

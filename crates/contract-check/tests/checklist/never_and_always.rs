@@ -108,6 +108,22 @@ async fn never_have_side_effects_in_query_operations() {
         .unwrap();
 }
 
+#[tokio::test]
+async fn never_have_side_effects_holds_for_what_only_a_second_call_changes_or_changes_back() {
+    // As functions of the number of calls: what the second one changes, and what it changes back.
+    for state in [|runs: u32| runs / 2, |runs: u32| runs % 2] {
+        let runs = Runs::default();
+        let service = service_of(GetCard {
+            runs: runs.clone(),
+            work: fine,
+        });
+        let found =
+            testing::queries_are_pure(&service, async || state(runs.count()).to_string()).await;
+        assert!(found.unwrap_err().to_string().contains("get-card"));
+        assert_eq!(runs.count(), 2, "the one example, twice");
+    }
+}
+
 /// Refused by a type: `refused/cached_mutation.rs`.
 #[tokio::test]
 async fn never_cache_mutation_operations() {

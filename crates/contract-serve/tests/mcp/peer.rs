@@ -4,7 +4,7 @@ use jiff::civil::date;
 use mcpproxy_contract::prelude::{
     Definition, Deprecation, Query, Registry, ToolContext, ToolError, ToolOutput, Version,
 };
-use mcpproxy_contract::{Grants, Tool as ContractTool, wire};
+use mcpproxy_contract::{Grants, Tool as ContractTool, agent_hints, wire};
 use mcpproxy_contract_serve::{Handler, ServiceCaller};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ErrorCode, ErrorData,
@@ -247,7 +247,7 @@ async fn a_panic_costs_one_call_and_tells_nothing_but_an_incident() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_an_error_of_the_request_that_names_the_nearest() {
+async fn never_an_unknown_tool_was_an_error_of_the_request_without_agent_hints() {
     let client = client().await;
     let error = refused(&client, "get-cart", json!({})).await;
     assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
@@ -255,7 +255,19 @@ async fn an_unknown_tool_is_an_error_of_the_request_that_names_the_nearest() {
         error.message,
         "There is no tool 'get-cart', did you mean 'get-card'?"
     );
-    assert_eq!(error.data, Some(json!({ "code": "UNKNOWN_TOOL" })));
+    let whole = error.data.expect("the whole result");
+    assert_eq!(whole["error"]["code"], "UNKNOWN_TOOL", "{whole}");
+    assert_eq!(whole["error"]["message"], *error.message, "{whole}");
+    assert_eq!(whole["error"]["details"]["nearest"], "get-card", "{whole}");
+    let hints = &whole["agentHints"];
+    for field in agent_hints::schema()["required"]
+        .as_array()
+        .expect("a list")
+    {
+        let field = field.as_str().expect("a name");
+        assert!(!hints[field].is_null(), "{field}: {whole}");
+    }
+    assert!(whole["metadata"]["timestamp"].is_string(), "{whole}");
 }
 
 #[tokio::test]

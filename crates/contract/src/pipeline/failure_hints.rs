@@ -16,9 +16,9 @@ const EVEN_CHANCE: Share = Share::percent(50);
 /// Facts that are known beside an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownBeside {
-    /// Tools that the error suggests as a way out.
+    /// Tools that are suggested as a way out.
     pub(crate) helpers: u64,
-    /// Calls of the tool that broke, of all so far, this one included. None were counted where it is zero of zero.
+    /// Calls of the tool that broke, of all that are known. None were counted where it is zero of zero.
     pub(crate) broken_of_all: (u64, u64),
     /// Violations among those that the error tells of, of which nothing says what to send instead.
     pub(crate) strange: u64,
@@ -147,11 +147,10 @@ fn known_about(
 
 /// Whether the error says what to do: to call again, to change the call, to use what it names, or to call what helps.
 fn knows_remedy(error: &PublishedError, helpers: u64) -> bool {
-    let names = |detail: &str| {
-        error
-            .details
-            .get(detail)
-            .is_some_and(|value| !value.is_null())
+    let names = |detail: &str| match error.details.get(detail) {
+        Some(Value::Array(names)) => !names.is_empty(),
+        Some(name) => !name.is_null(),
+        None => false,
     };
     let has_own = match error.code {
         "UNKNOWN_TOOL" => names("nearest"),

@@ -40,8 +40,8 @@ const PAUSE_BEFORE_RETRY: Duration = Duration::from_millis(25);
 pub struct Service {
     registry: Registry,
     cache: Cache,
-    /// Calls to tools that have a limit, by the tool's index and the caller.
-    limits: RateLimiter<(usize, String)>,
+    /// Calls to tools that have a limit, by the tool's index and the caller; none where the host counts them.
+    limits: Option<RateLimiter<(usize, String)>>,
     metrics: Metrics,
 }
 
@@ -83,7 +83,7 @@ impl Registry {
         Ok(Service {
             metrics: Metrics::new(definitions),
             cache: Cache::new(),
-            limits: RateLimiter::default(),
+            limits: Some(RateLimiter::default()),
             registry: self,
         })
     }
@@ -96,6 +96,11 @@ impl Service {
         Registry::new(T::NAME, T::definition().version)
             .with(tool)
             .into_service()
+    }
+
+    /// Counts no calls from now on.
+    pub(crate) fn end_limits(&mut self) {
+        self.limits = None;
     }
 
     /// Calls a tool. Whatever happens, there is a result, with hints and metadata.
@@ -306,7 +311,9 @@ impl Execution<'_> {
         };
         let key = (self.index, self.context.limit_key());
         let window = Duration::from_millis(limit.window_ms);
-        let limits = &self.service.limits;
+        let Some(limits) = &self.service.limits else {
+            return Ok(());
+        };
         let admitted = limits.admit(key, limit.max_calls, window, Instant::now().into_std());
         admitted.map_err(|wait| {
             self.counters().rate_limited.inc();

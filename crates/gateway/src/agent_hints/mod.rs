@@ -158,6 +158,12 @@ impl ObservedHints {
         }
     }
 
+    /// Calls of a tool that did not do what was asked, of all that were seen of this caller's group and are not forgotten.
+    pub(crate) fn broken_of_all(&self, tool: &CatalogTool, caller: &Caller) -> (u64, u64) {
+        let tool = observed_by(group_of(&caller.rights), tool.qualified());
+        self.lock().observed.broken_of_all(&tool)
+    }
+
     /// Learns from a call, and gives the hints that go with its result.
     pub(crate) fn after(
         &self,

@@ -131,6 +131,12 @@ impl Observed {
         Some((*slowest * TIME_LIMIT_FACTOR).max(LEAST_TIME_LIMIT))
     }
 
+    /// Calls of a tool that did not work, of all that were seen and are not forgotten.
+    pub(crate) fn broken_of_all(&self, tool: &str) -> (u64, u64) {
+        let seen = self.tools.get(tool).map(|tool| &tool.seen);
+        seen.map_or((0, 0), |seen| (seen.calls - seen.successes, seen.calls))
+    }
+
     /// Observation of a tool.
     pub(crate) fn of(&self, tool: &str) -> Option<Observation> {
         let mut seen = self.tools.get(tool)?.seen.clone();

@@ -16,8 +16,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use mcpproxy_catalog::{CatalogTool, Violation};
 use mcpproxy_policy::{
-    AccessTo, Caller, Decision, Intent, LimitKey, Operation, Permit, Rights, Rules, Subject,
-    Warning, decide,
+    AccessTo, Caller, Decision, Effect, Intent, LimitKey, Operation, Permit, Rights, Rules,
+    Subject, Warning, decide,
 };
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{CallError, CallHead};
@@ -28,12 +28,12 @@ use uuid::Uuid;
 pub use self::outcome::CallOutcome;
 pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
 use crate::Gateway;
-use crate::agent_hints::{AnsweredCall, vetting};
+use crate::agent_hints::{AnsweredCall, PlacedHints, vetting};
 use crate::contract_check::CONTRACT_VIOLATED;
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
 use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, is_bounded, split_name};
-use crate::servers::ReachableServer;
+use crate::servers::{ReachableServer, check_permissions};
 
 impl Gateway {
     /// Makes a call, or refuses it; either way it is on the record.
@@ -71,7 +71,7 @@ impl Gateway {
                 record.set_arguments(&tool, &request.arguments);
                 let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
                 let permit = permitted(&intent, &tool, rules, &mut warnings)?;
-                server.check_permissions(&tool, rights)?;
+                check_permissions(&tool, rights)?;
                 self.admit(caller, &server, &tool)?;
                 check_arguments(&tool, &request)?;
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
@@ -115,8 +115,10 @@ impl Gateway {
             log_warnings(&warnings, &request.name, record.request_id());
             self.servers.count_refusal(known, &result);
             let outcome = record.close(result, warnings).await;
+            // What is learned of this call counts for how sure the hints of its failure are.
+            let hints = self.hints_after(&outcome, answered.as_ref(), caller);
             let outcome = self.completed(outcome, &request.name, caller).await;
-            self.with_hints(outcome, answered.as_ref(), caller)
+            CallOutcome { hints, ..outcome }
         })
     }
 
@@ -205,20 +207,17 @@ impl Gateway {
         self.with_menu_schema(failure, request.variant)
     }
 
-    /// Outcome with the agent hints that were learned from this call and those before.
-    fn with_hints(
+    /// Agent hints of what was learned from this call and those before.
+    fn hints_after(
         &self,
-        mut outcome: CallOutcome,
+        outcome: &CallOutcome,
         answered: Option<&AnsweredCall>,
         caller: &Caller,
-    ) -> CallOutcome {
-        outcome.hints = answered.and_then(|answered| {
-            let place = self.settings.load().hints.proxied;
-            let catalog = self.servers.catalog();
-            let result = &outcome.result;
-            self.hints.after(answered, caller, result, place, catalog)
-        });
-        outcome
+    ) -> Option<PlacedHints> {
+        let place = self.settings.load().hints.proxied;
+        let catalog = self.servers.catalog();
+        self.hints
+            .after(answered?, caller, &outcome.result, place, catalog)
     }
 
     /// Adds the schema of the variant, where it is the variant's own arguments that are wrong.
@@ -265,8 +264,8 @@ impl Gateway {
         }
     }
 
-    /// Tool that a caller may use, with warnings of its end: that it is going to be removed, or that its server still
-    /// offers it although the day of its removal has come.
+    /// Tool that a caller may use, with warnings of its end: that it is going to be removed, that its server still offers
+    /// it although the day of its removal has come, or no more although callers rely on it.
     fn found_tool(
         &self,
         server: &str,
@@ -276,7 +275,15 @@ impl Gateway {
     ) -> Result<Arc<CatalogTool>, Failure> {
         let found = self.servers.tool(server, tool, rights);
         match &found {
-            Ok(tool) => warnings.extend(self.deprecation_warning(tool, rights)),
+            Ok(entry) => {
+                warnings.extend(self.deprecation_warning(entry, rights));
+                if !entry.announces_contract() {
+                    self.servers.contract().check_kept(server, tool, warnings);
+                }
+            }
+            Err(failure) if failure.code == Code::UnknownTool => {
+                self.warn_of_lost(server, tool, rights, warnings);
+            }
             Err(failure) if failure.code == Code::ToolRemoved => {
                 let snapshot = self.servers.catalog().snapshot();
                 if let Some(entry) = snapshot.find(server, tool) {
@@ -286,6 +293,26 @@ impl Gateway {
             Err(_) => {}
         }
         found
+    }
+
+    /// Warns a caller with these rights of a tool that is not there, if its server published it.
+    pub(crate) fn warn_of_lost(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        warnings: &mut Vec<Warning>,
+    ) {
+        // Nobody knows any more what it did, so only who may do everything may know that there was one.
+        let is_within = rights.allow(AccessTo::Tool {
+            server,
+            qualified: &format!("{server}:{tool}"),
+            effect: Effect::Destructive,
+        });
+        let snapshot = self.servers.catalog().snapshot();
+        if is_within && snapshot.find(server, tool).is_none() {
+            self.servers.contract().check_kept(server, tool, warnings);
+        }
     }
 
     /// Answer of a server as it is passed on. From one that announces the tool contract its hints are vetted, and what

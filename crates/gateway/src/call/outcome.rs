@@ -9,7 +9,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::agent_hints::PlacedHints;
-use crate::failure::Failure;
+use crate::failure::{ErrorAnswer, Failure};
 
 /// Outcome of a call, with the ids the caller gets back.
 #[derive(Debug)]
@@ -39,6 +39,11 @@ impl CallOutcome {
                 failure.to_call_tool_result(self.request_id, self.activity_id, &self.warnings)
             }
         }
+    }
+
+    /// Answer of a face that has no `CallToolResult` to a call that ended in this failure, with what the caller is warned of.
+    pub fn error_answer<'a>(&self, failure: &'a Failure) -> ErrorAnswer<'a> {
+        failure.to_answer(self.request_id).warning(&self.warnings)
     }
 
     /// Text of the `CallToolResult` that answers an MCP client of a protocol.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use mcpproxy_catalog::{Availability, CatalogTool, Snapshot};
-use mcpproxy_contract::agent_hints::{Priority, Suggestion};
-use mcpproxy_contract::{ErrorCategory, PublishedError, validate, wire};
+use mcpproxy_contract::agent_hints::{AgentHints, Priority, Suggestion};
+use mcpproxy_contract::wire::{self, KnownOfFailure};
+use mcpproxy_contract::{ErrorCategory, PublishedError, validate};
 use mcpproxy_policy::rights::ADMIN_SERVER;
 use mcpproxy_policy::{AccessTo, Caller, Rights};
 use serde_json::{Map, Value, json};
@@ -18,12 +19,17 @@ use crate::Gateway;
 use crate::agent_hints::vetting;
 use crate::failure::{Code, ContractParts, Failure, FailureCategory};
 use crate::request::split_name;
+use crate::servers::MISSING_PERMISSIONS;
 
 /// Version of who refuses, where a tool says none.
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Admin tool that tells which servers work.
 const CHECK_SERVERS: &str = "check-servers";
+
+/// Remedy for a permission that is missing, beside the one that the message names.
+const AS_ADMINISTRATOR: &str = "The administrator has all permissions: send the key of the gateway as X-API-Key or \
+                                Authorization: Bearer, or have a person run it with `mcpproxy call`";
 
 /// Contract service that a name is of.
 struct ContractService<'a> {
@@ -73,6 +79,9 @@ impl Gateway {
             }
         };
         let (took, request_id) = (outcome.took, outcome.request_id);
+        let calls = service
+            .tool
+            .map(|tool| self.hints.broken_of_all(tool, caller));
         outcome.result = outcome.result.map_err(|failure| {
             let mut metadata = metadata(service.tool, took);
             metadata.insert(
@@ -82,7 +91,8 @@ impl Gateway {
             if let Some(trace_id) = &caller.trace_id {
                 metadata.insert("traceId".to_owned(), json!(trace_id));
             }
-            let agent_hints = agent_hints(&failure, name, &snapshot, &caller.rights);
+            let calls = calls.unwrap_or_default();
+            let agent_hints = agent_hints(&failure, name, calls, &snapshot, &caller.rights);
             failure.with_contract_parts(Some(Box::new(ContractParts {
                 agent_hints,
                 metadata,
@@ -135,10 +145,12 @@ fn metadata(tool: Option<&CatalogTool>, duration: Duration) -> Map<String, Value
         .collect()
 }
 
-/// Agent hints of a failure, with the steps that the caller can take.
+/// Agent hints of a failure, with the steps that the caller can take. `broken_of_all` tells how the calls of the tool have
+/// ended so far.
 fn agent_hints(
     failure: &Failure,
     name: &str,
+    broken_of_all: (u64, u64),
     snapshot: &Snapshot,
     rights: &Rights,
 ) -> Map<String, Value> {
@@ -153,19 +165,23 @@ fn agent_hints(
         retryable: failure.retryable,
         details: failure.details.clone(),
     };
-    let mut hints = wire::failure_hints(
-        &published,
-        failure.retry_after(),
-        failure.strange_violations(),
-    );
-    for step in next_steps(failure, name) {
+    let steps = next_steps(failure, name).into_iter().filter_map(|step| {
         let found = Suggestion::if_exists(&step.tool, |tool| {
             vetting::callable(snapshot, tool, rights).is_some()
-        });
-        if let Some(suggestion) = found {
-            let suggestion = suggestion.priority(step.priority);
-            hints = hints.suggest(suggestion.described(step.description));
-        }
+        })?;
+        let found = found.priority(step.priority);
+        Some(found.described(step.description))
+    });
+    let steps: Vec<Suggestion> = steps.collect();
+    let known = KnownOfFailure {
+        helpers: steps.len() as u64,
+        broken_of_all,
+        strange: failure.strange_violations(),
+    };
+    let hints = wire::failure_hints(&published, failure.retry_after(), &known);
+    let mut hints = steps.into_iter().fold(hints, AgentHints::suggest);
+    if failure.details.contains_key(MISSING_PERMISSIONS) {
+        hints = hints.constrained(AS_ADMINISTRATOR);
     }
     let mut members = vetting::own_hints(&hints, snapshot, rights);
     if let Some(call_with) = failure.details.get("call_with") {

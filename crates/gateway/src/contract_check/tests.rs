@@ -64,6 +64,38 @@ fn rules(violations: &[ContractViolation]) -> Vec<Rule> {
 }
 
 #[test]
+fn only_the_first_fault_of_a_rule_was_remembered_and_only_of_a_hundred() {
+    let mut watched = WatchedServers::default();
+    let fault = |tool: usize, number: usize| ContractViolation {
+        tool: format!("tool-{tool}"),
+        rule: Rule::ParametersKept,
+        message: format!("parameter {number} is gone"),
+    };
+    let of_one = (0..30).map(|number| fault(0, number));
+    let of_others = (1..200).flat_map(|tool| (0..20).map(move |number| fault(tool, number)));
+    let standing: Vec<_> = of_one.chain(of_others).collect();
+    let definition = json!({ "category": "query" });
+    let tools = (0..200).map(|tool| {
+        let name = format!("tool-{tool}");
+        json!({ "name": name, "_meta": { "dev.mcpproxy/definition": definition } }).to_string()
+    });
+    let tools = KnownTools::parse(tools);
+    for _ in 0..2 {
+        watched.listed("py", &tools, standing.clone());
+        let all = watched.everything("py").unwrap().broken;
+        assert_eq!(all.len(), 200);
+        assert_eq!(all[0].message, "parameter 0 is gone");
+        assert_eq!(all[0].more.len(), 19, "{:?}", all[0]);
+        assert_eq!(all[0].more[18], "parameter 19 is gone");
+        let more: usize = all.iter().map(|one| one.more.len()).sum();
+        assert_eq!(more, 2_000, "what is remembered is bounded");
+        let brief = watched.status("py").unwrap().broken;
+        assert_eq!(brief.len(), 100);
+        assert!(brief.iter().all(|one| one.more.is_empty()));
+    }
+}
+
+#[test]
 fn res_conf_a_foreign_confidence_that_never_moves_was_not_told() {
     let mut watched = WatchedServers::default();
     let server: Arc<str> = "py".into();

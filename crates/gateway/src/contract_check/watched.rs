@@ -15,6 +15,12 @@ const MOST_TOOLS: usize = 1_000;
 /// Longest message of a violation that is remembered, in characters: it may repeat what the server sent.
 const LONGEST_MESSAGE: usize = 500;
 
+/// Most messages that are remembered of a rule that the definition of a tool breaks in several places.
+const MOST_MESSAGES: usize = 20;
+
+/// Most of them beside the first ones that are remembered of a server.
+const MOST_MORE: usize = 2_000;
+
 /// Most violations of a server that `status` shows.
 const SHOWN: usize = 100;
 
@@ -24,7 +30,7 @@ const SHOWN: usize = 100;
 pub struct ContractStatus {
     /// How often it broke a rule since the gateway started.
     pub violations: u64,
-    /// The rules it broke, tool by tool; the first 100 of them.
+    /// The rules it broke, tool by tool; in a status the first 100 of them.
     pub broken: Vec<BrokenRule>,
     /// The confidence in the answers of its tools, as far as they were seen.
     #[serde(default)]
@@ -43,6 +49,9 @@ pub struct BrokenRule {
     pub rule: Rule,
     /// What was seen the first time.
     pub message: String,
+    /// What else its definition breaks of the rule; at most 19 more faults, and only where all of them are asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<String>,
     /// How often it was seen.
     pub count: u64,
 }
@@ -100,6 +109,8 @@ enum WatchedCategory {
 struct KnownViolation {
     rule: Rule,
     message: String,
+    /// Other faults of the same rule that stand as well.
+    more: Vec<String>,
     count: u64,
     /// Whether it is in the definition, and so true of each call.
     stands: bool,
@@ -141,11 +152,15 @@ impl WatchedServers {
             tool.category = WatchedCategory::of(category);
         }
         let mut first: Vec<ContractViolation> = Vec::new();
+        // What stood before has ended, so there is room for as many again.
+        let mut room = MOST_MORE;
         for violation in standing {
             let key = (violation.tool.as_str().into(), violation.rule);
             let mut told = first.iter();
             let is_told = told.any(|one| one.tool == violation.tool && one.rule == violation.rule);
-            known.count(&violation.tool, &violation, true);
+            if !known.count(&violation.tool, &violation, true) && room > 0 {
+                room -= usize::from(known.add_standing(&violation));
+            }
             // Several faults of one rule are told in one line.
             if !is_told && !before.contains(&key) {
                 first.push(violation);
@@ -204,7 +219,30 @@ impl WatchedServers {
         seen
     }
 
+    /// Takes a call of a tool that its server published and does not announce any more; gives that violation.
+    pub(super) fn lost(&mut self, server: &str, tool: &str) -> Option<ContractViolation> {
+        let known = self.0.get_mut(server)?;
+        let violation = known.tools.get(tool)?.lost_name(tool)?;
+        known.count(tool, &violation, true);
+        Some(violation)
+    }
+
+    /// Whether some server published a tool that it does not announce any more.
+    pub(super) fn has_lost_names(&self) -> bool {
+        let mut tools = self.0.values().flat_map(|server| &server.tools);
+        tools.any(|(name, tool)| tool.lost_name(name).is_some())
+    }
+
+    /// How a server keeps the contract, in brief; nothing if it announces none.
     pub(super) fn status(&self, server: &str) -> Option<ContractStatus> {
+        let mut status = self.everything(server)?;
+        status.broken.truncate(SHOWN);
+        status.broken.iter_mut().for_each(|one| one.more.clear());
+        Some(status)
+    }
+
+    /// How a server keeps the contract, with all that is remembered of what it broke; nothing if it announces none.
+    pub(super) fn everything(&self, server: &str) -> Option<ContractStatus> {
         let server = self.0.get(server)?;
         let mut tools: Vec<_> = server.tools.iter().collect();
         tools.sort_unstable_by_key(|(name, _)| *name);
@@ -213,6 +251,7 @@ impl WatchedServers {
                 tool: name.to_string(),
                 rule: one.rule,
                 message: one.message.clone(),
+                more: one.more.clone(),
                 count: one.count,
             })
         });
@@ -221,7 +260,7 @@ impl WatchedServers {
             confidence.filter_map(|(name, tool)| Some((name.to_string(), tool.confidence.seen()?)));
         Some(ContractStatus {
             violations: server.violations.values().sum(),
-            broken: broken.take(SHOWN).collect(),
+            broken: broken.collect(),
             confidence: confidence.collect(),
         })
     }
@@ -262,6 +301,22 @@ impl WatchedServer {
         ended
     }
 
+    /// Remembers another fault of a rule that the definition of a tool breaks; tells whether it is one.
+    fn add_standing(&mut self, violation: &ContractViolation) -> bool {
+        let tool = self.tools.get_mut(violation.tool.as_str());
+        let mut broken = tool.into_iter().flat_map(|tool| &mut tool.broken);
+        let Some(known) = broken.find(|one| one.rule == violation.rule) else {
+            return false;
+        };
+        let message = remembered(&violation.message);
+        let is_known = known.message == message || known.more.contains(&message);
+        if is_known || known.more.len() + 1 >= MOST_MESSAGES {
+            return false;
+        }
+        known.more.push(message);
+        true
+    }
+
     /// Counts a violation; tells whether the tool had not broken the rule before.
     fn count(&mut self, tool: &str, violation: &ContractViolation, stands: bool) -> bool {
         let count = self.violations.entry(violation.rule).or_default();
@@ -276,12 +331,18 @@ impl WatchedServer {
         }
         known.push(KnownViolation {
             rule: violation.rule,
-            message: violation.message.chars().take(LONGEST_MESSAGE).collect(),
+            message: remembered(&violation.message),
+            more: Vec::new(),
             count: 1,
             stands,
         });
         true
     }
+}
+
+/// Message as far as it is remembered.
+fn remembered(message: &str) -> String {
+    message.chars().take(LONGEST_MESSAGE).collect()
 }
 
 // === impl WatchedTool ===
@@ -318,6 +379,14 @@ impl WatchedTool {
             add(Rule::QueryPure, fault.to_owned());
         }
         found
+    }
+
+    /// Violation by no longer being announced, if it is not.
+    fn lost_name(&self, name: &str) -> Option<ContractViolation> {
+        let mut standing = self.standing().into_iter();
+        let violation = standing.find(|one| one.rule == Rule::NameKept)?;
+        let tool = name.to_owned();
+        Some(ContractViolation { tool, ..violation })
     }
 
     /// Violations in the definition.

@@ -25,7 +25,7 @@ use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
-use crate::request::{CallRequest, SHOWN_NAME, cut, is_bounded};
+use crate::request::{CallRequest, SHOWN_NAME, cut, is_bounded, split_name};
 use crate::servers::{Servers, did_you_mean};
 
 /// Time that a server may take to list its tools again before it is shown as it is known.
@@ -267,13 +267,18 @@ impl Gateway {
                 server.and_then(|server| self.direct.operation(server, tool, &caller.rights));
             let record = CallRecord::begin(&self.records, operation, caller);
             let record = record.about(server, tool).with_arguments_size(size);
-            let outcome = record.close(Err(failure), Vec::new()).await;
             // A name that stands for nothing may still begin with a server.
             let owner = || self.servers.catalog().directory().owner(scope, name);
             let name = match server {
                 Some(server) => format!("{server}:{tool}"),
                 None => owner().unwrap_or_default(),
             };
+            let (refused, mut warnings) = (Err(failure), Vec::new());
+            if let Ok((server, tool)) = split_name(&name) {
+                self.warn_of_lost(server, tool, &caller.rights, &mut warnings);
+                self.servers.count_refusal(Some((server, tool)), &refused);
+            }
+            let outcome = record.close(refused, warnings).await;
             self.completed(outcome, &name, caller).await
         };
         let rights = &caller.rights;
@@ -343,14 +348,14 @@ impl CallOutcome {
                     && let Some(error) = failure.rpc_error() =>
             {
                 Err(RpcError {
-                    data: failure.data_beside(error.data.as_ref(), self.request_id),
+                    data: failure.data_beside(error.data.as_ref(), self.request_id, &self.warnings),
                     ..error.clone()
                 })
             }
             Err(failure) if is_unknown(failure.code) => Err(RpcError {
                 code: INVALID_PARAMS,
                 message: failure.message.clone(),
-                data: Some(serde_json::json!(failure.to_answer(self.request_id))),
+                data: Some(serde_json::json!(self.error_answer(failure))),
             }),
             _ => Ok(self.to_client_result(protocol, identity(scope))),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
-use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, Caller, ContractTerms, Effect, Rights};
+use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, Caller, Effect, Rights};
 use mcpproxy_support::printable::printable_line;
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
@@ -20,6 +20,9 @@ use crate::settings::{ServerSettings, ToolRateLimit};
 /// Most missing permissions that a refusal names, and most characters of each: a server writes them.
 const MOST_NAMED: usize = 10;
 const LONGEST_PERMISSION: usize = 100;
+
+/// Detail of a refusal that names the permissions which the caller lacks.
+pub(crate) const MISSING_PERMISSIONS: &str = "missing_permissions";
 
 /// Server that a call can go to.
 pub(crate) struct ReachableServer {
@@ -42,43 +45,27 @@ impl ReachableServer {
         Ok(slot)
     }
 
-    /// Terms of one of its tools that the gateway has to see to; a service inside this program sees to its own.
-    fn terms<'a>(&self, tool: &'a CatalogTool) -> Option<&'a ContractTerms> {
-        tool.terms().filter(|_| !self.settings.is_built_in())
-    }
-
-    /// Refuses a caller who lacks permissions that a tool of it announces.
-    pub(crate) fn check_permissions(
-        &self,
-        tool: &CatalogTool,
-        rights: &Rights,
-    ) -> Result<(), Failure> {
-        let terms = self.terms(tool);
-        let missing = terms.map_or_else(Vec::new, |terms| terms.missing_permissions(rights));
-        if missing.is_empty() {
-            return Ok(());
-        }
-        Err(missing_permissions(tool.qualified(), &missing))
-    }
-
     /// Rate limit of one of its tools: the operator's, else the announced one.
     pub(crate) fn rate_limit(&self, tool: &CatalogTool) -> Option<ToolRateLimit> {
         let announced = || {
-            let limit = self.terms(tool)?.rate_limit?;
+            let limit = tool.terms()?.rate_limit?;
             let (max_calls, window) = (limit.max_calls, limit.window);
             Some(ToolRateLimit { max_calls, window })
         };
         self.settings.rate_limit(tool.name()).or_else(announced)
     }
 
-    /// Place in the cache for the result of a call, where one of its tools may be cached.
+    /// Place in the cache for the result of a call, where one of its tools may be cached. A service inside this program
+    /// has a cache of its own.
     pub(crate) fn cache_place<'a>(
         &'a self,
         tool: &'a Arc<CatalogTool>,
         caller: &Caller,
         arguments: &JsonObject,
     ) -> Option<CachePlace<'a>> {
-        self.terms(tool)?;
+        if self.settings.is_built_in() {
+            return None;
+        }
         self.results.place(tool, caller, arguments)
     }
 
@@ -233,6 +220,16 @@ fn removed(tool: &CatalogTool, deprecation: Option<&AnnouncedDeprecation>) -> Fa
     }
 }
 
+/// Refuses a caller who lacks permissions that a tool announces.
+pub(crate) fn check_permissions(tool: &CatalogTool, rights: &Rights) -> Result<(), Failure> {
+    let terms = tool.terms();
+    let missing = terms.map_or_else(Vec::new, |terms| terms.missing_permissions(rights));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(missing_permissions(tool.qualified(), &missing))
+}
+
 /// Refusal of a caller who lacks permissions for a tool.
 fn missing_permissions(tool: &str, missing: &[&str]) -> Failure {
     let missing = missing.iter().take(MOST_NAMED);
@@ -242,7 +239,7 @@ fn missing_permissions(tool: &str, missing: &[&str]) -> Failure {
         "Tool '{tool}' needs the permission {}; a token has the permissions that it was made with (`mcpproxy token create --permissions`), and the administrator has all",
         missing.join(", ")
     );
-    Failure::new(Code::Forbidden, message).with("missing_permissions", missing)
+    Failure::new(Code::Forbidden, message).with(MISSING_PERMISSIONS, missing)
 }
 
 fn unknown(code: Code, kind: &str, shown: &str, near: Vec<String>) -> Failure {

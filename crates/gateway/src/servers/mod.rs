@@ -25,7 +25,9 @@ use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
 pub use self::contract_metrics::METRICS_FORMAT;
-pub(crate) use self::lookup::{ReachableServer, did_you_mean};
+pub(crate) use self::lookup::{
+    MISSING_PERMISSIONS, ReachableServer, check_permissions, did_you_mean,
+};
 use self::observer::CatalogObserver;
 use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
@@ -170,6 +172,13 @@ impl Servers {
     /// Status of how a server keeps the tool contract; nothing if it announces none.
     pub fn contract_status(&self, server: &str) -> Option<ContractStatus> {
         self.contract.status(server)
+    }
+
+    /// How a server keeps the tool contract, with all that is remembered of what it broke; an empty answer if it announces
+    /// none.
+    pub fn contract_report(&self, server: &str) -> Result<ContractStatus, Failure> {
+        self.check_known(server, &Rights::Administrator)?;
+        Ok(self.contract.everything(server).unwrap_or_default())
     }
 
     /// Settings in force.

@@ -177,14 +177,18 @@ fn size(answer: &CallResult) -> usize {
     answer.json().text().len()
 }
 
-/// Result that says that it was cached; none of what is too large, failed, is no result yet, or was cached by its own
-/// service, which knows how long it is good.
+/// Result that says that it was cached; none of what is too large, failed, is no result yet, has no data, or was cached
+/// by its own service, which knows how long it is good. That it failed may be told by its `error` alone.
 fn as_cached(result: &CallResult) -> Option<CallResult> {
     if size(result) > LARGEST_RESULT || result.is_error() || result.asks_for_input() {
         return None;
     }
     let structured = result.structured()?;
     let fields = structured.fields()?;
+    let has = |name| fields.get(name).is_some_and(|raw| raw.get() != "null");
+    if has("error") || !has("data") {
+        return None;
+    }
     let metadata = structured.part(fields.get("metadata")?);
     let given = Fields::read(metadata.text())?;
     if given.get("cached").is_some_and(|raw| raw.get() == "true") {

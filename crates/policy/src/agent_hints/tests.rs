@@ -1,6 +1,5 @@
 use serde_json::json;
 
-use super::bounds::{DEEPEST, LONGEST_KEY, LONGEST_TEXT, MOST_ACTIONS, MOST_BYTES, MOST_ITEMS};
 use super::*;
 use crate::AnonymousRole;
 
@@ -84,12 +83,6 @@ fn actions_that_cannot_be_called_are_dropped() {
         (json!(null), ""),
         (json!({ "priority": "high" }), ""),
         (json!({ "action": 7, "priority": "high" }), ""),
-        (json!({ "action": "get-card" }), "get-card"),
-        (
-            json!({ "action": "get-card", "priority": "urgent" }),
-            "get-card",
-        ),
-        (json!({ "action": "get-card", "priority": 1 }), "get-card"),
     ];
     for (action, name) in malformed {
         check(
@@ -111,12 +104,36 @@ fn actions_that_cannot_be_called_are_dropped() {
         &["no-such-tool", "drop-deck", "github:delete_repo"],
         false,
     );
-    check(
-        &actions(&json!({ "action": "x" })),
-        &actions(&json!([])),
-        &[],
-        true,
-    );
+}
+
+#[test]
+fn what_is_malformed_was_corrected() {
+    let kept = |item: Value| {
+        let mut shown = item.clone();
+        shown["tool"] = json!("cards:get-card");
+        shown["call_with"] = json!("call_tool_read");
+        check(
+            &actions(&json!([item])),
+            &actions(&json!([shown])),
+            &[],
+            false,
+        );
+    };
+    kept(json!({ "action": "get-card" }));
+    kept(json!({ "action": "get-card", "priority": "urgent" }));
+    kept(json!({ "action": "get-card", "priority": 1, "prerequisites": "drop-deck" }));
+    let long = "x".repeat(5_000);
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    for hints in [
+        actions(&json!({ "action": "x" })),
+        actions(&json!("get-card")),
+        json!({ "suggestedNextActions": null, "dependencies": "x", "preferenceAlignment": { "action": "x" } }),
+        json!({ "dependencies": [5, { "dependsOn": ["get-card"] }, { "action": "get-card" }, { "action": "get-card", "dependsOn": 7 }] }),
+        json!({ "preferenceAlignment": [17, { "preference": "order" }, { "action": 3 }] }),
+        json!({ "reasoning": long, "assumptions": vec![long.clone(); 60], "relatedResources": vec![1; 80], long: 1, "deep": deep }),
+    ] {
+        check(&hints, &hints, &[], false);
+    }
 }
 
 #[test]
@@ -144,20 +161,23 @@ fn a_dropped_name_is_gone_everywhere() {
         }),
         &json!({
             "suggestedNextActions": [
-                { "action": "review-card", "priority": "high", "prerequisites": ["get-card"],
+                { "action": "review-card", "priority": "high", "prerequisites": ["get-card", 5],
                   "tool": "cards:review-card", "call_with": "call_tool_write" },
-                { "action": "get-card", "priority": "high",
+                { "action": "get-card", "priority": "high", "prerequisites": "drop-deck",
                   "tool": "cards:get-card", "call_with": "call_tool_read" },
             ],
             "dependencies": [
                 { "action": "review-card", "dependsOn": ["get-card"], "type": "required" },
+                { "action": "review-card", "type": "optional" },
+                { "dependsOn": ["get-card"] },
             ],
             "preferenceAlignment": [
                 { "action": "get-card", "preference": "order", "score": 1.0 },
+                17,
             ],
         }),
         &["drop-deck", "elsewhere"],
-        true,
+        false,
     );
 }
 
@@ -192,59 +212,25 @@ fn too_many_actions_are_dropped_by_name() {
 }
 
 #[test]
-fn texts_are_cut_by_characters_and_lists_by_items() {
-    let vetted = vetted(&json!({
-        "reasoning": "ä".repeat(LONGEST_TEXT + 1),
-        "assumptions": vec!["ö".repeat(LONGEST_TEXT); 1],
-        "relatedResources": vec![1; MOST_ITEMS + 1],
-        "x".repeat(LONGEST_KEY + 1): 1,
-    }));
-    assert!(vetted.is_cut);
-    let hints = &vetted.hints;
-    assert_eq!(hints["reasoning"], "ä".repeat(LONGEST_TEXT) + "…");
-    assert_eq!(hints["assumptions"][0], "ö".repeat(LONGEST_TEXT));
+fn other_lists_of_names_are_bounded_and_what_is_told_of_them() {
+    let alignment = |count: usize| {
+        let item = |number: usize| json!({ "action": format!("gone-{number}"), "score": 1 });
+        json!({ "preferenceAlignment": (0..count).map(item).collect::<Vec<_>>() })
+    };
+    assert!(!vetted(&alignment(MOST_NAMES)).is_cut);
+    assert!(vetted(&alignment(MOST_NAMES + 1)).is_cut);
+    let names: Vec<String> = (0..MOST_NAMES)
+        .map(|number| format!("gone-{number}"))
+        .collect();
+    let action = |number: usize| json!({ "action": "get-card", "priority": "low", "prerequisites": names.iter().map(|name| format!("{name}-{number}")).collect::<Vec<_>>() });
+    let found = vetted(&actions(&json!(
+        (0..MOST_ACTIONS).map(action).collect::<Vec<_>>()
+    )));
+    assert_eq!(found.dropped.len(), MOST_DROPPED);
     assert_eq!(
-        hints["relatedResources"].as_array().unwrap().len(),
-        MOST_ITEMS
+        found.hints["suggestedNextActions"][19]["prerequisites"],
+        json!([])
     );
-    assert_eq!(hints.len(), 3);
-}
-
-#[test]
-fn what_is_nested_too_deep_is_emptied() {
-    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
-    // The hints themselves are one level, and the number at the bottom needs none.
-    let fits = json!({ "data": nested(DEEPEST - 1) });
-    check(&fits, &fits, &[], false);
-    let found = vetted(&json!({ "data": nested(100) }));
-    assert!(found.is_cut);
-    let text = Value::Object(found.hints).to_string();
-    assert_eq!(text.matches('[').count(), DEEPEST);
-}
-
-#[test]
-fn all_hints_together_are_bounded() {
-    let long = "x".repeat(LONGEST_TEXT);
-    let action = json!({ "action": "get-card", "priority": "low", "data": { "text": long } });
-    let found = vetted(&json!({
-        "confidence": 0.5,
-        "suggestedNextActions": vec![action; MOST_ACTIONS],
-        "assumptions": vec![long.clone(); MOST_ITEMS],
-        "vendor": vec![json!({ "a": long.clone(), "b": long.clone() }); MOST_ITEMS],
-        "object": { "a": vec![long.clone(); 40] },
-    }));
-    let size = Value::Object(found.hints.clone()).to_string().len();
-    let attached = MOST_ACTIONS * r#","tool":"cards:get-card","call_with":"call_tool_read""#.len();
-    assert!(size <= MOST_BYTES + attached, "{size}");
-    assert!(found.is_cut);
-    assert_eq!(found.hints["confidence"], 0.5);
-    let kept = found.hints["suggestedNextActions"].as_array().unwrap();
-    assert_eq!(kept.len() + found.dropped.len(), MOST_ACTIONS);
-    assert!(
-        kept.iter()
-            .all(|action| action["call_with"] == "call_tool_read")
-    );
-    assert!(!found.hints.contains_key("object"));
 }
 
 #[test]
@@ -263,11 +249,12 @@ fn the_warning_counts_what_was_dropped() {
         warning(&actions(&json!([unknown, unknown]))).as_deref(),
         Some("In the hints of the tool 2 suggested actions were dropped")
     );
-    let long = "x".repeat(LONGEST_TEXT + 1);
+    let long = vec![json!({ "score": 1 }); MOST_NAMES + 1];
     assert_eq!(
-        warning(&json!({ "suggestedNextActions": [unknown], "reasoning": long })).as_deref(),
+        warning(&json!({ "suggestedNextActions": [unknown], "preferenceAlignment": long }))
+            .as_deref(),
         Some(
-            "In the hints of the tool 1 suggested action was dropped, and what was too large or malformed was cut"
+            "In the hints of the tool 1 suggested action was dropped, and lists of names that were too long were cut"
         )
     );
 }
@@ -280,9 +267,10 @@ fn the_warning_told_a_bounded_caller_how_many_suggestions_it_may_not_see() {
     };
     let withheld = json!({ "action": "x", "priority": "low" });
     assert_eq!(told(&actions(&json!([withheld, withheld]))), None);
-    let long = "x".repeat(LONGEST_TEXT + 1);
+    let long = vec![json!({ "score": 1 }); MOST_NAMES + 1];
     assert_eq!(
-        told(&json!({ "suggestedNextActions": [withheld], "reasoning": long })).as_deref(),
-        Some("In the hints of the tool what was too large or malformed was cut")
+        told(&json!({ "suggestedNextActions": [withheld], "preferenceAlignment": long }))
+            .as_deref(),
+        Some("In the hints of the tool lists of names that were too long were cut")
     );
 }

@@ -52,6 +52,24 @@ pub(crate) async fn list(
     json_response(StatusCode::OK, to_text(&RestServers { servers }))
 }
 
+/// Show how a server keeps the tool contract
+///
+/// Every rule that its tools were seen to break since the gateway started, where the status has the first 100; and the
+/// confidence in their answers. Nothing of a server that does not announce the contract.
+#[cfg_attr(feature = "openapi", utoipa::path(
+    get, path = "/api/v1/servers/{server}/contract", tag = "servers", operation_id = "show_contract",
+    params(("server" = String, Path, description = "The server's name")),
+    responses((status = 200, description = "What was seen", body = mcpproxy_gateway::ContractStatus), AccessRefusals, MissingRefusals),
+))]
+pub(crate) async fn show_contract(
+    State(app): State<Arc<App>>,
+    path: Result<Path<String>, PathRejection>,
+) -> RestResult {
+    let Path(server) = path.map_err(|_| unreadable_path())?;
+    let shown = app.gateway().servers().contract_report(&server)?;
+    Ok(json_response(StatusCode::OK, to_text(&shown)))
+}
+
 /// Accept what a server announces now
 ///
 /// For a server that announces the tool contract and breaks what it published: what it announces now counts as published

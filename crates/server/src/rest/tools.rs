@@ -22,7 +22,7 @@ use super::described::refusals::{
 use super::described::schemas;
 use crate::app::App;
 use crate::body;
-use crate::respond::{RestResult, failure_response_for, json_response};
+use crate::respond::{RestResult, error_response, json_response};
 
 /// Message about a call through no variant.
 const UNKNOWN_VARIANT: &str =
@@ -114,7 +114,7 @@ pub(crate) async fn call_tool(
     };
     Ok(match &outcome.result {
         Ok(_) => json_response(StatusCode::OK, outcome.to_call_tool_result()),
-        Err(failure) => failure_response_for(failure, outcome.request_id),
+        Err(failure) => error_response(failure, &outcome.error_answer(failure)),
     })
 }
 

@@ -208,10 +208,13 @@ impl Tool for ReviewNextCard {
                 store.deck(deck, now)?;
             }
             let card = store.next_due(deck_id.as_ref(), now)?;
-            let tally = match &card {
-                Some(card) => store.tally(&History::of_card(&card.card_id))?,
-                None => Tally::default(),
+            // Of the card, or of all cards that are not due.
+            let history = match (&card, &deck_id) {
+                (Some(card), _) => History::of_card(&card.card_id),
+                (None, Some(deck)) => History::of_deck(deck, DateRange::default()),
+                (None, None) => History::default(),
             };
+            let tally = store.tally(&history)?;
             Ok((card, store.due_times(deck_id.as_ref())?, tally))
         })
         .await?;
@@ -223,7 +226,7 @@ impl Tool for ReviewNextCard {
         };
         let hints = match &card {
             Some(card) => hints_on_due(card, &tally, due, now),
-            None => hints_on_nothing_due(&next, times.len() as u64, params),
+            None => hints_on_nothing_due(&next, &tally, params, now),
         };
         Ok(ToolOutput::new(next, hints))
     }
@@ -256,9 +259,15 @@ fn hints_on_due(card: &Card, tally: &Tally, due: u64, now: Timestamp) -> AgentHi
     )
 }
 
-fn hints_on_nothing_due(next: &NextCard, cards: u64, params: &ReviewNextCardParams) -> AgentHints {
-    // Without cards nobody can tell anything; with cards, their dates are known.
-    let evidence = Evidence::new(SourceQuality::High, coverage(cards.min(1), 1));
+fn hints_on_nothing_due(
+    next: &NextCard,
+    tally: &Tally,
+    params: &ReviewNextCardParams,
+    now: Timestamp,
+) -> AgentHints {
+    // When cards are due follows from their reviews; without any, nobody can tell anything.
+    let evidence = Evidence::new(quality(tally.reviews), observed(tally.reviews))
+        .and(last_reviewed(tally, now));
     let hints = AgentHints::new(&evidence, ValidityPeriod::Short);
     if next.next_due_at.is_none() {
         return hints.because("There are no cards here yet").suggest(

@@ -129,6 +129,9 @@ fn all_errors_of_one_kind_had_one_confidence() {
     assert!(confidence(&broken, 0, (1, 20)) < confidence(&broken, 0, (20, 20)));
     let mut unknown = error(ErrorCategory::Validation, "UNKNOWN_TOOL", false);
     let lost = confidence(&unknown, 0, (0, 0));
+    // A list without a name names nothing.
+    unknown.details.insert("nearest".to_owned(), json!([]));
+    assert!((lost - confidence(&unknown, 0, (0, 0))).abs() < f64::EPSILON);
     unknown
         .details
         .insert("nearest".to_owned(), json!("get-card"));

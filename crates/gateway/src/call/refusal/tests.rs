@@ -70,18 +70,62 @@ fn a_name_is_of_a_contract_service_as_far_as_the_caller_may_know() {
     }
 }
 
+/// Hints of a failure for the administrator, after so many calls of which so many broke.
+fn hints_of(failure: &Failure, name: &str, broken_of_all: (u64, u64)) -> Map<String, Value> {
+    let snapshot = catalog().snapshot();
+    agent_hints(
+        failure,
+        name,
+        broken_of_all,
+        &snapshot,
+        &Rights::Administrator,
+    )
+}
+
+#[test]
+fn res_conf_hints_of_refusals_had_one_confidence_for_each_kind() {
+    let confidence = |failure: &Failure, calls| {
+        let hints = hints_of(failure, "cards:get-card", calls);
+        hints["confidence"].as_f64().unwrap()
+    };
+    // What is named as near helps, and what is named but gone does not.
+    let near = |names: Value| {
+        let failure = Failure::new(Code::UnknownTool, "").with("nearest", names);
+        confidence(&failure, (0, 0))
+    };
+    assert!(near(json!([])) < near(json!(["cards:get-card"])));
+    // A tool that has worked is believed, one that broke before breaks again.
+    for code in [
+        Code::InvalidArguments,
+        Code::MissingIntent,
+        Code::Forbidden,
+        Code::RateLimited,
+    ] {
+        let failure = Failure::new(code, "");
+        let [none, bad, good] = [(0, 1), (9, 20), (0, 20)].map(|calls| confidence(&failure, calls));
+        assert!(bad < good && none < good, "{code:?}: {none} {bad} {good}");
+    }
+    let timeout = Failure::new(Code::UpstreamTimeout, "");
+    assert!(confidence(&timeout, (1, 20)) < confidence(&timeout, (20, 20)));
+}
+
+#[test]
+fn who_lacks_a_permission_is_told_who_has_it() {
+    let failure =
+        Failure::new(Code::Forbidden, "").with(MISSING_PERMISSIONS, json!(["cards:read"]));
+    let hints = hints_of(&failure, "cards:get-card", (0, 0));
+    assert!(hints["constraints"].to_string().contains("X-API-Key"));
+    let other = hints_of(&Failure::new(Code::Forbidden, ""), "cards:get-card", (0, 0));
+    assert!(!other["constraints"].to_string().contains("X-API-Key"));
+}
+
 #[test]
 fn never_agent_hints_are_omitted_whatever_is_refused() {
     let snapshot = catalog().snapshot();
     let tool = snapshot.find("cards", "get-card").map(AsRef::as_ref);
     for code in Code::ALL {
         let failure = Failure::new(code, "what happened").with("retry_after_ms", 1_500);
-        let hints = agent_hints(
-            &failure,
-            "cards:get-card",
-            &snapshot,
-            &Rights::Administrator,
-        );
+        let hints = hints_of(&failure, "cards:get-card", (0, 0));
         let result = json!({
             "error": failure.to_json(uuid::Uuid::now_v7()),
             "agentHints": hints,
@@ -93,9 +137,8 @@ fn never_agent_hints_are_omitted_whatever_is_refused() {
 
 #[test]
 fn the_next_step_is_the_one_that_helps() {
-    let snapshot = catalog().snapshot();
     let steps = |failure: Failure, name: &str| {
-        let hints = agent_hints(&failure, name, &snapshot, &Rights::Administrator);
+        let hints = hints_of(&failure, name, (0, 0));
         let actions = hints["suggestedNextActions"].as_array().unwrap().iter();
         let step = |action: &Value| {
             ["action", "tool", "call_with"].map(|key| action[key].as_str().unwrap().to_owned())

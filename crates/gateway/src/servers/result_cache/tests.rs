@@ -143,16 +143,23 @@ fn what_failed_is_no_result_or_is_cached_elsewhere_is_not_cached() {
         "x".repeat(LARGEST_RESULT)
     );
     for text in [
-        r#"{"structuredContent":{"metadata":{}},"isError":true}"#,
-        r#"{"structuredContent":{"metadata":{}},"resultType":"input_required"}"#,
-        r#"{"structuredContent":{"metadata":{"cached":true}}}"#,
-        r#"{"structuredContent":{"metadata":null}}"#,
-        r#"{"structuredContent":{}}"#,
+        r#"{"structuredContent":{"data":1,"metadata":{}},"isError":true}"#,
+        r#"{"structuredContent":{"data":1,"metadata":{}},"resultType":"input_required"}"#,
+        r#"{"structuredContent":{"data":1,"metadata":{"cached":true}}}"#,
+        r#"{"structuredContent":{"data":1,"metadata":null}}"#,
+        r#"{"structuredContent":{"data":1}}"#,
+        // Written by hand, without isError.
+        r#"{"structuredContent":{"error":{"code":"NOT_FOUND"},"metadata":{}}}"#,
+        r#"{"structuredContent":{"data":1,"error":{"code":"NOT_FOUND"},"metadata":{}}}"#,
+        r#"{"structuredContent":{"data":null,"metadata":{}}}"#,
+        r#"{"structuredContent":{"metadata":{}}}"#,
         r#"{"content":[]}"#,
         &long,
     ] {
         assert!(as_cached(&result(text)).is_none(), "{text:.80}");
     }
+    let answered = r#"{"structuredContent":{"data":1,"error":null,"metadata":{}}}"#;
+    assert!(as_cached(&result(answered)).is_some());
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
     ),
     paths(
         activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
-        tools::list_tools, tools::show_tool, tools::call_tool, servers::list, servers::accept_contract,
+        tools::list_tools, tools::show_tool, tools::call_tool, servers::list, servers::show_contract, servers::accept_contract,
         tokens::list, tokens::create, tokens::show, tokens::rotate, tokens::revoke,
         status::status, status::config, openapi::document, status::healthz, status::readyz, status::metrics,
     ),
