@@ -111,6 +111,14 @@ fn contract_rows(out: &mut impl Write) -> io::Result<()> {
             == 0
     });
     row("all checks, a tool of the contract, 2 KiB", cost)?;
+    let cost = measure(|| checks.watch(black_box(tool("get-row")), &answer) == 0);
+    row("of that: taken apart, checked and remembered", cost)?;
+    let cost = measure(|| {
+        let (_, is_vetted) =
+            AnswerChecks::vet(black_box(tool("get-row")), answer.clone(), &catalog);
+        !is_vetted
+    });
+    row("of that: its suggestions vetted", cost)?;
 
     let answer = contract_answer();
     assert_eq!(mcpproxy_contract_check::result(&answer), []);

@@ -17,8 +17,8 @@ pub struct AnswerChecks {
 }
 
 impl AnswerChecks {
-    /// Does everything that an answer costs because its tool may be one of the contract: what it breaks is looked for and
-    /// remembered, and what it suggests is vetted. Gives the answer as it would be passed on, and how much is wrong.
+    /// Does everything that an answer costs because its tool may be one of the contract. Gives the answer as it would be
+    /// passed on, and how much is wrong.
     pub fn check(
         &self,
         tool: &CatalogTool,
@@ -28,9 +28,20 @@ impl AnswerChecks {
         if !tool.announces_contract() || answer.asks_for_input() {
             return (answer, 0);
         }
-        let seen = seen_in(&self.servers, tool, &answer, false);
+        let broken = self.watch(tool, &answer);
+        let (answer, is_vetted) = Self::vet(tool, answer, catalog);
+        (answer, broken + usize::from(is_vetted))
+    }
+
+    /// The part that looks for what an answer breaks, and remembers it: how much that is.
+    pub fn watch(&self, tool: &CatalogTool, answer: &CallResult) -> usize {
+        seen_in(&self.servers, tool, answer, false).all.len()
+    }
+
+    /// The part that vets what an answer suggests: the answer, and whether something was taken away.
+    pub fn vet(tool: &CatalogTool, answer: CallResult, catalog: &Catalog) -> (CallResult, bool) {
         let (snapshot, rights) = (catalog.snapshot(), Rights::Administrator);
         let (answer, warning) = vetting::vetted(answer, tool.server(), &snapshot, &rights);
-        (answer, seen.all.len() + usize::from(warning.is_some()))
+        (answer, warning.is_some())
     }
 }
