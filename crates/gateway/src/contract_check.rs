@@ -115,16 +115,17 @@ impl ContractWatch {
         }
     }
 
-    /// Checks an answer of a tool that announces the contract, and warns of what it breaks. `has_changed` tells that the
-    /// server announced a change during the call, and nothing but this call can have caused it.
+    /// Checks an answer of a tool that announces the contract, and warns of what it breaks; the agent hints in it, decoded.
+    /// `has_changed` tells that the server announced a change during the call, and nothing but this call can have caused
+    /// it.
     pub(crate) fn check_answer(
         &self,
         entry: &CatalogTool,
         result: &CallResult,
         has_changed: bool,
         warnings: &mut Vec<Warning>,
-    ) {
-        let seen = seen_in(&self.servers, entry, result, has_changed);
+    ) -> Value {
+        let (seen, hints) = seen_in(&self.servers, entry, result, has_changed);
         let (server, tool) = (entry.server(), entry.name());
         self.tell(server, tool, &seen.first);
         let count = seen.all.len();
@@ -142,6 +143,7 @@ impl ContractWatch {
                 message,
             });
         }
+        hints
     }
 
     /// Warns of an error of JSON-RPC that a tool of the contract answered with: it has no agent hints.
@@ -391,15 +393,16 @@ fn locked(servers: &Mutex<WatchedServers>) -> MutexGuard<'_, WatchedServers> {
     servers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Violations that an answer of a tool comes with, remembered among those that its server is known for.
+/// Violations that an answer of a tool comes with, remembered among those that its server is known for; and the agent
+/// hints in it, decoded.
 fn seen_in(
     servers: &Mutex<WatchedServers>,
     entry: &CatalogTool,
     result: &CallResult,
     has_changed: bool,
-) -> SeenViolations {
+) -> (SeenViolations, Value) {
     let structured = result.structured();
-    let (outline, data) = outline(structured.as_ref());
+    let (mut outline, data) = outline(structured.as_ref());
     let answer = SeenAnswer {
         violations: check::result(&outline),
         confidence: outline["agentHints"]["confidence"].as_f64(),
@@ -407,7 +410,9 @@ fn seen_in(
         is_cached: outline["metadata"]["cached"] == true,
         has_changed,
     };
-    locked(servers).answered(entry.server(), entry.name(), answer)
+    let seen = locked(servers).answered(entry.server(), entry.name(), answer);
+    let hints = outline.get_mut("agentHints").map(Value::take);
+    (seen, hints.unwrap_or_default())
 }
 
 /// Faults of the definitions of those tools that announce the contract: a server may offer others beside them.

@@ -27,15 +27,17 @@ const NAMING: [&str; 3] = [
     "preferenceAlignment",
 ];
 
-/// Result of a tool of `server` with its hints vetted, and what the agent is told about that.
-/// A result without hints stays as it is.
+/// Result of a tool of `server` with its hints vetted, and what the agent is told about that. `hints` are those in the
+/// result, decoded. A result without hints stays as it is.
 pub(crate) fn vetted(
     result: CallResult,
+    hints: Value,
     server: &str,
     catalog: &Snapshot,
     rights: &Rights,
 ) -> (CallResult, Option<Warning>) {
-    let Some((structured, vetted)) = vetted_structured(&result, server, catalog, rights) else {
+    let structured = vetted_structured(&result, hints, server, catalog, rights);
+    let Some((structured, vetted)) = structured else {
         return (result, None);
     };
     let warning = vetted.warning(rights);
@@ -47,11 +49,13 @@ pub(crate) fn vetted(
 /// some were dropped: that would tell it how many are withheld from it.
 pub(crate) fn vetted_own(
     result: CallResult,
+    hints: Value,
     server: &str,
     catalog: &Snapshot,
     rights: &Rights,
 ) -> CallResult {
-    let Some((structured, vetted)) = vetted_structured(&result, server, catalog, rights) else {
+    let structured = vetted_structured(&result, hints, server, catalog, rights);
+    let Some((structured, vetted)) = structured else {
         return result;
     };
     let result = result.with_structured(&structured);
@@ -65,14 +69,15 @@ pub(crate) fn vetted_own(
 /// Structured content of a result with its hints vetted, and how they were; nothing of a result without hints.
 fn vetted_structured(
     result: &CallResult,
+    hints: Value,
     server: &str,
     catalog: &Snapshot,
     rights: &Rights,
 ) -> Option<(Json, Vetted)> {
-    let (structured, given) = hints_of(result)?;
-    let Value::Object(decoded) = given.to_value() else {
+    let Value::Object(decoded) = hints else {
         return None;
     };
+    let (structured, given) = hints_of(result)?;
     let vetted = vet(decoded, &|action| resolve(catalog, server, action, rights));
     let structured = with_member(&structured, HINTS, &written(&given, &vetted));
     Some((structured, vetted))

@@ -329,13 +329,13 @@ impl Gateway {
             return answer;
         }
         let contract = self.servers.contract();
-        contract.check_answer(tool, &answer, has_changed, warnings);
+        let hints = contract.check_answer(tool, &answer, has_changed, warnings);
         let catalog = self.servers.catalog().snapshot();
         let (server, rights) = (tool.server(), &caller.rights);
         if self.servers.is_built_in(server) {
-            return vetting::vetted_own(answer, server, &catalog, rights);
+            return vetting::vetted_own(answer, hints, server, &catalog, rights);
         }
-        let (answer, warning) = vetting::vetted(answer, server, &catalog, rights);
+        let (answer, warning) = vetting::vetted(answer, hints, server, &catalog, rights);
         warnings.extend(warning);
         answer
     }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use mcpproxy_catalog::{Catalog, CatalogTool};
 use mcpproxy_policy::Rights;
 use mcpproxy_wire::CallResult;
+use serde_json::Value;
 
 use super::seen_in;
 use super::watched::WatchedServers;
@@ -28,20 +29,26 @@ impl AnswerChecks {
         if !tool.announces_contract() || answer.asks_for_input() {
             return (answer, 0);
         }
-        let broken = self.watch(tool, &answer);
-        let (answer, is_vetted) = Self::vet(tool, answer, catalog);
+        let (broken, hints) = self.watch(tool, &answer);
+        let (answer, is_vetted) = Self::vet(tool, answer, hints, catalog);
         (answer, broken + usize::from(is_vetted))
     }
 
-    /// The part that looks for what an answer breaks, and remembers it: how much that is.
-    pub fn watch(&self, tool: &CatalogTool, answer: &CallResult) -> usize {
-        seen_in(&self.servers, tool, answer, false).all.len()
+    /// The part that looks for what an answer breaks, and remembers it: how much that is, and the hints, decoded.
+    pub fn watch(&self, tool: &CatalogTool, answer: &CallResult) -> (usize, Value) {
+        let (seen, hints) = seen_in(&self.servers, tool, answer, false);
+        (seen.all.len(), hints)
     }
 
     /// The part that vets what an answer suggests: the answer, and whether something was taken away.
-    pub fn vet(tool: &CatalogTool, answer: CallResult, catalog: &Catalog) -> (CallResult, bool) {
+    pub fn vet(
+        tool: &CatalogTool,
+        answer: CallResult,
+        hints: Value,
+        catalog: &Catalog,
+    ) -> (CallResult, bool) {
         let (snapshot, rights) = (catalog.snapshot(), Rights::Administrator);
-        let (answer, warning) = vetting::vetted(answer, tool.server(), &snapshot, &rights);
+        let (answer, warning) = vetting::vetted(answer, hints, tool.server(), &snapshot, &rights);
         (answer, warning.is_some())
     }
 }

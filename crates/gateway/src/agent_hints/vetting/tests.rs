@@ -74,11 +74,17 @@ fn an_action_is_a_tool_of_its_server_or_one_named_in_full() {
     }
 }
 
+fn decoded_hints(result: &CallResult) -> Value {
+    hints_of(result).map_or(Value::Null, |(_, hints)| hints.to_value())
+}
+
 #[track_caller]
 fn check(sent: &'static str, expected: &str, is_warned: bool) {
     let result = CallResult::parse(Json::parse(sent).unwrap()).unwrap();
+    let hints = decoded_hints(&result);
     let (result, warning) = vetted(
         result,
+        hints,
         "cards",
         &catalog().snapshot(),
         &Rights::Administrator,
@@ -169,7 +175,8 @@ fn the_text_of_a_built_in_service_named_steps_that_the_token_may_not_take() {
     let snapshot = catalog().snapshot();
     let vetted = |rights: &Rights| {
         let result = CallResult::parse(Json::of(&answer)).unwrap();
-        vetted_own(result, "cards", &snapshot, rights)
+        let hints = decoded_hints(&result);
+        vetted_own(result, hints, "cards", &snapshot, rights)
             .json()
             .to_value()
     };
