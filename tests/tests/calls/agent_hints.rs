@@ -69,7 +69,7 @@ async fn what_followed_with_success_is_suggested_also_after_a_restart_until_it_f
 
 #[tokio::test]
 async fn hints_go_where_the_operator_says() {
-    let result = r#"{ "content":[ {"type":"text","text":"x","n":1.10} ],"zeta":1e400 }"#;
+    let result = r#"{ "content":[ {"type":"resource_link","uri":"demo://a","name":"A","n":1.10} ],"zeta":1e400 }"#;
     let fixture = Fixture::new(PROGRAMS).tools(&TOOLS).result("list", result);
     let answer = async |place: Option<&str>| {
         let mut config = json!({ "mcpServers": { "srv": fixture.entry() } });
@@ -93,7 +93,7 @@ async fn hints_go_where_the_operator_says() {
         );
         (field(&text, "content"), field(&text, "zeta"), meta)
     };
-    let own = r#"[ {"type":"text","text":"x","n":1.10} ]"#;
+    let own = r#"[ {"type":"resource_link","uri":"demo://a","name":"A","n":1.10} ]"#;
 
     for place in [None, Some("meta")] {
         let (content, zeta, meta) = answer(place).await;
@@ -113,6 +113,22 @@ async fn hints_go_where_the_operator_says() {
     assert_eq!(block["type"], "text");
     let text = block["text"].as_str().expect("the block has a text");
     assert_eq!(decode(text)[KEY]["validityPeriod"], "short", "{text}");
+}
+
+#[tokio::test]
+async fn hints_that_say_nothing_cost_no_tokens() {
+    let fixture = Fixture::new(PROGRAMS).tools(&TOOLS);
+    let config = json!({ "mcpServers": { "srv": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = product.connect().await;
+    for _ in 0..2 {
+        let answer = client.call_allowed("read", "srv:list", &json!({})).await;
+        assert!(answer["_meta"].get(KEY).is_none(), "{answer}");
+        assert!(
+            answer["_meta"]["dev.mcpproxy/activity_id"].is_string(),
+            "{answer}"
+        );
+    }
 }
 
 #[tokio::test]

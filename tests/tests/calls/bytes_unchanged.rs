@@ -223,11 +223,7 @@ fn check_result(result: &str) {
         .collect();
     assert_eq!(
         names(&ours),
-        [
-            "dev.mcpproxy/activity_id",
-            "dev.mcpproxy/request_id",
-            "dev.mcpproxy/hints"
-        ],
+        ["dev.mcpproxy/activity_id", "dev.mcpproxy/request_id"],
         "{meta}"
     );
     assert!(!meta.contains("forged"), "{meta}");

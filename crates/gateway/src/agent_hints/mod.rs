@@ -66,7 +66,11 @@ struct CachedText {
 
 /// Hints as JSON, member by member, so that resources can be put in.
 #[derive(Debug)]
-struct HintText(Vec<(String, Json)>);
+struct HintText {
+    members: Vec<(String, Json)>,
+    /// Whether they say more than that little is known: a step or a risk.
+    says_something: bool,
+}
 
 /// Call that its server answered, as far as hints are concerned.
 #[derive(Debug)]
@@ -195,6 +199,10 @@ impl ObservedHints {
         let (ending, catalog) = (answered.ending, catalog.snapshot());
         let text = self.text_after(&call, ending, &catalog, &caller.rights)?;
         let resources = resources::named(result, answered.requested_resource.as_deref());
+        // Agents pay for hints in tokens.
+        if !text.says_something && resources.is_empty() {
+            return None;
+        }
         let hints = text.with(&resources);
         Some(match place {
             ProxiedHints::Content => PlacedHints::Content(format!("{{\"{AGENT_HINTS}\":{hints}}}")),
@@ -221,7 +229,8 @@ impl ObservedHints {
         let observation = state.observed.of(&call.tool)?;
         drop(state);
         let hints = proxied::hints(&observation, catalog, ending, call.at, rights);
-        let text = Arc::new(HintText::of(&hints, catalog, rights));
+        let says_something = proxied::say_something(&hints, &observation);
+        let text = Arc::new(HintText::of(&hints, says_something, catalog, rights));
         let cached = CachedText {
             text: Arc::clone(&text),
             revision,
@@ -263,13 +272,14 @@ impl CachedText {
 
 impl HintText {
     /// JSON of hints, each suggestion with how to call it.
-    fn of(hints: &AgentHints, catalog: &Snapshot, rights: &Rights) -> Self {
+    fn of(hints: &AgentHints, says_something: bool, catalog: &Snapshot, rights: &Rights) -> Self {
         let members = vetting::own_hints(hints, catalog, rights).into_iter();
-        Self(
-            members
+        Self {
+            members: members
                 .map(|(name, value)| (name, Json::of(&value)))
                 .collect(),
-        )
+            says_something,
+        }
     }
 
     /// JSON of the hints with the resources that one call has to do with, in place of those of the
@@ -277,7 +287,7 @@ impl HintText {
     fn with(&self, resources: &[RelatedResource]) -> String {
         let resources = (!resources.is_empty()).then(|| Json::of(&json!(resources)));
         let mut text = String::from("{");
-        for (name, value) in &self.0 {
+        for (name, value) in &self.members {
             let comma = if text.len() > 1 { "," } else { "" };
             let named = resources.as_ref().filter(|_| name == "relatedResources");
             text.extend([comma, "\"", name, "\":", named.unwrap_or(value).text()]);

@@ -84,6 +84,11 @@ pub(crate) fn hints(
     risks(observation).into_iter().fold(hints, AgentHints::risk)
 }
 
+/// Whether hints say more than how little is known: a next step, or a risk.
+pub(crate) fn say_something(hints: &AgentHints, observation: &Observation) -> bool {
+    !hints.suggestions().is_empty() || !risks(observation).is_empty()
+}
+
 /// Evidence of how reliable the tool is, from how many calls that is known, and how old that is.
 fn evidence(observation: &Observation, ended: CallEnding, now: Timestamp) -> Evidence {
     let age = observation
