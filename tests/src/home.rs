@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
@@ -57,8 +57,16 @@ impl Home {
         home
     }
 
-    /// Replaces the configuration, at once as editors do.
+    /// Replaces the configuration, at once as editors do. Search goes by words alone where it does not say otherwise:
+    /// the vectors of tools would cost every test half a second, and have scores change when they are there.
     pub fn write_config(&self, config: &Value) {
+        let mut config = config.clone();
+        if let Some(config) = config.as_object_mut() {
+            let discovery = config.entry("discovery").or_insert_with(|| json!({}));
+            if let Some(discovery) = discovery.as_object_mut() {
+                discovery.entry("semantic").or_insert(json!(false));
+            }
+        }
         self.write_config_text(&config.to_string());
     }
 

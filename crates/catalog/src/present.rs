@@ -7,20 +7,18 @@
 //! That a tool is going to be removed is said as the reader may know it: see
 //! [`Snapshot::deprecation_for`](crate::Snapshot::deprecation_for).
 
-use mcpproxy_policy::AnnouncedDeprecation;
+use mcpproxy_policy::{AnnouncedDeprecation, Effect};
 use mcpproxy_wire::Json;
 use serde::Serialize;
 
 use crate::deprecation::ShownDeprecation;
+use crate::sentence::first_sentence;
 use crate::signature::signature;
 use crate::tool::CatalogTool;
 use mcpproxy_support::one_line::one_line;
 
 /// The longest summary, in characters.
 const SUMMARY_LIMIT: usize = 120;
-
-/// Words before a full stop that do not end a sentence.
-const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
 
 /// A tool with everything needed to call it.
 #[derive(Debug, Serialize)]
@@ -50,11 +48,35 @@ pub struct Full<'a> {
 pub struct Compact<'a> {
     name: &'a str,
     score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<EffectHints>,
+    effect: &'static str,
     call_with: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<ShownDeprecation>,
     signature: String,
     summary: String,
+}
+
+/// The two annotations that tell what a tool does, where they are given.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EffectHints {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+}
+
+impl EffectHints {
+    fn of(entry: &CatalogTool) -> Option<Self> {
+        let annotations = entry.annotations();
+        let hints = Self {
+            read_only_hint: annotations.read_only,
+            destructive_hint: annotations.destructive,
+        };
+        (hints.read_only_hint.is_some() || hints.destructive_hint.is_some()).then_some(hints)
+    }
 }
 
 /// A tool found by a search, with everything needed to call it.
@@ -103,11 +125,14 @@ pub fn compact<'a>(
     Compact {
         name: entry.qualified(),
         score: rounded(score),
+        annotations: EffectHints::of(entry),
+        effect: entry.effect().as_str(),
         call_with: entry.call_with().variant(),
         deprecated: deprecation.map(|one| ShownDeprecation::of(one, entry.server())),
         signature: signature(
             entry.name(),
             &entry.tool().input_schema.to_value(),
+            entry.effect() == Effect::Destructive,
             deprecation,
         ),
         summary: summary(&entry.tool().description),
@@ -119,38 +144,8 @@ pub fn summary(description: &str) -> String {
     one_line(first_sentence(description.trim()), SUMMARY_LIMIT)
 }
 
-fn first_sentence(text: &str) -> &str {
-    for (at, character) in text.char_indices() {
-        let end = at + character.len_utf8();
-        let rest = &text[end..];
-        let ends = match character {
-            '。' | '！' | '？' => true,
-            '.' | '!' | '?' => rest.starts_with(char::is_whitespace) && !goes_on(&text[..at], rest),
-            // An empty line ends a paragraph, and with it a sentence without a full stop.
-            '\n' => rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n'),
-            _ => false,
-        };
-        if ends {
-            return &text[..end];
-        }
-    }
-    text
-}
-
-/// Whether a full stop belongs to an abbreviation.
-fn goes_on(before: &str, after: &str) -> bool {
-    let word = before
-        .rsplit(|character: char| character.is_whitespace() || character == '(')
-        .next()
-        .unwrap_or_default();
-    ABBREVIATIONS
-        .iter()
-        .any(|abbreviation| word.eq_ignore_ascii_case(abbreviation))
-        || after.trim_start().starts_with(char::is_lowercase)
-}
-
 /// Four decimals tell scores apart; more would only cost the agent tokens.
-fn rounded(score: f64) -> f64 {
+pub fn rounded(score: f64) -> f64 {
     (score.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0
 }
 

@@ -1,7 +1,7 @@
 //! A tool and its parameters on one line.
 //!
 //! ```text
-//! signature = name "(" [ parameter { ", " parameter } ] ")" [ " !deprecated" [ "→" name ] ]
+//! signature = name "(" [ parameter { ", " parameter } ] ")" [ " !destructive" ] [ " !deprecated" [ "→" name ] ]
 //! parameter = key [ "?" ] ": " type          required ones first, "?" marks the optional
 //! key       = identifier | JSON string       a name that is no identifier is quoted
 //! type      = alternative { "|" alternative }
@@ -13,11 +13,12 @@
 //! Required and optional parameters each keep the order of the schema. A `$ref` into the same
 //! schema is followed once. What the schema does not say is `any`. A line of more than 200
 //! characters is cut with `…`: at a parameter, if one fits, and then the last parameter is `…`.
-//! A tool that is going to be removed is marked, with the name of the tool to use instead; the mark
-//! is never cut off. For example:
+//! A tool that destroys is marked, and so is one that is going to be removed, with the name of the tool to use instead;
+//! marks are never cut off. For example:
 //!
 //! ```text
 //! create_issue(title: string, body?: string, labels?: string[], state?: "open"|"closed")
+//! delete_repo(name: string) !destructive
 //! find-cards(text: string) !deprecated→search-cards
 //! ```
 
@@ -51,9 +52,16 @@ const PARAMETERS: usize = 60;
 /// Lists within lists that are spelled out, at most.
 const DEPTH: usize = 4;
 
-/// The signature of a tool with this input schema, and the mark of one that is going to be removed.
-pub fn signature(name: &str, schema: &Value, deprecation: Option<&AnnouncedDeprecation>) -> String {
-    let mark = deprecation.map(mark).unwrap_or_default();
+/// The signature of a tool with this input schema, and the marks of one that destroys and of one that is going to be
+/// removed.
+pub fn signature(
+    name: &str,
+    schema: &Value,
+    is_destructive: bool,
+    deprecation: Option<&AnnouncedDeprecation>,
+) -> String {
+    let destructive = if is_destructive { " !destructive" } else { "" };
+    let mark = destructive.to_owned() + &deprecation.map(mark).unwrap_or_default();
     let limit = LIMIT - mark.chars().count();
     let mut line = one_line(name, NAME_LIMIT);
     line.push('(');
@@ -240,7 +248,7 @@ mod tests {
     fn check(schema: &str, expected: &str) {
         let schema: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(
-            signature("t", &schema, None),
+            signature("t", &schema, false, None),
             format!("t({expected})"),
             "{schema}"
         );
@@ -294,7 +302,12 @@ mod tests {
                 )
             })
             .collect();
-        let line = signature("t", &serde_json::json!({ "properties": properties }), None);
+        let line = signature(
+            "t",
+            &serde_json::json!({ "properties": properties }),
+            false,
+            None,
+        );
         assert!(line.chars().count() <= LIMIT, "{line}");
         assert!(line.ends_with(": string, …)"), "{line}");
     }
@@ -308,13 +321,21 @@ mod tests {
             removal_date: None,
         };
         assert_eq!(
-            signature("find-cards", &schema, Some(&notice)),
+            signature("find-cards", &schema, false, Some(&notice)),
             "find-cards(text?: string) !deprecated→search-cards"
         );
         notice.replacement = None;
         assert_eq!(
-            signature("find-cards", &schema, Some(&notice)),
+            signature("find-cards", &schema, false, Some(&notice)),
             "find-cards(text?: string) !deprecated"
+        );
+        assert_eq!(
+            signature("find-cards", &schema, true, Some(&notice)),
+            "find-cards(text?: string) !destructive !deprecated"
+        );
+        assert_eq!(
+            signature("wipe", &schema, true, None),
+            "wipe(text?: string) !destructive"
         );
     }
 
@@ -357,8 +378,8 @@ mod tests {
         #[test]
         fn any_schema_gives_one_bounded_line(name in any::<String>(), schema in json()) {
             let notice = AnnouncedDeprecation { since: None, replacement: Some(name.clone()), removal_date: None };
-            let line = signature(&name, &schema, Some(&notice));
-            prop_assert!(line.contains(" !deprecated"));
+            let line = signature(&name, &schema, true, Some(&notice));
+            prop_assert!(line.contains(" !destructive !deprecated"));
             prop_assert!(line.chars().count() <= LIMIT);
             prop_assert!(!line.chars().any(|c| c.is_control() || is_hidden(c)));
         }

@@ -189,7 +189,7 @@ impl ServerState {
     }
 
     /// Whether what it offers is listed.
-    pub(crate) fn is_shown(&self) -> bool {
+    pub fn is_shown(&self) -> bool {
         Availability::of_server(&self.operator) == Availability::Callable
     }
 

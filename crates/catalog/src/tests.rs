@@ -8,7 +8,7 @@ use mcpproxy_policy::{AgentToken, Effect, Operation, OperationSet, Rights, Token
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use crate::{Availability, Catalog, Operator, Scope, SearchQuery, Snapshot, ToolOverride};
+use crate::{Availability, Catalog, Meaning, Operator, Scope, SearchQuery, Snapshot, ToolOverride};
 
 mod present;
 mod search;

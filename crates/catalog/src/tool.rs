@@ -10,6 +10,7 @@ use mcpproxy_wire::meta::CONTRACT_DEFINITION;
 use mcpproxy_wire::{Json, ToolAnnotations, ToolDefinition};
 
 use crate::arguments::ArgumentSchema;
+use crate::meaning::Meaning;
 use crate::operator::Operator;
 
 /// Tool of a server, with what the operator settles about it.
@@ -49,6 +50,7 @@ pub(crate) struct ListedTool {
     secret_arguments: OnceLock<SecretFields>,
     secret_results: OnceLock<SecretFields>,
     terms: Option<ContractTerms>,
+    meaning: OnceLock<Meaning>,
 }
 
 // === impl CatalogTool ===
@@ -182,6 +184,16 @@ impl CatalogTool {
         self.definition.terms.as_ref()
     }
 
+    /// Meaning of it, once that is known: see [`CatalogTool::set_meaning`].
+    pub fn meaning(&self) -> Option<&Meaning> {
+        self.definition.meaning.get()
+    }
+
+    /// Gives it its meaning, for as long as its server lists it as it is. A second one changes nothing.
+    pub fn set_meaning(&self, meaning: Meaning) {
+        let _ = self.definition.meaning.set(meaning);
+    }
+
     /// Announcement that it is going to be removed, if its definition says so.
     pub fn deprecation(&self) -> Option<&AnnouncedDeprecation> {
         self.terms()?.deprecation.as_ref()
@@ -216,6 +228,7 @@ impl ListedTool {
             arguments: OnceLock::new(),
             secret_arguments: OnceLock::new(),
             secret_results: OnceLock::new(),
+            meaning: OnceLock::new(),
         }
     }
 

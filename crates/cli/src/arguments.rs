@@ -165,6 +165,9 @@ pub(crate) enum ToolsCommand {
         /// Only tools of this server
         #[arg(long)]
         server: Option<String>,
+        /// Say why each tool was found
+        #[arg(long)]
+        explain: bool,
     },
     /// List every tool
     #[command(after_help = "Example:\n  mcpproxy tools list --server github -o json")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcpproxy_gateway::search::ToolListRequest;
 use mcpproxy_gateway::settings::{self, DataDirError, Settings, Sources};
 use mcpproxy_gateway::{
     CallRequest, ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
@@ -21,6 +22,9 @@ use crate::output::note;
 
 /// Longest wait of a gateway of our own for its servers, before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_mins(1);
+
+/// Longest wait of a gateway of our own for what tools mean; beyond it the search goes by words.
+const MEANINGS_TIME: Duration = Duration::from_secs(3);
 
 /// Pause before the wait for servers looks again.
 const SETTLE_STEP: Duration = Duration::from_millis(20);
@@ -82,14 +86,15 @@ impl Backend {
     }
 
     /// Lists tools, or searches them.
-    pub(crate) async fn tools(
-        &self,
-        query: Option<&str>,
-        server: Option<&str>,
-    ) -> Result<String, CliError> {
+    pub(crate) async fn tools(&self, request: ToolListRequest<'_>) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let pairs = [("q", query), ("server", server)];
+                let explain = request.explain.then_some("true");
+                let pairs = [
+                    ("q", request.query),
+                    ("server", request.server),
+                    ("explain", explain),
+                ];
                 let pairs = pairs.map(|(name, value)| Some((name, value?)));
                 let path = rest_path("/tools", pairs.into_iter().flatten());
                 daemon.get(&path).await
@@ -102,11 +107,12 @@ impl Backend {
                         note(&format!("server '{name}' failed: {reason}"));
                     }
                 }
-                let rights = &Rights::Administrator;
-                Ok(gateway
-                    .search()
-                    .list_tools(query, server, rights)?
-                    .to_string())
+                let search = gateway.search();
+                if request.query.is_some() {
+                    search.settled(MEANINGS_TIME).await;
+                }
+                let listed = search.list_tools(request, &Rights::Administrator).await;
+                Ok(listed?.to_string())
             }
         }
     }

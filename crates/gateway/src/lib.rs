@@ -109,7 +109,7 @@ impl Gateway {
         let tokens = Arc::new(Tokens::new(&servers, &records));
         let prompts_resources = PromptsResources::new(&servers, &records, &tokens, &background);
         let gateway = Arc::new(Self {
-            search: Search::new(&settings, &servers, &records),
+            search: Search::new(&settings, &servers, &records, &background),
             direct: DirectEndpoints::new(&servers, &background),
             prompts_resources: Arc::new(prompts_resources),
             tokens,
@@ -126,6 +126,7 @@ impl Gateway {
         gateway.records.keep_pruned();
         if gateway.servers.starts_all() {
             gateway.tokens.keep_current(&gateway.background);
+            gateway.search.keep_meanings();
         }
         gateway.servers.keep_day();
         // A command that makes a single call has no use for what happened before.

@@ -98,9 +98,9 @@ fn retrieve_tools() -> Value {
         "inputSchema": {
             "type": "object",
             "properties": {
-                "query": { "type": "string", "description": "What the tool should do, in a few words" },
+                "query": { "type": "string", "description": "What the tool should do, in a few words or one sentence" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools to return" },
-                "detail": { "type": "string", "enum": ["full", "compact"], "description": "full: with input schemas; compact: one line each, see describe_tool for more" },
+                "detail": { "type": "string", "enum": ["auto", "full", "compact"], "description": "full: with input schemas; compact: one line each, see describe_tool for more; auto: full up to three" },
                 "read_only_only": { "type": "boolean", "description": "Only tools marked read-only" },
                 "exclude_destructive": { "type": "boolean", "description": "No tools marked destructive" },
                 "server": { "type": "string", "description": "Only tools of this server" },

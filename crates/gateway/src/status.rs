@@ -10,6 +10,7 @@ use mcpproxy_policy::{Effect, Rights, Rules, Unannotated};
 use serde::Serialize;
 
 use crate::Gateway;
+use crate::search::SearchStatus;
 use crate::servers::ServerStatus;
 
 /// The running gateway.
@@ -34,6 +35,8 @@ pub struct GatewayStatus {
     /// How many tools are known.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     tools: usize,
+    /// Whether search goes by meaning.
+    search: SearchStatus,
     calls: Counts,
     activity: LogStatus,
     /// The address it listens on.
@@ -165,6 +168,7 @@ impl Gateway {
             servers: self.servers.status(),
             resource_collisions: directory.collisions().into(),
             tools: self.servers.catalog().snapshot().tools().count(),
+            search: self.search.status(),
             calls: self.records.log().counts(),
             activity,
             listen,

@@ -1,9 +1,15 @@
-//! Capabilities of a server, declared alike in every revision.
+//! Capabilities of a server and its introduction, declared alike in every revision.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::json::Fields;
+
+/// Most characters of a title, or of instructions, that are kept.
+const INTRODUCTION_LIMIT: usize = 4_000;
 
 /// Capabilities that a server declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +34,15 @@ pub enum ListChanges {
     Announced,
     /// The server says nothing.
     Silent,
+}
+
+/// Introduction of a server: what it said of itself when it was last connected. Others wrote it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Introduction {
+    /// Title that people know it by.
+    pub title: Option<Arc<str>>,
+    /// Instructions for who uses it.
+    pub instructions: Option<Arc<str>>,
 }
 
 impl Capabilities {
@@ -59,6 +74,23 @@ impl ListChanges {
 fn is_true(capability: &RawValue, name: &str) -> bool {
     let given = Fields::read(capability.get()).and_then(|fields| fields.get(name));
     given.map(RawValue::get) == Some("true")
+}
+
+impl Introduction {
+    /// Introduction in a server's `serverInfo` and the members beside it, of which the start is kept.
+    pub fn read(server_info: Option<&RawValue>, beside: &Fields<'_>) -> Self {
+        let start = |text: Cow<'_, str>| -> Arc<str> {
+            text.chars()
+                .take(INTRODUCTION_LIMIT)
+                .collect::<String>()
+                .into()
+        };
+        let info = server_info.and_then(|info| Fields::read(info.get()));
+        Self {
+            title: info.and_then(|info| info.text("title").map(start)),
+            instructions: beside.text("instructions").map(start),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, Introduction};
 use crate::json::{Fields, Json};
 use crate::revision::Revision;
 
@@ -24,6 +24,8 @@ pub struct ServerHello {
     pub has_logging: bool,
     /// Name and version, for people.
     pub server_info: Option<Json>,
+    /// Title and instructions.
+    pub introduction: Introduction,
 }
 
 /// Parameters of a client's `initialize`, which say what it is.
@@ -116,6 +118,7 @@ impl ServerHello {
             protocol_version: protocol_version.into_owned(),
             has_logging: declared.is_some_and(|declared| declared.given("logging").is_some()),
             capabilities: Capabilities::read(capabilities),
+            introduction: Introduction::read(fields.given("serverInfo"), &fields),
             server_info: fields.given("serverInfo").map(|raw| json.part(raw)),
         })
     }

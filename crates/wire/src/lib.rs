@@ -30,7 +30,7 @@ pub mod tool;
 mod words;
 
 pub use annotations::ToolAnnotations;
-pub use capabilities::{Capabilities, ListChanges};
+pub use capabilities::{Capabilities, Introduction, ListChanges};
 pub use json::{Json, JsonObject};
 pub use method::Method;
 pub use offerings::{ListedItem, ListedKind, ListedPage, Offerings};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::capabilities::{Capabilities, ListChanges};
+use crate::capabilities::{Capabilities, Introduction, ListChanges};
 use crate::json::Json;
 use crate::method::Method;
 use crate::result::without_own_keys;
@@ -75,6 +75,9 @@ pub struct RejectedItem {
 pub struct Offerings {
     /// Capabilities that the server declared when it was last connected.
     pub capabilities: Capabilities,
+    /// Introduction that it gave then.
+    #[serde(default)]
+    pub introduction: Introduction,
     lists: [Option<Arc<[ListedItem]>>; ListedKind::ALL.len()],
 }
 

@@ -1,6 +1,7 @@
 //! The five tools, and finding others with them.
 
 mod five_tools;
+mod meaning;
 mod search;
 
 use mcpproxy_tests::{Programs, programs};

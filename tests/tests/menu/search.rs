@@ -18,14 +18,18 @@ const GITHUB: [&str; 6] = [
 async fn a_search_shows_whole_tools_best_first_with_the_variant_to_call_them_with() {
     let stage = Stage::start().await;
     let found = stage
-        .search(json!({ "query": "delete a repository" }))
+        .search(json!({ "query": "delete a repository", "detail": "full" }))
         .await;
     let mut keys: Vec<&String> = found
         .as_object()
         .map(|object| object.keys().collect())
         .unwrap();
     keys.sort_unstable();
-    assert_eq!(keys, ["query", "tools", "total", "usage_instructions"]);
+    assert_eq!(
+        keys,
+        ["query", "search", "tools", "total", "usage_instructions"]
+    );
+    assert_eq!(found["search"], "lexical");
     assert_eq!(found["query"], "delete a repository");
     assert!(
         found["usage_instructions"]
@@ -115,10 +119,77 @@ async fn a_compact_search_shows_one_line_for_each_tool() {
         .await;
     let best = &found["tools"][0];
     let expected = json!({
-        "name": "github:list_repos", "score": best["score"], "call_with": "call_tool_read",
+        "name": "github:list_repos", "score": best["score"], "annotations": { "readOnlyHint": true },
+        "effect": "read", "call_with": "call_tool_read",
         "signature": "list_repos(org: string)", "summary": "List repositories.",
     });
     assert_eq!(*best, expected);
+    let found = stage
+        .search(json!({ "query": "github:archive_repo", "detail": "compact" }))
+        .await;
+    assert_eq!(
+        found["tools"][0]["signature"],
+        "archive_repo() !destructive"
+    );
+}
+
+#[tokio::test]
+async fn up_to_three_tools_are_shown_whole_and_more_in_short() {
+    let stage = Stage::start().await;
+    for (limit, is_whole) in [(3, true), (4, false)] {
+        for arguments in [
+            json!({ "query": "widget", "limit": limit }),
+            json!({ "query": "widget", "limit": limit, "detail": "auto" }),
+        ] {
+            let found = stage.search(arguments.clone()).await;
+            let tools = found["tools"].as_array().unwrap();
+            assert_eq!(tools.len(), limit, "{arguments}");
+            for tool in tools {
+                assert_eq!(
+                    tool["inputSchema"].is_object(),
+                    is_whole,
+                    "{arguments}: {tool}"
+                );
+                assert_eq!(
+                    tool["signature"].is_string(),
+                    !is_whole,
+                    "{arguments}: {tool}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_finds_nothing_is_told_how_to_ask_and_what_there_is() {
+    let stage = Stage::start().await;
+    for query in [
+        "bake a cake",
+        "qqqq",
+        "наведи порядок",
+        "'; DROP TABLE tools; --",
+        "<script>alert('x')</script>",
+        &"blah ".repeat(2_000),
+    ] {
+        let found = stage.search(json!({ "query": query })).await;
+        assert_eq!(
+            (&found["total"], &found["tools"]),
+            (&json!(0), &json!([])),
+            "{query}"
+        );
+        let notice = found["notice"].as_str().unwrap_or_default();
+        assert!(notice.starts_with("No tool fits this query."), "{notice}");
+        assert!(
+            notice.contains("\n- github: archive_repo, create_issue, "),
+            "{notice}"
+        );
+        assert!(notice.chars().count() <= 2_000, "{notice}");
+    }
+    let found = stage.search(json!({ "query": "" })).await;
+    assert_eq!(
+        (found["total"].as_u64(), found.get("notice")),
+        (Some(25), None)
+    );
 }
 
 #[tokio::test]

@@ -73,7 +73,13 @@ async fn the_inspector_works_with_the_reference_servers() {
 
     let call = words(&["--method", "tools/call", "--tool-name"]);
     let (query, tool, call_with, has_annotations) = SEARCHES[0];
-    let search = words(&["retrieve_tools", "--tool-arg", &format!("query={query}")]);
+    let search = words(&[
+        "retrieve_tools",
+        "--tool-arg",
+        &format!("query={query}"),
+        "--tool-arg",
+        "detail=full",
+    ]);
     let found = inspect([call.clone(), search].concat()).await;
     check_search(
         &found.json(),
@@ -190,9 +196,12 @@ fn steps(workspace: &Workspace) -> Value {
         let (name, arguments) = request(cell, workspace);
         call(&name, arguments)
     });
-    let searches = SEARCHES
-        .iter()
-        .map(|(query, ..)| call("retrieve_tools", json!({ "query": query })));
+    let searches = SEARCHES.iter().map(|(query, ..)| {
+        call(
+            "retrieve_tools",
+            json!({ "query": query, "detail": "full" }),
+        )
+    });
     [
         json!({ "op": "server_info" }),
         json!({ "op": "list_tools" }),

@@ -9,7 +9,7 @@ use crate::{place, process};
 /// Packages of ours, without the common prefix, that each may need to be built, and why no others.
 ///
 /// An edge that no package has any more is refused, too, so that the table says what is there.
-const ALLOWED: [(&str, &[&str], &str); 19] = [
+const ALLOWED: [(&str, &[&str], &str); 21] = [
     ("wire", &[], "messages are the bottom; everybody uses them"),
     (
         "redact",
@@ -27,6 +27,11 @@ const ALLOWED: [(&str, &[&str], &str); 19] = [
         "values against schemas, for the gateway and authors of tools; it knows neither",
     ),
     (
+        "embed",
+        &[],
+        "vectors of texts; it does not know what the texts are about",
+    ),
+    (
         "policy",
         &["wire"],
         "decisions are pure: they see messages and nothing that acts",
@@ -38,7 +43,7 @@ const ALLOWED: [(&str, &[&str], &str); 19] = [
     ),
     (
         "catalog",
-        &["policy", "redact", "schema", "support", "wire"],
+        &["embed", "policy", "redact", "schema", "support", "wire"],
         "it does no network I/O",
     ),
     (
@@ -53,6 +58,7 @@ const ALLOWED: [(&str, &[&str], &str); 19] = [
             "catalog",
             "contract",
             "contract-check",
+            "embed",
             "policy",
             "redact",
             "support",
@@ -122,11 +128,17 @@ const ALLOWED: [(&str, &[&str], &str); 19] = [
             "catalog",
             "contract",
             "contract-check",
+            "gateway",
             "policy",
             "redact",
             "wire",
         ],
         "it measures the program from outside and some parts alone",
+    ),
+    (
+        "recall",
+        &["catalog", "embed", "gateway", "policy", "wire"],
+        "it measures search by the parts that answer it",
     ),
     (
         "xtask",

@@ -34,7 +34,7 @@ fn presentations_have_their_fields_in_order_and_bytes_as_sent() {
     );
     assert_eq!(
         serde_json::to_string(&compact(entry, 0.5, None)).unwrap(),
-        r#"{"name":"s:t","score":0.5,"call_with":"call_tool_read","signature":"t(b: string)","summary":"Does it."}"#
+        r#"{"name":"s:t","score":0.5,"annotations":{"readOnlyHint":true},"effect":"read","call_with":"call_tool_read","signature":"t(b: string)","summary":"Does it."}"#
     );
     let plain = snapshot.find("s", "plain").unwrap();
     assert_eq!(plain.call_with(), Operation::Write);

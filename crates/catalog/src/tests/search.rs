@@ -1,5 +1,6 @@
 //! What is found, in which order, and what is suggested for wrong names.
 
+use mcpproxy_embed::Vector;
 use proptest::prelude::*;
 
 use super::*;
@@ -145,6 +146,131 @@ fn the_tool_that_is_meant_comes_first() {
     let score = |text| snapshot.search(&SearchQuery::new(text, 1)).hits[0].score;
     assert!((score("db:run") - 1.0).abs() < f64::EPSILON);
     assert!(score("run") > 0.9 && score("") < f64::EPSILON);
+}
+
+#[test]
+fn a_word_that_is_misspelt_finds_what_was_meant_and_says_less() {
+    let snapshot = catalog(sample()).snapshot();
+    let best = |text| {
+        snapshot
+            .search(&SearchQuery {
+                explain: true,
+                ..SearchQuery::new(text, 1)
+            })
+            .hits
+    };
+    let (right, wrong) = (best("removes"), best("remvoes"));
+    assert_eq!(right[0].tool.qualified(), wrong[0].tool.qualified());
+    assert!(wrong[0].score < right[0].score);
+    let explanation = wrong[0].explanation.as_ref().unwrap();
+    assert_eq!(explanation.words[0].meant.as_deref(), Some("removes"));
+    assert!(explanation.similarity.is_none() && explanation.coverage > 0.0);
+    assert!(best("zebrass").is_empty());
+    // A token is not told the words of tools that it may not use.
+    let rights = bounded(&["db"], &[]);
+    let query = SearchQuery {
+        rights: &rights,
+        ..SearchQuery::new("remvoes", 5)
+    };
+    assert_eq!(snapshot.search(&query).total, 0);
+}
+
+#[test]
+fn tags_and_the_values_of_parameters_are_searched() {
+    let tools = vec![
+        tool(
+            &json!({"name": "plot", "description": "Draws.", "inputSchema": {"properties": {"kind": {"enum": ["histogram", "funnel"]}}}}),
+        ),
+        tool(
+            &json!({"name": "sort", "description": "Sorts.", "inputSchema": {}, "_meta": {"dev.mcpproxy/definition": {"tags": ["accounting"]}}}),
+        ),
+    ];
+    let snapshot = catalog(vec![("box", tools)]).snapshot();
+    assert_eq!(
+        names(&snapshot, &SearchQuery::new("funnel", 5)),
+        ["box:plot"]
+    );
+    assert_eq!(
+        names(&snapshot, &SearchQuery::new("accounting", 5)),
+        ["box:sort"]
+    );
+}
+
+#[test]
+fn the_tools_of_the_gateway_stood_first_for_what_servers_do() {
+    let own = vec![named(
+        "prune-activity",
+        "Removes old records of a file",
+        &Value::Null,
+    )];
+    let servers = vec![named("erase", "Removes", &Value::Null)];
+    let snapshot = catalog(vec![("mcpproxy", own), ("files", servers)]).snapshot();
+    let found = snapshot
+        .search(&SearchQuery::new("remove old file", 5))
+        .hits;
+    let order: Vec<&str> = found.iter().map(|hit| hit.tool.qualified()).collect();
+    assert_eq!(order, ["files:erase", "mcpproxy:prune-activity"]);
+    assert!(found[0].score >= found[1].score);
+    let about = names(
+        &snapshot,
+        &SearchQuery::new("remove old activity of the gateway", 5),
+    );
+    assert_eq!(about[0], "mcpproxy:prune-activity");
+    let filtered = SearchQuery {
+        server: Some("mcpproxy"),
+        ..SearchQuery::new("remove old file", 5)
+    };
+    assert_eq!(names(&snapshot, &filtered), ["mcpproxy:prune-activity"]);
+}
+
+/// A vector that points where a number says.
+fn vector(number: usize) -> Vector {
+    let mut numbers = [0.0; mcpproxy_embed::DIMENSIONS];
+    numbers[number] = 1.0;
+    Vector::of(&numbers)
+}
+
+#[test]
+fn what_a_tool_means_is_found_without_a_word_in_common() {
+    let snapshot = catalog(sample()).snapshot();
+    for (number, entry) in snapshot.tools().enumerate() {
+        // Two tools mean the same; all others something else. Some have no meaning yet.
+        let place = if number < 2 { 0 } else { number };
+        if number != 4 {
+            let vectors = [(); 4].map(|()| vector(place));
+            entry.set_meaning(Meaning::new(vectors, &[]));
+        }
+    }
+    let meant: Vec<&str> = snapshot
+        .tools()
+        .take(2)
+        .map(|entry| entry.qualified())
+        .collect();
+    let meaning = vector(0);
+    let query = SearchQuery {
+        meaning: Some(&meaning),
+        explain: true,
+        ..SearchQuery::new("zebra crossing", 5)
+    };
+    let hits = snapshot.search(&query).hits;
+    let found: Vec<&str> = hits.iter().map(|hit| hit.tool.qualified()).collect();
+    assert_eq!(found, meant);
+    assert!(hits.iter().all(|hit| hit.score > 0.5 && hit.score <= 1.0));
+    assert_eq!(hits[0].explanation.as_ref().unwrap().similarity, Some(1.0));
+    // Words still count: a tool without a meaning is found by them.
+    let without = snapshot.tools().nth(4).unwrap();
+    let named = SearchQuery {
+        text: without.qualified(),
+        ..query
+    };
+    assert_eq!(
+        snapshot.search(&named).hits[0].tool.qualified(),
+        without.qualified()
+    );
+    // What is near to everything is less near to anything.
+    let everyday = [vector(0), vector(0)];
+    let common = Meaning::new([(); 4].map(|()| vector(0)), &everyday);
+    assert_ne!(common, Meaning::new([(); 4].map(|()| vector(0)), &[]));
 }
 
 /// A tool whose definition says that another one takes its place.
@@ -300,7 +426,7 @@ proptest! {
 #[test]
 fn a_pasted_document_is_cut_and_still_answered() {
     let catalog = catalog(sample());
-    let text = format!("issue {}", "lorem ipsum \u{1f600} ".repeat(100_000));
+    let text = format!("issues {}", "issue \u{1f600} ".repeat(100_000));
     assert_eq!(
         names(&catalog.snapshot(), &SearchQuery::new(&text, 5)).len(),
         3

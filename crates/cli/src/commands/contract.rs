@@ -18,6 +18,7 @@ use mcpproxy_contract_check as check;
 use mcpproxy_contract_check::checklist::{self, Report, ServiceEvidence, ShownMetrics};
 use mcpproxy_contract_check::confidence::ConfidenceSeen;
 use mcpproxy_contract_check::published::PublishedTool;
+use mcpproxy_gateway::search::ToolListRequest;
 use mcpproxy_gateway::{BrokenRule, ServersToStart};
 use mcpproxy_policy::Operation;
 use mcpproxy_wire::json::decode_for_display;
@@ -226,7 +227,11 @@ async fn checked_tools(
         let names: Vec<String> = servers.into_iter().map(|one| one.name).collect();
         return Err(CliError::unknown_server(server, &names));
     };
-    let listed = decode_for_display(&backend.tools(None, Some(server)).await?);
+    let request = ToolListRequest {
+        server: Some(server),
+        ..ToolListRequest::default()
+    };
+    let listed = decode_for_display(&backend.tools(request).await?);
     let rows = elements(&listed["tools"]);
     if rows.is_empty() {
         let (state, reason) = (&status.state, status.reason.as_ref());

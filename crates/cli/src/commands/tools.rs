@@ -3,6 +3,7 @@
 use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::split_name;
+use mcpproxy_gateway::search::ToolListRequest;
 use serde_json::Value;
 
 use crate::CommandResult;
@@ -10,23 +11,48 @@ use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
 use crate::output::{elements, table, text};
 
+/// Answer to a search that finds nothing.
+const NOTHING_MATCHES: &str = "No tool matches. `mcpproxy tools list` shows all of them.\n";
+
 pub(crate) async fn run(common: &Common, tools: ToolsCommand) -> CommandResult {
     match tools {
-        ToolsCommand::Search { query, server } => list(common, Some(&query), server).await,
-        ToolsCommand::List { server } => list(common, None, server).await,
+        ToolsCommand::Search {
+            query,
+            server,
+            explain,
+        } => {
+            let request = ToolListRequest {
+                query: Some(&query),
+                server: server.as_deref(),
+                explain,
+            };
+            list(common, request).await
+        }
+        ToolsCommand::List { server } => {
+            let server = server.as_deref();
+            let request = ToolListRequest {
+                server,
+                ..ToolListRequest::default()
+            };
+            list(common, request).await
+        }
         ToolsCommand::Show { tool } => show(common, &tool).await,
     }
 }
 
-async fn list(common: &Common, query: Option<&str>, server: Option<String>) -> CommandResult {
-    let wanted = server.clone();
+async fn list(common: &Common, request: ToolListRequest<'_>) -> CommandResult {
+    let wanted = request.server.map(str::to_owned);
     let wanted = wanted.map_or(ServersToStart::All, ServersToStart::Only);
     let backend = Backend::find(&common.sources(), wanted).await?;
-    let listed = backend.tools(query, server.as_deref()).await;
+    let listed = backend.tools(request).await;
     backend.finish().await;
-    let is_all = query.is_none() && server.is_none();
+    let is_search = request.query.is_some();
+    let is_all = !is_search && request.server.is_none();
     Ok(common.output.result(&listed?, |value| {
-        let mut shown = rows(value, query.is_some());
+        if request.explain {
+            return explained(value);
+        }
+        let mut shown = rows(value, is_search);
         let is_own = |tool: &Value| tool["server"] == admin_tools::NAME;
         if is_all && elements(&value["tools"]).iter().all(is_own) {
             shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
@@ -47,7 +73,7 @@ async fn show(common: &Common, name: &str) -> CommandResult {
 fn rows(value: &Value, is_search: bool) -> String {
     let tools = elements(&value["tools"]);
     if tools.is_empty() && is_search {
-        return "No tool matches. `mcpproxy tools list` shows all of them.\n".to_owned();
+        return NOTHING_MATCHES.to_owned();
     }
     if tools.is_empty() {
         return "No tools. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n".to_owned();
@@ -64,6 +90,44 @@ fn rows(value: &Value, is_search: bool) -> String {
     if total > tools.len() as u64 {
         shown.push_str(&format!("{} of {total} shown\n", tools.len()));
     }
+    shown
+}
+
+/// Why each tool was found: what its words cover, how alike its meaning is, and where which word was found.
+fn explained(value: &Value) -> String {
+    let tools = elements(&value["tools"]);
+    if tools.is_empty() {
+        return NOTHING_MATCHES.to_owned();
+    }
+    let mut shown = table(
+        &["NAME", "SCORE", "WORDS", "MEANING", "WHY"],
+        tools.iter().map(|tool| {
+            let explanation = &tool["explanation"];
+            let words = elements(&explanation["words"]).iter().map(|word| {
+                let fields: Vec<String> = elements(&word["fields"]).iter().map(text).collect();
+                let meant = match text(&word["meant"]) {
+                    meant if meant.is_empty() => meant,
+                    meant => format!(" (for {meant})"),
+                };
+                format!("{}{meant} in {}", text(&word["word"]), fields.join(", "))
+            });
+            let moved = explanation["moved"].as_str().map(str::to_owned);
+            let why: Vec<String> = moved.into_iter().chain(words).collect();
+            let [name, score] = ["name", "score"].map(|name| text(&tool[name]));
+            let [coverage, similarity] =
+                ["coverage", "similarity"].map(|name| text(&explanation[name]));
+            vec![name, score, coverage, similarity, why.join("; ")]
+        }),
+    );
+    let mode = match value["search"].as_str() {
+        Some("hybrid") => {
+            "Scores are made of both: the share of the query that words cover, and how alike the meanings are."
+        }
+        _ => {
+            "Search went by words alone: the query has no word that the model knows, or `mcpproxy status` says why."
+        }
+    };
+    shown.push_str(&format!("{mode}\n"));
     shown
 }
 

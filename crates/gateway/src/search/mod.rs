@@ -1,25 +1,33 @@
 //! Search of tools: `retrieve_tools` and `describe_tool` for agents, lists for people.
 
+pub(crate) mod introduction;
+mod meanings;
 mod tools;
 
-use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcpproxy_activity::RecordKind;
-use mcpproxy_catalog::{SearchQuery, present};
+use mcpproxy_catalog::{Hits, SearchQuery, ServerState, Snapshot, present};
+use mcpproxy_embed::Vector;
 use mcpproxy_policy::{AccessTo, Caller, Rights};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::to_text;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use crate::background::Background;
 use crate::failure::{Failure, record_outcome};
 use crate::menu::USAGE_INSTRUCTIONS;
 use crate::records::Records;
 use crate::request::{ParameterReader, is_bounded};
 use crate::servers::Servers;
 use crate::settings::{Detail, LiveSettings};
+use meanings::Meanings;
+pub use meanings::{SearchMode, SearchStatus};
+pub use tools::ToolListRequest;
 
 /// Most tools that one search returns.
 const MOST_RESULTS: usize = 50;
@@ -27,8 +35,27 @@ const MOST_RESULTS: usize = 50;
 /// Most tools that are described at once.
 const MOST_DESCRIBED: usize = 20;
 
+/// Most entries of an answer that are whole where nobody says how much is wanted.
+const MOST_WHOLE: usize = 3;
+
+/// Time that a search which finds nothing waits for servers that are just starting.
+const STARTING_WAIT: Duration = Duration::from_secs(2);
+
+/// Pause before a search that waits looks again whether servers are still starting.
+const STARTING_STEP: Duration = Duration::from_millis(100);
+
+/// Characters of the notice that nothing fits, without what it says first.
+const NOTICE_LIMIT: usize = 1_800;
+
+/// Characters about the servers in the instructions.
+const SERVERS_LIMIT: usize = 4_000;
+
+/// Beginning of the notice that nothing fits.
+const NOTHING_FITS: &str = "No tool fits this query. Say in a few words or one sentence what the tool should do, in English, or give its name.";
+
 /// Search over the tools of all servers.
 pub struct Search {
+    meanings: Arc<Meanings>,
     settings: Arc<LiveSettings>,
     servers: Arc<Servers>,
     records: Arc<Records>,
@@ -64,11 +91,34 @@ struct SearchAnswer {
 
 /// Result of `retrieve_tools`.
 #[derive(Serialize)]
-struct FoundTools<'a, T> {
-    tools: Vec<T>,
+struct FoundTools<'a> {
+    tools: Vec<FoundTool<'a>>,
     query: &'a str,
     total: usize,
-    usage_instructions: &'a str,
+    search: SearchMode,
+    /// Servers that were not searched, because they are still starting.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    starting: Vec<String>,
+    /// Advice for who found nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
+    usage_instructions: &'static str,
+}
+
+/// What a search found, and how it went.
+struct Searched {
+    found: Hits,
+    mode: SearchMode,
+    /// Servers that were not searched yet.
+    starting: Vec<String>,
+}
+
+/// One entry of a result of `retrieve_tools`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FoundTool<'a> {
+    Full(present::Full<'a>),
+    Compact(present::Compact<'a>),
 }
 
 /// Result of `describe_tool`.
@@ -83,20 +133,45 @@ impl Search {
         settings: &Arc<LiveSettings>,
         servers: &Arc<Servers>,
         records: &Arc<Records>,
+        background: &Background,
     ) -> Self {
         Self {
+            meanings: Meanings::new(settings, servers, background),
             settings: Arc::clone(settings),
             servers: Arc::clone(servers),
             records: Arc::clone(records),
         }
     }
 
+    /// Computes what tools mean, now and whenever they change, so that search goes by meaning as well.
+    pub(crate) fn keep_meanings(&self) {
+        self.meanings.keep_current();
+    }
+
+    /// Waits until search goes by meaning as well, but no longer than this.
+    pub async fn settled(&self, limit: Duration) {
+        self.meanings.keep_current();
+        let _ = tokio::time::timeout(limit, self.meanings.ready()).await;
+    }
+
+    /// Whether search goes by meaning, and if not, why.
+    pub fn status(&self) -> SearchStatus {
+        self.meanings.status()
+    }
+
+    /// Instructions for a client, with the servers that a caller with these rights may use.
+    pub fn introduced(&self, instructions: &str, rights: &Rights) -> String {
+        let snapshot = self.servers.catalog().snapshot();
+        let servers = introduction::servers(&snapshot, rights, SERVERS_LIMIT);
+        format!("{instructions} {servers}").trim_end().to_owned()
+    }
+
     /// Answers `retrieve_tools`.
     pub async fn retrieve_tools(&self, arguments: &Json, caller: &Arc<Caller>) -> SearchOutcome {
         let request = SearchRequest::parse(arguments);
         let parameters = request.as_ref().map(to_text).ok();
-        self.answer("retrieve_tools", caller, parameters, |_| {
-            request.and_then(|request| self.find(&request, &caller.rights))
+        self.answer("retrieve_tools", caller, parameters, async |_| {
+            self.find(&request?, &caller.rights).await
         })
         .await
     }
@@ -106,7 +181,7 @@ impl Search {
         let names = parse_names(arguments);
         let parameters = names.as_ref().ok();
         let parameters = parameters.map(|names| json!({ "names": names }).to_string());
-        self.answer("describe_tool", caller, parameters, |request_id| {
+        self.answer("describe_tool", caller, parameters, async |request_id| {
             names.map(|names| self.describe(&names, request_id, &caller.rights))
         })
         .await
@@ -119,7 +194,7 @@ impl Search {
         tool: &str,
         caller: &Arc<Caller>,
         parameters: Option<String>,
-        answer: impl FnOnce(Uuid) -> Result<SearchAnswer, Failure>,
+        answer: impl AsyncFnOnce(Uuid) -> Result<SearchAnswer, Failure>,
     ) -> SearchOutcome {
         let mut record = self.records.log().open(RecordKind::Discovery, caller, None);
         record.set_tool_name(tool);
@@ -128,7 +203,8 @@ impl Search {
         }
         let (activity_id, request_id) = (record.id(), record.request_id());
         let mode = self.settings.load().rules().mode;
-        let result = answer(request_id).map_err(|failure| failure.with_menu_schema(tool, mode));
+        let result = answer(request_id).await;
+        let result = result.map_err(|failure| failure.with_menu_schema(tool, mode));
         let recorded = result.as_ref().map(|answer| answer.recorded.to_string());
         let outcome = record_outcome(recorded.as_deref().map_err(|failure| *failure));
         // A search reads; what the log cannot take of it is counted there.
@@ -140,62 +216,99 @@ impl Search {
         }
     }
 
-    fn find(&self, request: &SearchRequest, rights: &Rights) -> Result<SearchAnswer, Failure> {
-        let settings = self.settings.load();
+    async fn find(
+        &self,
+        request: &SearchRequest,
+        rights: &Rights,
+    ) -> Result<SearchAnswer, Failure> {
         if let Some(server) = &request.server {
             self.servers.check_known(server, rights)?;
         }
-        let snapshot = self.servers.catalog().snapshot();
-        let found = snapshot.search(&SearchQuery {
-            text: &request.query,
-            limit: request.limit.unwrap_or(settings.discovery.limit),
+        let meaning = self.meanings.of_query(&request.query).await;
+        let mut changes = self.servers.catalog().changes();
+        let deadline = Instant::now() + STARTING_WAIT;
+        loop {
+            changes.mark_unchanged();
+            // First who is starting: a server lists its tools before it has started.
+            let starting = self.servers.starting();
+            let snapshot = self.servers.catalog().snapshot();
+            let starting = not_searched(starting, request, &snapshot, rights);
+            let found = snapshot.search(&self.query(request, meaning.as_ref(), rights));
+            let is_late = Instant::now() >= deadline;
+            if !found.hits.is_empty() || starting.is_empty() || is_late {
+                let searched = Searched {
+                    found,
+                    mode: SearchMode::of(meaning.as_ref()),
+                    starting,
+                };
+                return Ok(self.shown(request, &snapshot, rights, searched));
+            }
+            // A server that has just listed its tools may have what is wanted. One that failed tells nobody.
+            let step = deadline.min(Instant::now() + STARTING_STEP);
+            let _ = timeout_at(step, changes.changed()).await;
+        }
+    }
+
+    fn query<'a>(
+        &self,
+        request: &'a SearchRequest,
+        meaning: Option<&'a Vector>,
+        rights: &'a Rights,
+    ) -> SearchQuery<'a> {
+        let limit = self.settings.load().discovery.limit;
+        SearchQuery {
+            meaning,
+            limit: request.limit.unwrap_or(limit),
             read_only_only: request.read_only_only,
             exclude_destructive: request.exclude_destructive,
             server: request.server.as_deref(),
             rights,
-        });
-        let hits = found.hits.iter().map(|hit| {
-            let deprecation = snapshot.deprecation_for(&hit.tool, rights);
-            (&hit.tool, hit.score, deprecation)
-        });
-        let (query, total) = (request.query.as_str(), found.total);
-        let usage_instructions = &*self.usage_instructions(rights);
-        let text = match request.detail.unwrap_or(settings.discovery.detail) {
-            Detail::Full => to_text(&FoundTools {
-                tools: hits
-                    .map(|(tool, score, deprecation)| {
-                        present::full(tool, score, deprecation.as_ref())
-                    })
-                    .collect(),
-                query,
-                total,
-                usage_instructions,
-            }),
-            Detail::Compact => to_text(&FoundTools {
-                tools: hits
-                    .map(|(tool, score, deprecation)| {
-                        present::compact(tool, score, deprecation.as_ref())
-                    })
-                    .collect(),
-                query,
-                total,
-                usage_instructions,
-            }),
-        };
-        let names: Vec<&str> = found.hits.iter().map(|hit| hit.tool.qualified()).collect();
-        let recorded = json!({ "total": total, "tools": names });
-        Ok(SearchAnswer { text, recorded })
+            ..SearchQuery::new(&request.query, 0)
+        }
     }
 
-    /// Instructions: what the variants are for, and what an agent should know when a server is missing.
-    fn usage_instructions(&self, rights: &Rights) -> Cow<'static, str> {
-        let mut starting = self.servers.starting();
-        starting.retain(|server| rights.allow(AccessTo::Server(server)));
-        if starting.is_empty() {
-            return USAGE_INSTRUCTIONS.into();
-        }
-        let starting = starting.join(", ");
-        format!("{USAGE_INSTRUCTIONS} Still starting, so not searched yet: {starting}.").into()
+    /// Answer that shows what was found.
+    fn shown(
+        &self,
+        request: &SearchRequest,
+        snapshot: &Snapshot,
+        rights: &Rights,
+        searched: Searched,
+    ) -> SearchAnswer {
+        let found = searched.found;
+        let detail = request
+            .detail
+            .unwrap_or(self.settings.load().discovery.detail);
+        let is_whole = match detail {
+            Detail::Auto => found.hits.len() <= MOST_WHOLE,
+            Detail::Full => true,
+            Detail::Compact => false,
+        };
+        let entries = found.hits.iter().map(|hit| {
+            let deprecation = snapshot.deprecation_for(&hit.tool, rights);
+            let deprecation = deprecation.as_ref();
+            if is_whole {
+                FoundTool::Full(present::full(&hit.tool, hit.score, deprecation))
+            } else {
+                FoundTool::Compact(present::compact(&hit.tool, hit.score, deprecation))
+            }
+        });
+        let notice = found.hits.is_empty().then(|| {
+            let servers = introduction::servers(snapshot, rights, NOTICE_LIMIT);
+            format!("{NOTHING_FITS} {servers}").trim_end().to_owned()
+        });
+        let text = to_text(&FoundTools {
+            tools: entries.collect(),
+            query: &request.query,
+            total: found.total,
+            search: searched.mode,
+            starting: searched.starting,
+            notice,
+            usage_instructions: USAGE_INSTRUCTIONS,
+        });
+        let names: Vec<&str> = found.hits.iter().map(|hit| hit.tool.qualified()).collect();
+        let recorded = json!({ "total": found.total, "tools": names });
+        SearchAnswer { text, recorded }
     }
 
     fn describe(&self, names: &[String], request_id: Uuid, rights: &Rights) -> SearchAnswer {
@@ -226,6 +339,21 @@ impl Search {
     }
 }
 
+/// Those of the starting servers whose tools are not known yet and that are looked through.
+fn not_searched(
+    mut starting: Vec<String>,
+    request: &SearchRequest,
+    snapshot: &Snapshot,
+    rights: &Rights,
+) -> Vec<String> {
+    starting.retain(|name| {
+        let is_known = snapshot.server(name).is_some_and(ServerState::is_listed);
+        let is_asked = request.server.as_ref().is_none_or(|server| server == name);
+        !is_known && is_asked && rights.allow(AccessTo::Server(name))
+    });
+    starting
+}
+
 // === impl SearchRequest ===
 
 impl SearchRequest {
@@ -243,7 +371,7 @@ impl SearchRequest {
         let mut reader = ParameterReader::new(given, PARAMETERS, "retrieve_tools")?;
         let query: Option<String> = reader.read("query", "must be a string");
         let limit: Option<usize> = reader.read("limit", LIMITS);
-        let detail = reader.read("detail", "must be full or compact");
+        let detail = reader.read("detail", "must be auto, full or compact");
         let read_only_only: Option<bool> = reader.read("read_only_only", "must be true or false");
         let exclude_destructive: Option<bool> =
             reader.read("exclude_destructive", "must be true or false");

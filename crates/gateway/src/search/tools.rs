@@ -3,31 +3,42 @@
 use std::sync::Arc;
 
 use mcpproxy_catalog::deprecation::ShownDeprecation;
-use mcpproxy_catalog::{Availability, CatalogTool, SearchQuery, Snapshot, present};
+use mcpproxy_catalog::{Availability, CatalogTool, Hit, SearchQuery, Snapshot, present};
 use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
-use super::Search;
+use super::{Search, SearchMode};
 use crate::failure::Failure;
 
 /// Most tools that a search of a person returns.
 const SHOWN: usize = 50;
 
+/// Request for a list of tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolListRequest<'a> {
+    /// What the tools should do; all tools without it.
+    pub query: Option<&'a str>,
+    /// The only server whose tools are wanted.
+    pub server: Option<&'a str>,
+    /// Whether each tool that a search finds comes with the reasons for its score.
+    pub explain: bool,
+}
+
 impl Search {
     /// Tools that match a query, or all of them, of those that a caller with these rights may use; optionally of one
     /// server.
-    pub fn list_tools(
+    pub async fn list_tools(
         &self,
-        query: Option<&str>,
-        server: Option<&str>,
+        request: ToolListRequest<'_>,
         rights: &Rights,
     ) -> Result<Value, Failure> {
+        let server = request.server;
         if let Some(server) = server {
             self.servers.check_known(server, rights)?;
         }
-        let snapshot = self.servers.catalog().snapshot();
-        let Some(text) = query else {
+        let Some(text) = request.query else {
+            let snapshot = self.servers.catalog().snapshot();
             let tools = snapshot.tools();
             // A person sees what is switched off, an agent what it can call.
             let is_person = rights.allow(AccessTo::Administration);
@@ -40,18 +51,20 @@ impl Search {
             let tools: Vec<Value> = tools.collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
+        let meaning = self.meanings.of_query(text).await;
+        let snapshot = self.servers.catalog().snapshot();
         let hits = snapshot.search(&SearchQuery {
-            text,
-            limit: SHOWN,
-            read_only_only: false,
-            exclude_destructive: false,
+            meaning: meaning.as_ref(),
             server,
             rights,
+            explain: request.explain,
+            ..SearchQuery::new(text, SHOWN)
         });
         let tools = hits.hits.iter();
-        let tools = tools.map(|hit| row(&snapshot, &hit.tool, Some(hit.score), rights));
+        let tools = tools.map(|hit| row(&snapshot, &hit.tool, Some(hit), rights));
         let tools: Vec<Value> = tools.collect();
-        Ok(json!({ "query": text, "total": hits.total, "tools": tools }))
+        let mode = SearchMode::of(meaning.as_ref());
+        Ok(json!({ "query": text, "total": hits.total, "search": mode, "tools": tools }))
     }
 
     /// One tool, whole.
@@ -81,7 +94,7 @@ impl Search {
     }
 }
 
-fn row(snapshot: &Snapshot, entry: &CatalogTool, score: Option<f64>, rights: &Rights) -> Value {
+fn row(snapshot: &Snapshot, entry: &CatalogTool, hit: Option<&Hit>, rights: &Rights) -> Value {
     let mut row = json!({
         "name": entry.qualified(),
         "server": entry.server(),
@@ -93,8 +106,11 @@ fn row(snapshot: &Snapshot, entry: &CatalogTool, score: Option<f64>, rights: &Ri
     if let Some(announced) = snapshot.deprecation_for(entry, rights) {
         row["deprecated"] = json!(ShownDeprecation::of(&announced, entry.server()));
     }
-    if let Some(score) = score {
-        row["score"] = json!(score);
+    if let Some(hit) = hit {
+        row["score"] = json!(present::rounded(hit.score));
+        if let Some(explanation) = &hit.explanation {
+            row["explanation"] = json!(explanation);
+        }
     }
     row
 }

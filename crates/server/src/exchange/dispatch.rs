@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::change_feed::{self, ChangeFeed};
 use super::client_link::client_link;
+use super::endpoint::Endpoint;
 use super::in_flight::InFlight;
 use super::prompts_resources;
 use super::reply::{Delivery, NewSession, Outbound, Reply};
@@ -90,7 +91,9 @@ impl Exchange {
             (Method::SubscriptionsListen, Protocol::Stateless, _) => {
                 return Box::pin(self.listen(request, delivery)).await;
             }
-            (Method::ServerDiscover, Protocol::Stateless, _) => Ok(discover(&request)),
+            (Method::ServerDiscover, Protocol::Stateless, _) => {
+                Ok(discover(&request, &self.gateway))
+            }
             (Method::Ping, Protocol::Session, _) => Ok("{}".to_owned()),
             (Method::LoggingSetLevel, Protocol::Session, Some(session)) => {
                 session.set_log_level(&request.params)
@@ -186,8 +189,9 @@ impl Exchange {
             changes,
             ends_with.child_token(),
         );
-        let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
-        let result = initialize::result(session.revision, VERSION, instructions, announces);
+        let instructions = endpoint.instructions(&self.gateway, &caller.rights);
+        let announces = endpoint.announces();
+        let result = initialize::result(session.revision, VERSION, &instructions, announces);
         Reply::Opened(NewSession {
             session: Arc::new(session),
             result: result.to_string(),
@@ -228,15 +232,11 @@ impl Exchange {
     }
 }
 
-fn discover(request: &Request) -> String {
+fn discover(request: &Request, gateway: &Gateway) -> String {
     let endpoint = &request.endpoint;
-    let (instructions, announces) = (endpoint.instructions(), endpoint.announces());
-    stateless::discovery(
-        VERSION,
-        instructions,
-        announces,
-        endpoint.freshness(&request.caller.rights),
-    )
+    let instructions = endpoint.instructions(gateway, &request.caller.rights);
+    let freshness = Endpoint::instructions_freshness();
+    stateless::discovery(VERSION, &instructions, endpoint.announces(), freshness)
 }
 
 fn unknown_method(method: &str) -> RpcError {

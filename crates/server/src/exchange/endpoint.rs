@@ -83,12 +83,18 @@ impl Endpoint {
         }
     }
 
-    /// Instructions for a client that connects.
-    pub(crate) fn instructions(&self) -> &'static str {
+    /// Instructions for a client that connects, with the servers that a caller with these rights may use.
+    pub(crate) fn instructions(&self, gateway: &Gateway, rights: &Rights) -> String {
         match self {
-            Self::Menu => menu::INSTRUCTIONS,
-            Self::Direct(_) => DIRECT_INSTRUCTIONS,
+            Self::Menu => gateway.search().introduced(menu::INSTRUCTIONS, rights),
+            Self::Direct(Scope::All) => gateway.search().introduced(DIRECT_INSTRUCTIONS, rights),
+            Self::Direct(_) => DIRECT_INSTRUCTIONS.to_owned(),
         }
+    }
+
+    /// Freshness of the instructions: they depend on the caller and change with the servers.
+    pub(crate) fn instructions_freshness() -> Freshness {
+        Self::offerings_freshness()
     }
 
     /// Freshness of the list of tools for a caller with these rights.

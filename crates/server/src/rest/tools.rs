@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use http::StatusCode;
+use mcpproxy_gateway::search::ToolListRequest;
 use mcpproxy_gateway::{CallRequest, Code, Failure};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::Json;
@@ -33,6 +34,8 @@ const UNKNOWN_VARIANT: &str =
 pub(crate) struct ToolsQuery {
     q: Option<String>,
     server: Option<String>,
+    #[serde(default)]
+    explain: bool,
 }
 
 /// List tools, or search them
@@ -41,6 +44,7 @@ pub(crate) struct ToolsQuery {
     params(
         ("q" = Option<String>, Query, description = "What the tool should do; all tools without it"),
         ("server" = Option<String>, Query, description = "Only tools of this server"),
+        ("explain" = Option<bool>, Query, description = "Why each tool was found, with a search"),
     ),
     responses((status = 200, description = "The tools", body = schemas::ToolListSchema), InvalidRefusals, AccessRefusals, MissingRefusals),
 ))]
@@ -49,14 +53,19 @@ pub(crate) async fn list_tools(
     Extension(caller): Extension<Arc<Caller>>,
     query: Result<Query<ToolsQuery>, QueryRejection>,
 ) -> RestResult {
-    let Query(ToolsQuery { q, server }) = query.map_err(|error| {
+    let Query(ToolsQuery { q, server, explain }) = query.map_err(|error| {
         let problem = error.body_text();
         invalid(&format!(
-            "The query is not valid: {problem}; allowed are q and server"
+            "The query is not valid: {problem}; allowed are q, server and explain"
         ))
     })?;
     let search = app.gateway().search();
-    answered(search.list_tools(q.as_deref(), server.as_deref(), &caller.rights))
+    let request = ToolListRequest {
+        query: q.as_deref(),
+        server: server.as_deref(),
+        explain,
+    };
+    answered(search.list_tools(request, &caller.rights).await)
 }
 
 /// Show one tool with its schema

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_wire::{Capabilities, ListedKind, Method, Protocol};
+use mcpproxy_wire::{Capabilities, Introduction, ListedKind, Method, Protocol};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::shared::SharedUpstream;
@@ -141,7 +141,7 @@ impl SharedUpstream {
         &self,
         kind: ListedKind,
         listing: Listing,
-        declared: Option<Capabilities>,
+        declared: Option<(Capabilities, Introduction)>,
     ) {
         let name = &self.spec.name;
         let readiness = &self.readiness;
@@ -149,7 +149,9 @@ impl SharedUpstream {
             listing.log_rejected(name, kind);
         }
         let changed = readiness.note(|facts| {
-            let is_changed = declared.is_some_and(|declared| facts.lists.declare(declared));
+            let is_changed = declared.is_some_and(|(capabilities, introduction)| {
+                facts.lists.declare(capabilities, introduction)
+            });
             let is_changed = facts.lists.put(kind, listing.items) || is_changed;
             is_changed.then(|| facts.lists.offerings().clone())
         });

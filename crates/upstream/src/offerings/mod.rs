@@ -10,7 +10,7 @@ pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
 
 use mcpproxy_wire::offerings::RejectedItem;
-use mcpproxy_wire::{Capabilities, ListedItem, ListedKind, Offerings};
+use mcpproxy_wire::{Capabilities, Introduction, ListedItem, ListedKind, Offerings};
 
 use self::freshness::ListFreshness;
 
@@ -54,9 +54,15 @@ impl OfferedLists {
 
     /// Begins a connection: what was listed before may hold no longer. Tells whether the offerings
     /// change. Tools are not concerned: they are listed before a connection is used.
-    pub(crate) fn declare(&mut self, capabilities: Capabilities) -> bool {
-        let mut is_changed = self.offerings.capabilities != capabilities;
+    pub(crate) fn declare(
+        &mut self,
+        capabilities: Capabilities,
+        introduction: Introduction,
+    ) -> bool {
+        let mut is_changed = self.offerings.capabilities != capabilities
+            || self.offerings.introduction != introduction;
         self.offerings.capabilities = capabilities;
+        self.offerings.introduction = introduction;
         for kind in ListedKind::ALL {
             if kind == ListedKind::Tool {
                 continue;

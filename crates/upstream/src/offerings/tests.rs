@@ -20,7 +20,7 @@ fn has_prompts() -> Capabilities {
 #[tokio::test]
 async fn what_a_server_declares_is_listed_and_the_rest_is_absent() {
     let mut lists = OfferedLists::default();
-    assert!(lists.declare(has_prompts()));
+    assert!(lists.declare(has_prompts(), Introduction::default()));
     assert!(lists.freshness(ListedKind::Prompt).due().is_some());
     for kind in [ListedKind::Resource, ListedKind::Template] {
         assert_eq!(lists.freshness(kind).due(), None);
@@ -36,12 +36,12 @@ async fn what_a_server_declares_is_listed_and_the_rest_is_absent() {
 #[tokio::test]
 async fn a_server_that_comes_back_without_prompts_has_none() {
     let mut lists = OfferedLists::default();
-    lists.declare(has_prompts());
+    lists.declare(has_prompts(), Introduction::default());
     assert!(lists.put(ListedKind::Prompt, items(&["a"])));
     assert!(!lists.put(ListedKind::Prompt, items(&["a"])));
-    assert!(!lists.declare(has_prompts()));
+    assert!(!lists.declare(has_prompts(), Introduction::default()));
     assert_eq!(lists.offerings().items(ListedKind::Prompt).len(), 1);
-    assert!(lists.declare(Capabilities::default()));
+    assert!(lists.declare(Capabilities::default(), Introduction::default()));
     assert!(lists.offerings().items(ListedKind::Prompt).is_empty());
 }
 

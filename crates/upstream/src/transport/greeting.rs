@@ -1,7 +1,7 @@
 //! Greeting of a server.
 
 use mcpproxy_wire::initialize::ServerHello;
-use mcpproxy_wire::{Capabilities, Json, ListChanges, Protocol, Revision};
+use mcpproxy_wire::{Capabilities, Introduction, Json, ListChanges, Protocol, Revision};
 
 use crate::CallError;
 
@@ -16,6 +16,7 @@ pub(crate) struct Greeting {
     pub(crate) has_logging: bool,
     /// Capabilities that it declared.
     pub(crate) capabilities: Capabilities,
+    pub(crate) introduction: Introduction,
 }
 
 /// Reads the response to `initialize` and checks that we speak its revision.
@@ -35,6 +36,7 @@ pub(crate) fn read_hello(response: &Json) -> Result<(Greeting, Revision), CallEr
         announces: hello.capabilities.tools == Some(ListChanges::Announced),
         has_logging: hello.has_logging,
         capabilities: hello.capabilities,
+        introduction: hello.introduction,
     };
     Ok((greeting, revision))
 }

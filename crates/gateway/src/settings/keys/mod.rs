@@ -109,9 +109,10 @@ section! {
     pub struct DiscoverySettings {
         /// How many tools a search answers when the agent does not say.
         "limit" pub limit: usize = 5, Whole(1, 50);
-        /// How much a search says of each tool when the agent does not say: everything, or a signature and a summary.
-        "detail" pub detail: Detail = "full", Choice(&["full", "compact"]);
-        /// Whether a search also looks at meaning, beside words. Checked, without effect in this version.
+        /// How much a search says of each tool when the agent does not say: everything (`full`), a signature and a summary
+        /// (`compact`), or everything of up to three tools and the short form of more (`auto`).
+        "detail" pub detail: Detail = "auto", Choice(&["auto", "full", "compact"]);
+        /// Whether a search also goes by meaning, beside words.
         "semantic" pub semantic: bool = true, Flag;
     }
 }
@@ -176,6 +177,8 @@ impl AnonymousAccess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
+    /// The whole definition of a few, and the short form of more.
+    Auto,
     /// The whole definition.
     Full,
     /// A signature and a summary.

@@ -61,7 +61,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.rules(), Rules::default());
     let discovery = DiscoverySettings {
         limit: 5,
-        detail: Detail::Full,
+        detail: Detail::Auto,
         semantic: true,
     };
     assert_eq!(settings.discovery, discovery);

@@ -177,7 +177,7 @@ fn words_that_are_not_known() {
     check(
         "{ \"discovery\": { \"detail\": \"brief\" }, \"activity\": { \"durability\": \"\" }, \"hints\": { \"proxied\": \"on\" } }",
         &[
-            "1:28: discovery.detail: found \"brief\", allowed: \"full\", \"compact\"",
+            "1:28: discovery.detail: found \"brief\", allowed: \"auto\", \"full\", \"compact\"",
             "1:67: activity.durability: found \"\", allowed: \"strict\", \"balanced\"",
             "1:95: hints.proxied: found \"on\", allowed: \"off\", \"meta\", \"content\"",
         ],

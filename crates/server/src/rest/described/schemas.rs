@@ -28,6 +28,8 @@ pub(crate) struct ToolListSchema {
     query: Option<String>,
     /// How many there are, or match.
     total: u64,
+    /// `hybrid`: by words and by meaning; `lexical`: by words alone. Only of a search.
+    search: Option<String>,
     tools: Vec<ToolRowSchema>,
 }
 
@@ -46,6 +48,36 @@ pub(crate) struct ToolRowSchema {
     deprecated: Option<DeprecatedSchema>,
     /// How well it matches, from 0 to 1; only of a search.
     score: Option<f64>,
+    /// Why it was found; only of a search that asks for it.
+    explanation: Option<ExplanationSchema>,
+}
+
+/// Reasons for the score of a tool.
+#[derive(ToSchema)]
+#[schema(as = Explanation)]
+pub(crate) struct ExplanationSchema {
+    /// The words of the query that it has.
+    words: Vec<MatchedWordSchema>,
+    /// The share of the query that they cover, from 0 to 1.
+    coverage: f64,
+    /// How alike the meanings are; absent where meaning did not count.
+    similarity: Option<f64>,
+    /// Why it stands higher or lower than words and meaning alone have it.
+    moved: Option<String>,
+}
+
+/// A word of a query that a tool has.
+#[derive(ToSchema)]
+#[schema(as = MatchedWord)]
+pub(crate) struct MatchedWordSchema {
+    /// As it was written.
+    word: String,
+    /// The word that was taken for it, where no tool has what was written.
+    meant: Option<String>,
+    /// Parts of the tool that have it: name, server, title, description, parameters, values.
+    fields: Vec<String>,
+    /// The share of the query that it covers here.
+    points: f64,
 }
 
 /// A tool that is going to be removed, as its definition says; any part may be missing.

@@ -173,7 +173,8 @@ async fn welcome(
     };
     let capabilities = greeting.capabilities;
     let time_to_live = listing.time_to_live;
-    shared.report(ListedKind::Tool, listing, Some(capabilities));
+    let declared = (capabilities, greeting.introduction.clone());
+    shared.report(ListedKind::Tool, listing, Some(declared));
     task.publish(&connection, greeting, epoch, time_to_live);
     let refreshing = refresh(shared, Arc::clone(&connection), capabilities);
     task.refresher.spawn(refreshing);

@@ -13,7 +13,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use mcpproxy_wire::header::{self, encode_value};
 use mcpproxy_wire::json::Fields;
 use mcpproxy_wire::param_headers::{self, ParamHeader};
-use mcpproxy_wire::{Capabilities, Json, ListedPage, Revision, ToolDefinition, meta};
+use mcpproxy_wire::{Capabilities, Introduction, Json, ListedPage, Revision, ToolDefinition, meta};
 
 pub(super) use self::input_rounds::{
     MOST_ROUNDS, asks_for_input, collect_input, pass_on, refuse_asking,
@@ -160,10 +160,10 @@ pub(super) fn read_discovery(result: &Json) -> Result<Greeting, CallError> {
         )));
     }
     let info = object(&fields, meta::META).and_then(|meta| meta.given(meta::SERVER_INFO));
+    let info = info.or_else(|| fields.given("serverInfo"));
     Ok(Greeting {
-        server_info: info
-            .or_else(|| fields.given("serverInfo"))
-            .map(|raw| result.part(raw)),
+        introduction: Introduction::read(info, &fields),
+        server_info: info.map(|raw| result.part(raw)),
         revision: Some(REVISION),
         capabilities: Capabilities::read(fields.given("capabilities")),
         ..Greeting::default()

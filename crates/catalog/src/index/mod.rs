@@ -5,15 +5,24 @@
 //! all tools together (how rare a word is, how long a field usually is) is summed up over the
 //! segments; for a caller that may not use all of them, over those that it may use.
 
+mod spelling;
+mod term;
+
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mcpproxy_policy::Effect;
+use mcpproxy_wire::json::decode_for_display;
+use mcpproxy_wire::meta::CONTRACT_DEFINITION;
 use mcpproxy_wire::{Json, ToolDefinition};
 use serde_json::Value;
 
+pub(crate) use self::spelling::{KnownWords, may_be_misspelt};
+pub(crate) use self::term::Term;
+use self::term::TermHasher;
 use crate::tokens::{stem, words};
 use crate::tool::CatalogTool;
 
@@ -22,30 +31,47 @@ pub(crate) const FIELD_COUNT: usize = 6;
 
 /// Field of a tool's description: what a match in it counts.
 pub(crate) struct Field {
+    /// Name of the field, for people who ask why a tool was found.
+    pub(crate) name: &'static str,
     /// The weight of one occurrence.
     pub(crate) weight: f32,
     /// Share by which a long field dilutes an occurrence, from 0 (not at all) to 1.
     pub(crate) dilution: f32,
 }
 
-/// The fields: tool name, server name, title, description, parameter names, parameter
-/// descriptions, in the order in which [`TermCounts`] counts them.
+/// The fields, in the order in which [`TermCounts`] counts them. The values are what a parameter's description
+/// and its `enum` say, and the tags of a contract tool.
 ///
 /// A name says most and a parameter's description least. The numbers are round on purpose: on
 /// labelled queries the quality hardly moves when any of them is changed by half, so finer
 /// ones would only fit the queries they were taken from.
 pub(crate) const FIELDS: [Field; FIELD_COUNT] = [
-    field(2.0, 0.5),
-    field(1.0, 0.3),
-    field(1.5, 0.5),
-    field(1.0, 0.6),
-    field(0.5, 0.7),
-    field(0.3, 0.8),
+    field("name", 2.0, 0.5),
+    field("server", 1.0, 0.3),
+    field("title", 1.5, 0.5),
+    field("description", 1.0, 0.6),
+    field("parameters", 0.5, 0.7),
+    field("values", 0.3, 0.8),
 ];
+
+/// Fields whose words may be meant by one that is misspelt: name, server, title and description.
+const SPELLED: Range<usize> = 0..4;
+
+/// Most words of one server that may be meant by one that is misspelt.
+const MISSPELLABLE: usize = 2_000;
+
+/// Server name of the gateway's own tools.
+const GATEWAY: &str = "mcpproxy";
 
 /// The most parameters, and the deepest, of which names and descriptions are read.
 const PARAMETER_LIMIT: usize = 200;
 const PARAMETER_DEPTH: usize = 3;
+
+/// Most values of an `enum` that are read.
+const VALUES: usize = 50;
+
+/// Most tags of a tool that are read.
+const TAGS: usize = 20;
 
 /// The most replacements of replacements that are followed.
 const REPLACEMENTS: usize = 8;
@@ -86,12 +112,9 @@ pub(crate) struct Segment {
     postings: HashMap<Term, Vec<Posting>, BuildHasherDefault<TermHasher>>,
     /// Tools by the words of their name, for queries that give the name itself.
     names: HashMap<String, Vec<usize>>,
+    /// Words that occur, for those that are misspelt in a query.
+    pub(crate) known_words: KnownWords,
 }
-
-/// Stem of a word, as the hash of its letters. Two stems with the same hash would be taken for one;
-/// with 64 bits nobody will see it, and it would only misplace a hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Term(u64);
 
 /// Counts of a word in each field of one document.
 #[derive(Debug)]
@@ -151,6 +174,7 @@ impl Segment {
             total_lengths: [0; FIELD_COUNT],
             postings: HashMap::default(),
             names: HashMap::new(),
+            known_words: KnownWords::default(),
             effects: tools.iter().map(|entry| entry.effect()).collect(),
             deprecated: tools
                 .iter()
@@ -168,6 +192,7 @@ impl Segment {
             let names = segment.names.entry(name_words.join(" "));
             names.or_default().push(position);
         }
+        segment.known_words = KnownWords::new(stems.misspellable.into_iter());
         segment.tools = tools;
         segment
     }
@@ -182,6 +207,11 @@ impl Segment {
         }
         add_lengths(&mut self.total_lengths, document.lengths.map(u64::from));
         self.lengths.push(document.lengths);
+    }
+
+    /// Whether its tools are the gateway's own.
+    pub(crate) fn is_gateway(&self) -> bool {
+        *self.server == *GATEWAY
     }
 
     /// Postings of a word: where it occurs.
@@ -237,14 +267,25 @@ fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<Vec<usize>> {
 /// The stems of the words seen so far: finding one takes longer than remembering it, and the
 /// tools of a server share most of their words.
 #[derive(Default)]
-struct Stems(HashMap<String, Term>);
+struct Stems {
+    known: HashMap<String, Term>,
+    /// Words that may be meant by one that is misspelt: of names, titles and descriptions, and not too many.
+    misspellable: BTreeMap<String, Term>,
+}
 
 impl Stems {
     fn of(&mut self, word: String) -> Term {
         *self
-            .0
+            .known
             .entry(word)
             .or_insert_with_key(|word| Term::of(&stem(word)))
+    }
+
+    /// Remembers a word as one that may be meant.
+    fn remember(&mut self, word: &str, term: Term) {
+        if may_be_misspelt(word) && self.misspellable.len() < MISSPELLABLE {
+            self.misspellable.insert(word.to_owned(), term);
+        }
     }
 }
 
@@ -265,13 +306,18 @@ impl TermCounts {
         let mut parameters = Parameters::default();
         parameters.read(&tool.input_schema.to_value(), PARAMETER_DEPTH);
         document.count(4, parameters.names, stems);
-        document.count(5, parameters.descriptions, stems);
+        document.count(5, parameters.values, stems);
+        document.count(5, tags(tool), stems);
         document
     }
 
     fn count(&mut self, field: usize, words: Vec<String>, stems: &mut Stems) {
         for word in words {
-            let count = &mut self.counts.entry(stems.of(word)).or_default()[field];
+            let term = stems.of(word.clone());
+            if SPELLED.contains(&field) {
+                stems.remember(&word, term);
+            }
+            let count = &mut self.counts.entry(term).or_default()[field];
             *count = count.saturating_add(1);
             self.lengths[field] = self.lengths[field].saturating_add(1);
         }
@@ -283,7 +329,7 @@ impl TermCounts {
 struct Parameters {
     read: usize,
     names: Vec<String>,
-    descriptions: Vec<String>,
+    values: Vec<String>,
 }
 
 impl Parameters {
@@ -296,7 +342,12 @@ impl Parameters {
             }
             self.names.extend(words(name));
             if let Some(description) = parameter.get("description").and_then(Value::as_str) {
-                self.descriptions.extend(words(description));
+                self.values.extend(words(description));
+            }
+            let values = parameter.get("enum").and_then(Value::as_array);
+            let values = values.into_iter().flatten().take(VALUES);
+            for value in values.filter_map(Value::as_str) {
+                self.values.extend(words(value));
             }
             if depth > 1 {
                 self.read(parameter, depth - 1);
@@ -308,36 +359,6 @@ impl Parameters {
     }
 }
 
-// === impl Term ===
-
-impl Term {
-    pub(crate) fn of(stem: &str) -> Self {
-        let mut hasher = DefaultHasher::new();
-        stem.hash(&mut hasher);
-        Self(hasher.finish())
-    }
-}
-
-/// Hasher that takes a term as it is: it is a hash already.
-#[derive(Default)]
-struct TermHasher(u64);
-
-impl Hasher for TermHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 /// Title that people call the tool by, where its server says: `title`, or the older `annotations.title`.
 fn title(tool: &ToolDefinition) -> String {
     let text = |json: &Json| json.fields()?.text("title").map(Cow::into_owned);
@@ -345,6 +366,27 @@ fn title(tool: &ToolDefinition) -> String {
     title.unwrap_or_default()
 }
 
-const fn field(weight: f32, dilution: f32) -> Field {
-    Field { weight, dilution }
+/// Words of the tags that a tool's definition by the contract has.
+fn tags(tool: &ToolDefinition) -> Vec<String> {
+    let definition = tool.meta.as_ref().and_then(|meta| {
+        let definition = meta.fields()?.get(CONTRACT_DEFINITION)?.get();
+        Some(decode_for_display(definition))
+    });
+    let tags = definition
+        .as_ref()
+        .and_then(|definition| definition.get("tags")?.as_array());
+    let tags = tags
+        .into_iter()
+        .flatten()
+        .take(TAGS)
+        .filter_map(Value::as_str);
+    tags.flat_map(words).collect()
+}
+
+const fn field(name: &'static str, weight: f32, dilution: f32) -> Field {
+    Field {
+        name,
+        weight,
+        dilution,
+    }
 }

@@ -1,0 +1,75 @@
+//! Tokens: what the menu, answers and a list of all tools cost an agent, as cl100k counts.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use mcpproxy_catalog::{SearchQuery, present};
+use mcpproxy_gateway::menu;
+use mcpproxy_policy::{Mode, Rights};
+use serde_json::{Value, json};
+use tiktoken_rs::CoreBPE;
+
+use crate::corpus::{self, LabelledQueries};
+
+/// Tools on a page.
+const PAGE: usize = 5;
+
+pub(crate) fn run(corpus: &Path, queries: &Path, call: Option<&Path>) -> anyhow::Result<()> {
+    let queries: LabelledQueries = corpus::read(queries)?;
+    let loaded = corpus::load(corpus)?;
+    let tokens = tiktoken_rs::cl100k_base().context("the table is part of this program")?;
+    let count = |text: &str| tokens.encode_ordinary(text).len();
+    let menu = menu::tools_list(Mode::TwoKey, &Rights::Administrator);
+    println!("\n{:>8} tokens: the menu", count(&menu));
+    let snapshot = loaded.catalog.snapshot();
+    let (mut whole, mut short) = (0, 0);
+    for query in &queries.queries {
+        let meaning = loaded.encoder.embed(&query.query);
+        let hits = snapshot.search(&SearchQuery {
+            meaning: Some(&meaning),
+            ..SearchQuery::new(&query.query, PAGE)
+        });
+        let full = hits
+            .hits
+            .iter()
+            .map(|hit| present::full(&hit.tool, hit.score, None));
+        whole += count(&json!(full.collect::<Vec<_>>()).to_string());
+        let compact = hits
+            .hits
+            .iter()
+            .map(|hit| present::compact(&hit.tool, hit.score, None));
+        short += count(&json!(compact.collect::<Vec<_>>()).to_string());
+    }
+    let pages = queries.queries.len().max(1);
+    println!(
+        "{:>8} tokens: a page of {PAGE} tools, full, on average",
+        whole / pages
+    );
+    println!(
+        "{:>8} tokens: a page of {PAGE} tools, compact, on average",
+        short / pages
+    );
+    if let Some(path) = call {
+        let result: Value = corpus::read(path)?;
+        let meta = result["_meta"].to_string();
+        println!(
+            "{:>8} tokens: the result of a call",
+            count(&result.to_string())
+        );
+        println!("{:>8} tokens: of these its `_meta`", count(&meta));
+    }
+    println!(
+        "{:>8} tokens: a list of all tools",
+        all_tools(&snapshot, &tokens)
+    );
+    Ok(())
+}
+
+/// Tokens of all tools, as servers list them.
+fn all_tools(snapshot: &mcpproxy_catalog::Snapshot, tokens: &CoreBPE) -> usize {
+    let tools = snapshot
+        .tools()
+        .map(|tool| tool.tool().raw.text().to_owned());
+    let list = format!("{{\"tools\":[{}]}}", tools.collect::<Vec<_>>().join(","));
+    tokens.encode_ordinary(&list).len()
+}

@@ -1,0 +1,112 @@
+//! Spelling: the word that is meant by one that nothing has.
+//!
+//! Only a word that no tool has is looked at, and only words that differ from it by one letter, or by two where it is
+//! long, are taken for it: what people mistype, and nothing that only looks alike.
+
+use std::cell::Cell;
+
+use strsim::osa_distance;
+
+use super::term::Term;
+
+/// Letters from which on a word may have one letter wrong, and two.
+const ONE_WRONG: usize = 5;
+const TWO_WRONG: usize = 9;
+
+/// The longest word that is looked at, in bytes.
+const WORD_LIMIT: usize = 32;
+
+/// Words of the tools of one server, by their letters, for those that are misspelt in a query.
+#[derive(Debug, Default)]
+pub(crate) struct KnownWords {
+    words: Box<[(Box<str>, Term)]>,
+}
+
+impl KnownWords {
+    /// Those of some words that could be misspelt.
+    pub(crate) fn new(words: impl Iterator<Item = (String, Term)>) -> Self {
+        let words = words.filter(|(word, _)| may_be_misspelt(word));
+        let mut words: Vec<_> = words.map(|(word, term)| (word.into(), term)).collect();
+        words.sort_unstable();
+        Self {
+            words: words.into(),
+        }
+    }
+
+    /// Words that a word may be meant to be, each with the number of letters that are wrong. Each comparison is taken from
+    /// a budget; at its end no more words are found.
+    pub(crate) fn near<'a>(
+        &'a self,
+        wanted: &'a str,
+        budget: &'a Cell<usize>,
+    ) -> impl Iterator<Item = (usize, &'a str, Term)> {
+        let allowed = letters_wrong(wanted);
+        let first = wanted.as_bytes().first();
+        // Nearly nobody mistypes the first letter, and it spares nearly all comparisons.
+        let start = self
+            .words
+            .partition_point(|(word, _)| word.as_bytes().first() < first);
+        let words = self.words[start..].iter();
+        let words = words.take_while(move |(word, _)| word.as_bytes().first() == first);
+        let near = words.filter(move |(word, _)| word.len().abs_diff(wanted.len()) <= allowed);
+        let near = near.take_while(|_| {
+            let left = budget.get();
+            budget.set(left.saturating_sub(1));
+            left > 0
+        });
+        near.filter_map(move |(word, term)| {
+            let distance = osa_distance(word, wanted);
+            (distance <= allowed).then_some((distance, &**word, *term))
+        })
+    }
+}
+
+/// Whether a word may have a letter wrong: it is long enough, and letters of English alone.
+pub(crate) fn may_be_misspelt(word: &str) -> bool {
+    let is_letters = word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_letters && (ONE_WRONG..=WORD_LIMIT).contains(&word.len())
+}
+
+const fn letters_wrong(word: &str) -> usize {
+    match word.len() {
+        0..ONE_WRONG => 0,
+        ONE_WRONG..TWO_WRONG => 1,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_word_is_found_and_a_different_one_is_not() {
+        let words = [
+            "screenshot",
+            "webpage",
+            "table",
+            "cable",
+            "issue",
+            "list",
+            "base64",
+        ];
+        let known = KnownWords::new(
+            words
+                .map(|word| (word.to_owned(), Term::of(word)))
+                .into_iter(),
+        );
+        let near = |wanted: &str| -> Vec<String> {
+            let budget = Cell::new(100);
+            let near = known.near(wanted, &budget);
+            near.map(|(_, word, _)| word.to_owned()).collect()
+        };
+        assert_eq!(near("screnshot"), ["screenshot"]);
+        assert_eq!(near("sceenshoot"), ["screenshot"]);
+        assert_eq!(near("wepbage"), ["webpage"]);
+        assert_eq!(near("tabel"), ["table"]);
+        assert_eq!(known.near("tabel", &Cell::new(0)).count(), 0);
+        for other in ["fable", "lost", "bse64", "", "isue", "screens", "größe"] {
+            assert!(near(other).is_empty(), "{other}");
+        }
+    }
+}

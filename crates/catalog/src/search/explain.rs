@@ -1,0 +1,62 @@
+//! Explanation of a hit: why it stands where it stands.
+
+use serde::Serialize;
+
+use super::lexical::Ranking;
+use crate::index::{FIELDS, Segment};
+
+/// Reasons for the score of a hit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Words of the query that the tool has.
+    pub words: Vec<MatchedWord>,
+    /// Share of the query that these words cover, from 0 to 1.
+    pub coverage: f64,
+    /// Likeness of meaning, less what the tool is like everything; nothing where meaning did not count, or as long as the
+    /// tool has no vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
+    /// Reason why it stands higher or lower than words and meaning alone have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<&'static str>,
+}
+
+/// Word of a query that a tool has.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MatchedWord {
+    /// The word as it was written.
+    pub word: String,
+    /// The word that was taken for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<String>,
+    /// Parts of the tool that have it.
+    pub fields: Vec<&'static str>,
+    /// Share of the query that it covers here.
+    pub points: f64,
+}
+
+/// The words of a query that a tool has.
+pub(super) fn matched_words(
+    ranking: &Ranking<'_>,
+    position: usize,
+    segment: &Segment,
+    place: usize,
+) -> Vec<MatchedWord> {
+    let words = ranking.words.iter().filter_map(|word| {
+        let (points, posting) = ranking.match_of(word, position, segment, place)?;
+        let fields = FIELDS.iter().zip(posting.counts);
+        let fields = fields.filter(|(_, count)| *count > 0);
+        Some(MatchedWord {
+            word: word.written.to_owned(),
+            meant: word.meant.clone(),
+            fields: fields.map(|(field, _)| field.name).collect(),
+            points: rounded(points),
+        })
+    });
+    words.collect()
+}
+
+/// A number that people compare, with three decimals.
+pub(super) fn rounded(number: f32) -> f64 {
+    (f64::from(number) * 1_000.0).round() / 1_000.0
+}

@@ -1,0 +1,36 @@
+//! Encoder: from a text to its vector.
+
+#[cfg(feature = "model")]
+use crate::loaded::LoadedModel as Model;
+#[cfg(not(feature = "model"))]
+use crate::no_model::NoModel as Model;
+use crate::vector::Vector;
+
+/// Encoder of texts. It keeps about 3 MB of the model in memory until it is dropped.
+#[derive(Debug)]
+pub struct Encoder(Model);
+
+impl Encoder {
+    /// Whether the program has the model.
+    pub const IS_AVAILABLE: bool = cfg!(feature = "model");
+
+    /// An encoder, ready for use; nothing if the program was built without the model.
+    pub fn load() -> Option<Self> {
+        Model::load().map(Self)
+    }
+
+    /// Whether a text has a word that the model knows as a whole. Others it knows as a row of letters, which mean nothing.
+    pub fn knows_a_word_of(&self, text: &str) -> bool {
+        self.0.knows_a_word_of(text)
+    }
+
+    /// The vector of a text. Of a long one the first 128 tokens count.
+    pub fn embed(&self, text: &str) -> Vector {
+        self.0.embed(text)
+    }
+
+    #[cfg(all(test, feature = "model"))]
+    pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {
+        self.0.tokens(text)
+    }
+}

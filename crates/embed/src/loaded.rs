@@ -1,0 +1,39 @@
+//! The model in memory: from a text to its vector.
+
+use crate::forward::forward;
+use crate::model::{Model, TOKEN_LIMIT};
+use crate::tokens::Vocabulary;
+use crate::vector::{Level, Vector};
+
+static MODEL_BYTES: &[u8] = include_bytes!("../../../models/all-MiniLM-L6-v2.int8");
+
+/// Model with its vocabulary and its small parts in memory, about 3 MB, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct LoadedModel {
+    model: Model<'static>,
+    vocabulary: Vocabulary<'static>,
+    level: Level,
+}
+
+impl LoadedModel {
+    pub(crate) fn load() -> Option<Self> {
+        let model = Model::read(MODEL_BYTES);
+        Some(Self {
+            vocabulary: Vocabulary::new(model.vocabulary),
+            level: Level::new(),
+            model,
+        })
+    }
+
+    pub(crate) fn knows_a_word_of(&self, text: &str) -> bool {
+        self.vocabulary.knows_a_word_of(text)
+    }
+
+    pub(crate) fn embed(&self, text: &str) -> Vector {
+        Vector::of(&forward(self.level, &self.model, &self.tokens(text)))
+    }
+
+    pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {
+        self.vocabulary.tokens(text, TOKEN_LIMIT)
+    }
+}
