@@ -16,7 +16,11 @@ impl Encoder {
 
     /// An encoder, ready for use; nothing if the program was built without the model.
     pub fn load() -> Option<Self> {
-        Model::load().map(Self)
+        #[cfg(feature = "model")]
+        let loaded = Some(Self(Model::load()));
+        #[cfg(not(feature = "model"))]
+        let loaded = None;
+        loaded
     }
 
     /// Whether a text has a word that the model knows as a whole. Others it knows as a row of letters, which mean nothing.

@@ -16,13 +16,13 @@ pub(crate) struct LoadedModel {
 }
 
 impl LoadedModel {
-    pub(crate) fn load() -> Option<Self> {
+    pub(crate) fn load() -> Self {
         let model = Model::read(MODEL_BYTES);
-        Some(Self {
+        Self {
             vocabulary: Vocabulary::new(model.vocabulary),
             level: Level::new(),
             model,
-        })
+        }
     }
 
     pub(crate) fn knows_a_word_of(&self, text: &str) -> bool {

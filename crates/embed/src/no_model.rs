@@ -7,10 +7,6 @@ use crate::vector::Vector;
 pub(crate) enum NoModel {}
 
 impl NoModel {
-    pub(crate) const fn load() -> Option<Self> {
-        None
-    }
-
     pub(crate) const fn knows_a_word_of(&self, _text: &str) -> bool {
         match *self {}
     }
