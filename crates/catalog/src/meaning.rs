@@ -56,7 +56,7 @@ impl Meaning {
         }
     }
 
-    /// How near a query is to the tool, less what it is near to everything. For most queries it is around 0.03.
+    /// Similarity of a query to the tool, less what it is near to everything. For most queries it is around 0.03.
     pub(crate) fn similarity(&self, query: &Vector) -> f32 {
         nearness(query, &self.vectors) - COMMONNESS_SHARE * self.commonness
     }

@@ -22,7 +22,7 @@ static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
 pub struct Vector {
     /// The numbers, in proportion to the largest of them.
     values: [i8; DIMENSIONS],
-    /// What one step of a value is worth.
+    /// Worth of one step of a value.
     step: f32,
 }
 
@@ -53,12 +53,12 @@ impl Vector {
         }
     }
 
-    /// How alike this text is to each of some others, from -1 to 1.
+    /// Likeness of this text to each of some others, from -1 to 1.
     pub fn similarities<const N: usize>(&self, others: &[Self; N]) -> [f32; N] {
         dispatch!(*LEVEL, _simd => similarities(self, others))
     }
 
-    /// How alike two texts are, from -1 to 1.
+    /// Likeness of two texts, from -1 to 1.
     pub fn similarity(&self, other: &Self) -> f32 {
         similarity(self, other)
     }

@@ -77,7 +77,7 @@ pub struct SearchQuery<'a> {
     /// The words. Without any that say something, all tools match, in order and with score 0,
     /// so that an agent can look around.
     pub text: &'a str,
-    /// What the text means; nothing if the search is to go by words alone.
+    /// Meaning of the text; nothing if the search is to go by words alone.
     pub meaning: Option<&'a Vector>,
     /// The most hits that are returned.
     pub limit: usize,
@@ -201,7 +201,7 @@ impl<'a> SearchQuery<'a> {
     }
 }
 
-/// What is looked for, in every form that scores are made of.
+/// Query in every form that scores are made of.
 struct LookedFor<'a> {
     query: &'a SearchQuery<'a>,
     parsed: &'a ParsedQuery<'a>,
@@ -231,7 +231,7 @@ impl LookedFor<'_> {
         scores
     }
 
-    /// What the query means, if it says anything.
+    /// Meaning of the query, if it says anything.
     fn meaning(&self) -> Option<&Vector> {
         self.query.meaning.filter(|_| !self.parsed.matches_all())
     }
@@ -281,7 +281,7 @@ impl LookedFor<'_> {
     }
 }
 
-/// How near a tool is to a query; nothing as long as it has no vectors.
+/// Similarity of a tool to a query; nothing as long as it has no vectors.
 fn similarity(tool: &CatalogTool, query: &Vector) -> Option<f32> {
     Some(tool.meaning()?.similarity(query))
 }

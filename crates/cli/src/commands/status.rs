@@ -36,6 +36,7 @@ fn page(status: &Value) -> String {
         calls["success"], calls["error"], calls["blocked"], calls["in_doubt"], status["tools"],
     ));
     page.push_str(&log(&status["activity"]));
+    page.push_str(&search(&status["search"]));
     if let Some(problem) = status["configuration_problem"].as_str() {
         page.push_str(&format!(
             "The changed configuration is not in force: {problem}\n"
@@ -123,6 +124,15 @@ fn collisions(collisions: &Value) -> String {
     format!("\nResources that have to be named with their server at /mcp and /mcp/all:\n{lines}")
 }
 
+/// Reason why search goes by words alone; nothing where it goes by meaning as well.
+fn search(search: &Value) -> String {
+    let Some(reason) = search["reason"].as_str() else {
+        return String::new();
+    };
+    let (vectors, tools) = (&search["vectors"], &search["tools"]);
+    format!("search: by words alone, {reason} ({vectors} of {tools} tools have vectors)\n")
+}
+
 /// State of the activity log.
 fn log(activity: &Value) -> String {
     let Some(store) = activity["store"].as_str() else {
@@ -157,6 +167,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn nobody_was_told_why_search_goes_by_words_alone() {
+        let reason = "the vectors of the tools are not there yet";
+        let status = json!({ "mode": "lexical", "reason": reason, "tools": 9, "vectors": 2 });
+        assert_eq!(
+            search(&status),
+            "search: by words alone, the vectors of the tools are not there yet (2 of 9 tools have vectors)\n"
+        );
+        assert_eq!(search(&json!({ "mode": "hybrid", "reason": null })), "");
+        assert_eq!(search(&Value::Null), "");
+    }
 
     #[test]
     fn collisions_are_told_with_what_to_use() {

@@ -41,7 +41,7 @@ fn line(server: &ServerState, rights: &Rights) -> String {
     one_line(line, LINE_LIMIT)
 }
 
-/// What a server is for: by its title and its instructions, else by the names of its tools.
+/// Purpose of a server: by its title and its instructions, else by the names of its tools.
 fn about(server: &ServerState, rights: &Rights) -> String {
     let introduction = &server.offerings().introduction;
     let title = introduction

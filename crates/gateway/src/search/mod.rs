@@ -105,7 +105,7 @@ struct FoundTools<'a> {
     usage_instructions: &'static str,
 }
 
-/// What a search found, and how it went.
+/// Outcome of a search, and how it went.
 struct Searched {
     found: Hits,
     mode: SearchMode,

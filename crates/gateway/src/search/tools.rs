@@ -17,7 +17,7 @@ const SHOWN: usize = 50;
 /// Request for a list of tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolListRequest<'a> {
-    /// What the tools should do; all tools without it.
+    /// Query for what the tools should do; all tools without it.
     pub query: Option<&'a str>,
     /// The only server whose tools are wanted.
     pub server: Option<&'a str>,
