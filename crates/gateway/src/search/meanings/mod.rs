@@ -4,13 +4,14 @@
 //! tools have theirs, search goes by words. A query's vector takes some milliseconds; it is computed where computing
 //! harms no call, a few at a time, and who would have to wait long for it searches by words as well.
 
+mod cached_encoder;
 mod vectors_file;
 mod worker;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcpproxy_catalog::CatalogTool;
@@ -23,6 +24,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::background::Background;
 use crate::servers::Servers;
 use crate::settings::LiveSettings;
+use cached_encoder::CachedEncoder;
 use worker::Worker;
 
 /// File of the vectors in the data directory.
@@ -31,9 +33,6 @@ const FILE: &str = "vectors.db";
 /// Queries whose vectors are computed at the same time, at most, and time that one waits for its turn.
 const AT_ONCE: usize = 2;
 const WAIT_LIMIT: Duration = Duration::from_millis(200);
-
-/// Time without a query after which the model's memory is given back.
-const MODEL_IDLE: Duration = Duration::from_mins(2);
 
 /// Pause before changed tools are looked at: servers that start together list their tools at about the same time.
 const SETTLING: Duration = Duration::from_millis(250);
@@ -59,7 +58,7 @@ pub(super) struct Meanings {
     servers: Arc<Servers>,
     background: Background,
     file: PathBuf,
-    encoder: Mutex<Option<CachedEncoder>>,
+    encoder: CachedEncoder,
     places: Arc<Semaphore>,
     /// Tools that can be called, and those of them that have a meaning.
     tools: AtomicUsize,
@@ -69,12 +68,6 @@ pub(super) struct Meanings {
     is_ready: AtomicBool,
     /// Whether somebody keeps the meanings current.
     is_kept: AtomicBool,
-}
-
-/// Encoder that is kept for the next query.
-struct CachedEncoder {
-    encoder: Arc<Encoder>,
-    last_use: Instant,
 }
 
 /// How search goes, and why.
@@ -124,7 +117,7 @@ impl Meanings {
             settings: Arc::clone(settings),
             servers: Arc::clone(servers),
             background: background.clone(),
-            encoder: Mutex::default(),
+            encoder: CachedEncoder::default(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             tools: AtomicUsize::new(0),
             tools_done: AtomicUsize::new(0),
@@ -274,44 +267,17 @@ impl Meanings {
         without.into_iter().map(|(_, tool)| tool).collect()
     }
 
-    /// The encoder for queries, loaded where it is not kept.
+    /// The encoder for queries, loaded where it is not kept. Its memory is given back when nobody used it for long.
     fn encoder(self: &Arc<Self>) -> Option<Arc<Encoder>> {
-        let (encoder, is_new) = {
-            let mut kept = self.cached_encoder();
-            let is_new = kept.is_none();
-            if is_new {
-                *kept = Some(CachedEncoder {
-                    encoder: Arc::new(Encoder::load()?),
-                    last_use: Instant::now(),
-                });
-            }
-            let kept = kept.as_mut()?;
-            kept.last_use = Instant::now();
-            (Arc::clone(&kept.encoder), is_new)
-        };
+        let (encoder, is_new) = self.encoder.get(Instant::now())?;
         if is_new {
             let meanings = Arc::clone(self);
             self.background.spawn_until_stop(async move {
-                while let Some(last_use) = meanings.forget_encoder() {
-                    tokio::time::sleep_until(last_use + MODEL_IDLE).await;
+                while let Some(until) = meanings.encoder.forget_idle(Instant::now()) {
+                    tokio::time::sleep_until(until).await;
                 }
             });
         }
         Some(encoder)
-    }
-
-    fn cached_encoder(&self) -> MutexGuard<'_, Option<CachedEncoder>> {
-        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives the encoder's memory back if nobody used it for long; else when it was used last.
-    fn forget_encoder(&self) -> Option<Instant> {
-        let mut kept = self.cached_encoder();
-        let last_use = kept.as_ref()?.last_use;
-        if last_use.elapsed() < MODEL_IDLE {
-            return Some(last_use);
-        }
-        *kept = None;
-        None
     }
 }
