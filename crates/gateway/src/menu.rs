@@ -10,7 +10,7 @@ use mcpproxy_policy::{AccessTo, Mode, Operation, Rights};
 use serde_json::{Value, json};
 
 /// Use of the three variants, told with every search result.
-pub(crate) const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
+pub const USAGE_INSTRUCTIONS: &str = "Use call_tool_read for read-only operations, call_tool_write for modifications, call_tool_destructive for deletions. Intent must match tool variant.";
 
 /// Instructions that a client gets when it connects.
 pub const INSTRUCTIONS: &str = "Find tools with retrieve_tools, then call them by the variant it names in call_with: call_tool_read, call_tool_write or call_tool_destructive.";

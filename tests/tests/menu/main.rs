@@ -3,6 +3,8 @@
 mod five_tools;
 mod meaning;
 mod search;
+mod told_servers;
+mod while_starting;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -1,5 +1,6 @@
 //! Finding tools by what they mean, and what search does while it cannot.
 
+use futures_util::future::join_all;
 use http::Method;
 use mcpproxy_tests::{Client, Fixture, Home, HttpClient, Product, eventually};
 use serde_json::{Value, json};
@@ -167,36 +168,58 @@ async fn without_meaning_search_goes_by_words_and_says_so() {
 }
 
 #[tokio::test]
-async fn servers_that_are_still_starting_are_named_with_a_search() {
-    let silent = json!({ "command": "sleep", "args": ["600"], "protocol": "legacy" });
-    let fixture = Box::new(Fixture::new(PROGRAMS).tools(&TOOLS));
-    let config = json!({ "mcpServers": { "box": fixture.entry(), "slow": silent } });
-    let product = Product::start(PROGRAMS, &config).await;
-    let client = product.connect().await;
-    let found = eventually("the box is listed", async || {
-        let result = client
-            .call("retrieve_tools", &json!({ "query": "invoice" }))
-            .await;
-        let found = result["structuredContent"].clone();
-        (found["total"].as_u64() > Some(0)).then_some(found)
-    })
-    .await;
-    assert_eq!(found["starting"], json!(["slow"]), "{found}");
-    let nothing = client
-        .call("retrieve_tools", &json!({ "query": "zebra" }))
-        .await;
+async fn until_the_vectors_are_there_search_goes_by_words_and_says_so() {
+    // More than are computed before the test has looked.
+    let many = (0..1_500).map(|number| {
+        json!({ "name": format!("tool_{number}"), "description": format!("Turns wheel {number} of the mill."), "inputSchema": {} })
+            .to_string()
+    });
+    let tools: Vec<String> = many.chain([TOOLS[3].to_owned()]).collect();
+    let fixture = Server(Fixture::new(PROGRAMS).tools(&tools));
+    let product = Product::start(PROGRAMS, &fixture.config(&json!({ "semantic": true }))).await;
+    let stage = Stage::of(product, fixture, "lexical").await;
+    let found = stage.search("create an invoice").await;
     assert_eq!(
-        nothing["structuredContent"]["starting"],
-        json!(["slow"]),
-        "{nothing}"
+        (&found["search"], &found["tools"][0]["name"]),
+        (&json!("lexical"), &json!("box:create_invoice")),
+        "{found}"
     );
-    assert_eq!(nothing["structuredContent"]["total"], 0);
-    let elsewhere = json!({ "query": "zebra", "server": "box" });
-    let nothing = client.call("retrieve_tools", &elsewhere).await;
-    assert!(
-        nothing["structuredContent"].get("starting").is_none(),
-        "{nothing}"
+    let status = stage.product.status().await;
+    assert_eq!(
+        status["search"]["reason"], "the vectors of the tools are not there yet",
+        "{status}"
     );
+    let shown = stage.product.run(&["status", "-o", "table"]).await;
+    assert!(shown.stdout.contains("vectors"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn many_searches_by_meaning_at_once_leave_calls_their_way() {
+    let stage = Stage::start(json!({ "semantic": true }), "hybrid").await;
+    let sentence = "please remove the appointment with my dentist from the calendar ".repeat(12);
+    let searches = (0..40).map(|number| {
+        let query = format!("{number} {sentence}");
+        let stage = &stage;
+        async move { stage.search(&query).await }
+    });
+    let calls = (0..40).map(|_| {
+        let read = json!({ "names": ["box:fetch"] });
+        let client = &stage.client;
+        async move { client.call("describe_tool", &read).await }
+    });
+    let (found, described) = futures_util::join!(join_all(searches), join_all(calls));
+    for found in found {
+        assert_eq!(found["tools"][0]["name"], "box:delete_event", "{found}");
+        let mode = found["search"].as_str();
+        assert!(matches!(mode, Some("hybrid" | "lexical")), "{found}");
+    }
+    for described in described {
+        assert_eq!(
+            described["structuredContent"]["tools"][0]["name"],
+            "box:fetch"
+        );
+    }
+    assert_eq!(stage.search("bill a client").await["search"], "hybrid");
 }
 
 /// The gateway with one server, and a client.
