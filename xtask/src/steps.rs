@@ -55,6 +55,21 @@ const STEPS: &[Step] = &[
         remedy: "Change the code as the lints above say",
     },
     Step {
+        name: "lints of the program without search by meaning",
+        arguments: &[
+            "clippy",
+            "--no-default-features",
+            "--features",
+            "demo",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        environment: &[],
+        has_postgres: false,
+        remedy: "Change the code as the lints above say",
+    },
+    Step {
         name: "documentation",
         arguments: &[
             "doc",
