@@ -49,7 +49,15 @@ const QUERIES: &[&str] = &[
     "send message to user",
     "I want to convert an image and write the record to the database table",
     "server7 calendar event",
-    "word250 word300",
+    "somedolo ranigilo",
+];
+
+/// Queries none of whose words any tool has, so that each is taken for the nearest one that some tool has.
+const MISSPELT: &[&str] = &[
+    "craete isue",
+    "calender envoice",
+    "databse tabel docment",
+    "sohuugi",
 ];
 
 pub(crate) fn run(sizes: &[usize]) -> anyhow::Result<()> {
@@ -98,12 +106,17 @@ fn measure(tools: usize, encoder: &Encoder) -> anyhow::Result<()> {
         "{tools} tools: {} KiB of memory",
         anonymous_memory().saturating_sub(before)
     );
-    for by_meaning in [false, true] {
+    for (mode, queries) in [
+        ("lexical", QUERIES),
+        ("misspelt lexical", MISSPELT),
+        ("hybrid", QUERIES),
+    ] {
+        let by_meaning = mode == "hybrid";
         let rounds = if by_meaning { SEARCHES / 5 } else { SEARCHES };
         let mut times = Vec::with_capacity(rounds);
         let mut matches = 0;
         for round in 0..rounds {
-            let text = QUERIES[round % QUERIES.len()];
+            let text = queries[round % queries.len()];
             let started = Instant::now();
             let meaning = by_meaning.then(|| encoder.embed(text));
             let query = SearchQuery {
@@ -113,7 +126,6 @@ fn measure(tools: usize, encoder: &Encoder) -> anyhow::Result<()> {
             matches += snapshot.search(&query).total;
             times.push(started.elapsed());
         }
-        let mode = if by_meaning { "hybrid" } else { "lexical" };
         report(mode, tools, &mut times, matches / rounds);
     }
     Ok(())
@@ -192,10 +204,10 @@ impl Random {
         Vector::of(&numbers)
     }
 
-    /// A word of which small numbers are much more frequent than large ones.
+    /// One of 2,000 words, of which some are much more frequent than others.
     fn word(&mut self) -> String {
         let limit = self.below(2_000) + 1;
-        format!("word{}", self.below(limit))
+        word(self.below(limit))
     }
 
     fn sentence(&mut self, length: usize) -> String {
@@ -207,4 +219,17 @@ impl Random {
             .collect();
         words.join(" ")
     }
+}
+
+/// Word of this number, of syllables: misspelt words are compared with letters.
+fn word(number: usize) -> String {
+    const SYLLABLES: [&str; 13] = [
+        "ka", "lo", "me", "ni", "pu", "ra", "so", "te", "vi", "do", "fe", "gi", "hu",
+    ];
+    let (mut word, mut rest) = (String::new(), number * 7 + 2_000);
+    while rest > 0 {
+        word.push_str(SYLLABLES[rest % SYLLABLES.len()]);
+        rest /= SYLLABLES.len();
+    }
+    word
 }

@@ -29,24 +29,23 @@ pub(crate) fn run(corpus: &Path, queries: &Path, call: Option<&Path>) -> anyhow:
             meaning: Some(&meaning),
             ..SearchQuery::new(&query.query, PAGE)
         });
-        let full = hits
-            .hits
-            .iter()
-            .map(|hit| present::full(&hit.tool, hit.score, None));
-        whole += count(&json!(full.collect::<Vec<_>>()).to_string());
-        let compact = hits
-            .hits
-            .iter()
-            .map(|hit| present::compact(&hit.tool, hit.score, None));
-        short += count(&json!(compact.collect::<Vec<_>>()).to_string());
+        let found = &hits.hits;
+        let full = found.iter();
+        let full = full.map(|hit| json!(present::full(&hit.tool, hit.score, None)));
+        let full: Vec<Value> = full.collect();
+        whole += count(&answer(&query.query, hits.total, &full));
+        let compact = found.iter();
+        let compact = compact.map(|hit| json!(present::compact(&hit.tool, hit.score, None)));
+        let compact: Vec<Value> = compact.collect();
+        short += count(&answer(&query.query, hits.total, &compact));
     }
     let pages = queries.queries.len().max(1);
     println!(
-        "{:>8} tokens: a page of {PAGE} tools, full, on average",
+        "{:>8} tokens: an answer with {PAGE} tools, full, on average",
         whole / pages
     );
     println!(
-        "{:>8} tokens: a page of {PAGE} tools, compact, on average",
+        "{:>8} tokens: an answer with {PAGE} tools, compact, on average",
         short / pages
     );
     if let Some(path) = call {
@@ -63,6 +62,17 @@ pub(crate) fn run(corpus: &Path, queries: &Path, call: Option<&Path>) -> anyhow:
         all_tools(&snapshot, &tokens)
     );
     Ok(())
+}
+
+/// Answer of `retrieve_tools` with these entries. A client gets it twice, as text and as structured content, and shows
+/// the model one of them.
+fn answer(query: &str, total: usize, tools: &[Value]) -> String {
+    let usage_instructions = menu::USAGE_INSTRUCTIONS;
+    json!({
+        "tools": tools, "query": query, "total": total, "search": "hybrid",
+        "usage_instructions": usage_instructions,
+    })
+    .to_string()
 }
 
 /// Tokens of all tools, as servers list them.
