@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use mcpproxy_catalog::meaning::{Meaning, everyday, texts};
-use mcpproxy_catalog::{Catalog, Operator};
+use mcpproxy_catalog::meaning::{Meaning, texts};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery};
 use mcpproxy_embed::{Encoder, Vector};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde::Deserialize;
@@ -96,14 +96,26 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
     Ok(Loaded { catalog, encoder })
 }
 
+impl Loaded {
+    /// The first ten tools that a query finds, by its words and by what it means, if that is given.
+    pub(crate) fn search(&self, query: &str, meaning: Option<&Vector>) -> Vec<String> {
+        let query = SearchQuery {
+            meaning,
+            ..SearchQuery::new(query, 10)
+        };
+        let hits = self.catalog.snapshot().search(&query).hits;
+        let names = hits.iter().map(|hit| hit.tool.qualified().to_owned());
+        names.collect()
+    }
+}
+
 /// Gives each tool its meaning, as the gateway does in the background.
 fn give_meanings(catalog: &Catalog, encoder: &Encoder) {
     let started = Instant::now();
-    let everyday: Vec<Vector> = everyday().map(|request| encoder.embed(request)).collect();
     let mut count = 0;
     for tool in catalog.snapshot().tools() {
         let vectors = texts(tool.server(), tool.tool()).map(|text| encoder.embed(&text));
-        tool.set_meaning(Meaning::new(vectors, &everyday));
+        tool.set_meaning(Meaning::new(vectors));
         count += 1;
     }
     let seconds = started.elapsed().as_secs_f64();

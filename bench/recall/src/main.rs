@@ -6,6 +6,8 @@
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 mod corpus;
+mod descent;
+mod fit;
 mod quality;
 mod speed;
 mod tokens;
@@ -43,6 +45,18 @@ enum Command {
         #[arg(default_values_t = [100, 1_000, 10_000, 50_000])]
         tools: Vec<usize>,
     },
+    /// Fit the matrix that moves requests towards tools, and ask servers that it was not fitted to
+    Fit {
+        /// Tools and sentences to fit it to, both as for `quality`
+        #[arg(long = "learn", num_args = 2, value_names = ["CORPUS", "QUERIES"], required = true)]
+        learned: Vec<PathBuf>,
+        /// Tools and queries that are only asked
+        #[arg(long = "check", num_args = 2, value_names = ["CORPUS", "QUERIES"])]
+        checked: Vec<PathBuf>,
+        /// File for the matrix that is fitted to all sentences
+        #[arg(long)]
+        output: Option<PathBuf>,
+    },
     /// Count the tokens of the menu, of answers and of listing all tools
     Tokens {
         /// Tools, as for `quality`
@@ -67,6 +81,11 @@ fn main() -> anyhow::Result<()> {
             misses,
         } => quality::run(&corpus, &queries, folds, misses),
         Command::Speed { tools } => speed::run(&tools),
+        Command::Fit {
+            learned,
+            checked,
+            output,
+        } => fit::run(&learned, &checked, output.as_deref()),
         Command::Tokens {
             corpus,
             queries,

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mcpproxy_catalog::SearchQuery;
-
-use crate::corpus::{self, LabelledQueries, LabelledQuery, Loaded};
+use crate::corpus::{self, LabelledQueries, LabelledQuery};
 
 /// Places at which the recall is measured.
 const PLACES: [usize; 4] = [1, 3, 5, 10];
 
+/// Head of the table of what [`Sums::line`] writes.
+pub(crate) const HEAD: &str = "queries   R@1   R@3   R@5  R@10   MRR  nDCG@10";
+
 /// Sums over queries.
 #[derive(Default, Clone)]
-struct Sums {
+pub(crate) struct Sums {
     queries: f64,
     recall: [f64; PLACES.len()],
     reciprocal_rank: f64,
@@ -24,15 +25,15 @@ pub(crate) fn run(corpus: &Path, queries: &Path, folds: usize, misses: bool) -> 
     let loaded = corpus::load(corpus)?;
     for (mode, by_meaning) in [("lexical", false), ("hybrid", true)] {
         println!("\n{mode}");
-        println!(
-            "{:>12}  queries   R@1   R@3   R@5  R@10   MRR  nDCG@10",
-            "style"
-        );
+        println!("{:>12}  {HEAD}", "style");
         let folds = folds.max(1);
         let mut by_style: BTreeMap<&str, Sums> = BTreeMap::new();
         let mut by_fold = vec![Sums::default(); folds];
         for (number, query) in queries.queries.iter().enumerate() {
-            let found = search(&loaded, &query.query, by_meaning);
+            let text = &query.query;
+            let is_meant = by_meaning && loaded.encoder.knows_a_word_of(text);
+            let meaning = is_meant.then(|| loaded.encoder.embed_request(text));
+            let found = loaded.search(text, meaning.as_ref());
             by_style.entry("all").or_default().add(query, &found);
             by_style.entry(&query.style).or_default().add(query, &found);
             by_fold[number % folds].add(query, &found);
@@ -55,20 +56,8 @@ pub(crate) fn run(corpus: &Path, queries: &Path, folds: usize, misses: bool) -> 
     Ok(())
 }
 
-/// The first ten tools that a query finds.
-fn search(loaded: &Loaded, query: &str, by_meaning: bool) -> Vec<String> {
-    let is_meant = by_meaning && loaded.encoder.knows_a_word_of(query);
-    let meaning = is_meant.then(|| loaded.encoder.embed(query));
-    let hits = loaded.catalog.snapshot().search(&SearchQuery {
-        meaning: meaning.as_ref(),
-        ..SearchQuery::new(query, 10)
-    });
-    let names = hits.hits.iter().map(|hit| hit.tool.qualified().to_owned());
-    names.collect()
-}
-
 impl Sums {
-    fn add(&mut self, query: &LabelledQuery, found: &[String]) {
+    pub(crate) fn add(&mut self, query: &LabelledQuery, found: &[String]) {
         self.queries += 1.0;
         for (sum, places) in self.recall.iter_mut().zip(PLACES) {
             *sum += query.recall(found, places);
@@ -82,7 +71,7 @@ impl Sums {
         self.gain += gain(gains) / gain(ideal);
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let [one, three, five, ten] = self.recall.map(|sum| sum / self.queries);
         let (reciprocal_rank, gain) = (
             self.reciprocal_rank / self.queries,

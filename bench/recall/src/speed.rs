@@ -8,7 +8,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use mcpproxy_catalog::{Catalog, Meaning, Operator, SearchQuery};
+use mcpproxy_catalog::meaning::{Meaning, TEXTS};
+use mcpproxy_catalog::{Catalog, Operator, SearchQuery};
 use mcpproxy_embed::{DIMENSIONS, Encoder, Vector};
 use mcpproxy_wire::{Json, ListedKind, Offerings, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -99,8 +100,8 @@ fn measure(tools: usize, encoder: &Encoder) -> anyhow::Result<()> {
     let snapshot = catalog.snapshot();
     let mut random = Random(7);
     for tool in snapshot.tools() {
-        let vectors = [(); 4].map(|()| random.vector());
-        tool.set_meaning(Meaning::new(vectors, &[]));
+        let vectors = [(); TEXTS].map(|()| random.vector());
+        tool.set_meaning(Meaning::new(vectors));
     }
     println!(
         "{tools} tools: {} KiB of memory",
@@ -118,7 +119,7 @@ fn measure(tools: usize, encoder: &Encoder) -> anyhow::Result<()> {
         for round in 0..rounds {
             let text = queries[round % queries.len()];
             let started = Instant::now();
-            let meaning = by_meaning.then(|| encoder.embed(text));
+            let meaning = by_meaning.then(|| encoder.embed_request(text));
             let query = SearchQuery {
                 meaning: meaning.as_ref(),
                 ..SearchQuery::new(text, 5)

@@ -24,7 +24,7 @@ pub(crate) fn run(corpus: &Path, queries: &Path, call: Option<&Path>) -> anyhow:
     let snapshot = loaded.catalog.snapshot();
     let (mut whole, mut short) = (0, 0);
     for query in &queries.queries {
-        let meaning = loaded.encoder.embed(&query.query);
+        let meaning = loaded.encoder.embed_request(&query.query);
         let hits = snapshot.search(&SearchQuery {
             meaning: Some(&meaning),
             ..SearchQuery::new(&query.query, PAGE)

@@ -9,85 +9,80 @@
 use mcpproxy_embed::Vector;
 use mcpproxy_support::one_line::one_line;
 use mcpproxy_wire::ToolDefinition;
+use serde_json::Value;
 
 use crate::sentence::first_sentence;
 use crate::tokens::words;
 
 /// Number of texts of a tool.
-pub const TEXTS: usize = 4;
+pub const TEXTS: usize = 3;
 
-/// Characters of a description's first sentence, and of a whole description, that are read.
+/// Characters of a description's first sentence, of a whole description and of one of a parameter that are read.
 const SENTENCE_LIMIT: usize = 300;
 const DESCRIPTION_LIMIT: usize = 600;
+const PARAMETER_LIMIT: usize = 100;
 
-/// Share of a tool's similarity to everyday requests that is taken from its similarity to a query.
-///
-/// Some tools are near to everything: "run", "get value". How near says little about them.
-const COMMONNESS_SHARE: f32 = 0.5;
-
-/// Requests that have nothing to do with each other, one on a line: what the commonness of a tool is measured with.
-static EVERYDAY: &str = include_str!("everyday.txt");
+/// Parameters that are read.
+const PARAMETERS: usize = 8;
 
 /// Vectors of a tool's texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     vectors: [Vector; TEXTS],
-    /// Similarity to everyday requests, on average.
-    commonness: f32,
-}
-
-/// Everyday requests, whose vectors [`Meaning::new`] wants.
-pub fn everyday() -> impl Iterator<Item = &'static str> {
-    EVERYDAY.lines()
 }
 
 // === impl Meaning ===
 
 impl Meaning {
-    /// Meaning of a tool whose [`texts`] have these vectors. `everyday` are vectors of requests that have nothing to do
-    /// with each other.
-    pub fn new(vectors: [Vector; TEXTS], everyday: &[Vector]) -> Self {
-        let similarities = everyday.iter().map(|one| nearness(one, &vectors));
+    /// Meaning of a tool whose [`texts`] have these vectors.
+    pub fn new(vectors: [Vector; TEXTS]) -> Self {
+        Self { vectors }
+    }
+
+    /// Vectors of the texts.
+    pub fn vectors(&self) -> &[Vector; TEXTS] {
+        &self.vectors
+    }
+
+    /// Similarity of a request to the tool: half of it to all of its texts, half to the nearest.
+    pub(crate) fn similarity(&self, request: &Vector) -> f32 {
+        let similarities = request.similarities(&self.vectors);
         #[expect(clippy::cast_precision_loss, reason = "it is a small number")]
-        let count = everyday.len().max(1) as f32;
-        Self {
-            commonness: similarities.sum::<f32>() / count,
-            vectors,
-        }
-    }
-
-    /// Similarity of a query to the tool, less what it is near to everything. For most queries it is around 0.03.
-    pub(crate) fn similarity(&self, query: &Vector) -> f32 {
-        nearness(query, &self.vectors) - COMMONNESS_SHARE * self.commonness
+        let mean = similarities.iter().sum::<f32>() / TEXTS as f32;
+        let nearest = similarities.into_iter().fold(f32::MIN, f32::max);
+        0.5 * mean + 0.5 * nearest
     }
 }
 
-/// Similarity of a query to the texts of a tool: half of it to all of them, half to the nearest.
-fn nearness(query: &Vector, texts: &[Vector; TEXTS]) -> f32 {
-    let similarities = query.similarities(texts);
-    #[expect(clippy::cast_precision_loss, reason = "it is a small number")]
-    let mean = similarities.iter().sum::<f32>() / TEXTS as f32;
-    let nearest = similarities.into_iter().fold(f32::MIN, f32::max);
-    0.5 * mean + 0.5 * nearest
-}
-
-/// Texts of a tool: its name; the name and the first sentence of its description; that sentence; its server, its name
-/// and the description.
+/// Texts of a tool: the first sentence of its description; its server, its name and the description; its name and
+/// parameters.
 pub fn texts(server: &str, tool: &ToolDefinition) -> [String; TEXTS] {
     let name = words(&tool.name).join(" ");
     let server = words(server).join(" ");
     let description = &*tool.description;
     let sentence = one_line(first_sentence(description.trim()), SENTENCE_LIMIT);
-    let description = one_line(description, DESCRIPTION_LIMIT);
-    let alone = if sentence.is_empty() {
+    let sentence = if sentence.is_empty() {
         &name
     } else {
         &sentence
     };
+    let description = one_line(description, DESCRIPTION_LIMIT);
     [
-        name.clone(),
-        format!("{name}. {sentence}"),
-        alone.clone(),
+        sentence.clone(),
         format!("{server}. {name}. {description}"),
+        one_line(&format!("{name}. {}", parameters(tool)), DESCRIPTION_LIMIT),
     ]
+}
+
+/// Parameters of a tool with their descriptions.
+fn parameters(tool: &ToolDefinition) -> String {
+    let schema = tool.input_schema.to_value();
+    let parameters = schema.get("properties").and_then(Value::as_object);
+    let parameters = parameters.into_iter().flatten().take(PARAMETERS);
+    let told = parameters.map(|(name, parameter)| {
+        let description = parameter.get("description").and_then(Value::as_str);
+        let description = one_line(description.unwrap_or_default(), PARAMETER_LIMIT);
+        format!("{}: {description}", words(name).join(" "))
+    });
+    told.collect::<Vec<_>>().join(". ")
 }

@@ -33,6 +33,11 @@ impl Encoder {
         self.0.embed(text)
     }
 
+    /// The vector of a request, to be compared with those of texts about tools.
+    pub fn embed_request(&self, request: &str) -> Vector {
+        self.0.embed_request(request)
+    }
+
     #[cfg(all(test, feature = "model"))]
     pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {
         self.0.tokens(text)

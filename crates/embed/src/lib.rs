@@ -5,7 +5,8 @@
 //! computed here needs no network, no other program and no memory of its own beyond that of one text.
 //!
 //! `tokens` cuts a text into the words and parts of words that the model knows, `model` finds the weights, `forward`
-//! computes, and `vector` is what comes out.
+//! computes, and `vector` is what comes out. What people ask for is said otherwise than what tools do: `request` moves
+//! the vector of the one towards that of the other.
 
 mod encoder;
 #[cfg(feature = "model")]
@@ -16,11 +17,13 @@ mod loaded;
 mod model;
 #[cfg(not(feature = "model"))]
 mod no_model;
+mod request;
 #[cfg(feature = "model")]
 mod tokens;
 mod vector;
 
 pub use encoder::Encoder;
+pub use request::RequestMatrix;
 pub use vector::{DIMENSIONS, Vector};
 
 /// Name of the model and of the way texts are taken apart. Vectors of another one cannot be compared with these.

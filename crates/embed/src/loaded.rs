@@ -2,6 +2,7 @@
 
 use crate::forward::forward;
 use crate::model::{Model, TOKEN_LIMIT};
+use crate::request::RequestMatrix;
 use crate::tokens::Vocabulary;
 use crate::vector::{Level, Vector};
 
@@ -31,6 +32,10 @@ impl LoadedModel {
 
     pub(crate) fn embed(&self, text: &str) -> Vector {
         Vector::of(&forward(self.level, &self.model, &self.tokens(text)))
+    }
+
+    pub(crate) fn embed_request(&self, request: &str) -> Vector {
+        RequestMatrix::embedded().apply(&self.embed(request))
     }
 
     pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {

@@ -11,6 +11,10 @@ impl NoModel {
         match *self {}
     }
 
+    pub(crate) const fn embed_request(&self, _request: &str) -> Vector {
+        match *self {}
+    }
+
     pub(crate) const fn embed(&self, _text: &str) -> Vector {
         match *self {}
     }

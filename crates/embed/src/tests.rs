@@ -53,8 +53,7 @@ fn vectors_agree_with_those_of_the_original_weights() {
     assert_eq!(all.len(), 200);
     for reference in all {
         let vector = ENCODER.embed(&reference.text);
-        let numbers: Vec<f32> = vector.numbers().collect();
-        let alike = cosine(&numbers, &reference.vector());
+        let alike = cosine(&vector.numbers(), &reference.vector());
         assert!(alike >= 0.99, "{alike} for {:?}", reference.text);
         least = least.min(alike);
     }
@@ -72,6 +71,64 @@ fn what_means_the_same_is_nearer_than_what_does_not() {
     assert_eq!(
         both.map(f32::to_bits),
         [speech, asked.similarity(&asked)].map(f32::to_bits)
+    );
+}
+
+#[test]
+fn what_people_say_is_moved_towards_what_tools_say() {
+    let pairs = [
+        (
+            "What does the clock say in Oslo?",
+            "Get the current time in a time zone",
+        ),
+        (
+            "My disk is nearly full, who takes all the room?",
+            "Get the size of each file and directory",
+        ),
+        (
+            "Who broke the build last night?",
+            "List the recent runs of a pipeline",
+        ),
+        (
+            "I can't make it on Friday, tell them I'm not coming",
+            "Decline an invitation to an event",
+        ),
+        (
+            "Whom do I owe money?",
+            "List unpaid invoices of all suppliers",
+        ),
+    ];
+    let tools = pairs.map(|(_, tool)| ENCODER.embed(tool));
+    // Lead of the tools that are meant over the others, all together.
+    let lead = |vector_of: fn(&str) -> Vector| -> f32 {
+        let leads = pairs.iter().enumerate().map(|(meant, (asked, _))| {
+            let similarities = vector_of(asked).similarities(&tools);
+            let others = similarities.iter().sum::<f32>() - similarities[meant];
+            similarities[meant] - others / 4.0
+        });
+        leads.sum()
+    };
+    let before = lead(|asked| ENCODER.embed(asked));
+    let after = lead(|asked| ENCODER.embed_request(asked));
+    println!("the lead was {before} and is {after}");
+    assert!(after > before * 1.1, "{before} {after}");
+}
+
+#[test]
+fn a_matrix_of_nothing_moves_nothing_and_one_of_something_does() {
+    let text = ENCODER.embed("create an issue");
+    let mut numbers = vec![[0.0; DIMENSIONS]; DIMENSIONS];
+    let nothing = RequestMatrix::of(&numbers);
+    assert!(nothing.apply(&text).similarity(&text) > 0.999);
+    // Every row moves the request in the direction of the first dimension.
+    for (row, number) in numbers.iter_mut().zip(text.numbers()) {
+        row[0] = number * 10.0;
+    }
+    let moved = RequestMatrix::of(&numbers).apply(&text).numbers();
+    assert!(moved[0] > 0.99, "{}", moved[0]);
+    assert_eq!(
+        nothing.as_bytes().len(),
+        RequestMatrix::embedded().as_bytes().len()
     );
 }
 

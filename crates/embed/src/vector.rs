@@ -64,9 +64,8 @@ impl Vector {
     }
 
     /// The numbers of the vector.
-    #[cfg(all(test, feature = "model"))]
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = f32> {
-        self.values.iter().map(|one| f32::from(*one) * self.step)
+    pub fn numbers(&self) -> [f32; DIMENSIONS] {
+        self.values.map(|one| f32::from(one) * self.step)
     }
 
     /// The vector, written down.

@@ -183,7 +183,7 @@ impl Meanings {
             let encoder = meanings.encoder()?;
             encoder
                 .knows_a_word_of(&query)
-                .then(|| encoder.embed(&query))
+                .then(|| encoder.embed_request(&query))
         });
         encoded.await?
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcpproxy_catalog::CatalogTool;
-use mcpproxy_catalog::meaning::{Meaning, TEXTS, everyday, texts};
+use mcpproxy_catalog::meaning::{Meaning, TEXTS, texts};
 use mcpproxy_embed::{Encoder, Vector};
 
 use super::vectors_file::{TextKey, VectorsFile};
@@ -44,19 +44,15 @@ impl Worker {
         let mut reported = started;
         let all_texts: Vec<_> = self.tools.iter().map(texts_of).collect();
         let wanted = all_texts.iter().flatten().map(|text| TextKey::of(text));
-        let wanted = wanted.chain(everyday().map(TextKey::of)).collect();
+        let wanted = wanted.collect();
         let mut vectors = Vectors::open(&self.file, &wanted, || keys_of(&self.all));
-        let Some(everyday) = everyday().map(|request| vectors.of(request)).collect() else {
-            return;
-        };
-        let everyday: Vec<Vector> = everyday;
         let count = self.tools.len();
         for (number, (tool, texts)) in self.tools.iter().zip(all_texts).enumerate() {
             let texts = texts.map(|text| vectors.of(&text));
-            let [Some(name), Some(line), Some(sentence), Some(whole)] = texts else {
+            let [Some(sentence), Some(whole), Some(parameters)] = texts else {
                 return;
             };
-            tool.set_meaning(Meaning::new([name, line, sentence, whole], &everyday));
+            tool.set_meaning(Meaning::new([sentence, whole, parameters]));
             if !done() {
                 return;
             }
@@ -81,11 +77,10 @@ fn texts_of(tool: &Arc<CatalogTool>) -> [String; TEXTS] {
     texts(tool.server(), tool.tool())
 }
 
-/// Keys of all texts of some tools, and of the everyday requests.
+/// Keys of all texts of some tools.
 fn keys_of(tools: &[Arc<CatalogTool>]) -> HashSet<TextKey> {
     let texts = tools.iter().flat_map(texts_of);
-    let keys = texts.map(|text| TextKey::of(&text));
-    keys.chain(everyday().map(TextKey::of)).collect()
+    texts.map(|text| TextKey::of(&text)).collect()
 }
 
 impl Vectors {
