@@ -35,11 +35,11 @@ impl KnownWords {
 
     /// Words that a word may be meant to be, each with the number of letters that are wrong. Each comparison is taken from
     /// a budget; at its end no more words are found.
-    pub(crate) fn near<'a>(
+    pub(crate) fn near<'a, 'b>(
         &'a self,
-        wanted: &'a str,
-        budget: &'a Cell<usize>,
-    ) -> impl Iterator<Item = (usize, &'a str, Term)> {
+        wanted: &'b str,
+        budget: &'b Cell<usize>,
+    ) -> impl Iterator<Item = (usize, &'a str, Term)> + use<'a, 'b> {
         let allowed = letters_wrong(wanted);
         let first = wanted.as_bytes().first();
         // Nearly nobody mistypes the first letter, and it spares nearly all comparisons.

@@ -12,8 +12,8 @@ pub struct Explanation {
     pub words: Vec<MatchedWord>,
     /// Share of the query that these words cover, from 0 to 1.
     pub coverage: f64,
-    /// Likeness of meaning, less what the tool is like everything; nothing where meaning did not count, or as long as the
-    /// tool has no vectors.
+    /// Likeness of meaning, around 0.05 for what has nothing to do with it; nothing where meaning did not count, or as
+    /// long as the tool has no vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// Reason why it stands higher or lower than words and meaning alone have it.
@@ -26,7 +26,7 @@ pub struct Explanation {
 pub struct MatchedWord {
     /// The word as it was written.
     pub word: String,
-    /// The word that was taken for it.
+    /// The word that was taken for it: a synonym, or one that is spelt nearly so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<String>,
     /// Parts of the tool that have it.
@@ -43,14 +43,14 @@ pub(super) fn matched_words(
     place: usize,
 ) -> Vec<MatchedWord> {
     let words = ranking.words.iter().filter_map(|word| {
-        let (points, posting) = ranking.match_of(word, position, segment, place)?;
-        let fields = FIELDS.iter().zip(posting.counts);
+        let found = ranking.match_of(word, position, segment, place)?;
+        let fields = FIELDS.iter().zip(found.posting.counts);
         let fields = fields.filter(|(_, count)| *count > 0);
         Some(MatchedWord {
             word: word.written.to_owned(),
-            meant: word.meant.clone(),
+            meant: found.meant.map(str::to_owned),
             fields: fields.map(|(field, _)| field.name).collect(),
-            points: rounded(points),
+            points: rounded(found.points),
         })
     });
     words.collect()

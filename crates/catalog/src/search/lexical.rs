@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::query::QueryWord;
+use super::synonyms::synonyms;
 use super::visible::VisibleTools;
 use crate::index::Term;
 use crate::index::may_be_misspelt;
@@ -16,8 +17,9 @@ const SATURATION: f32 = 1.2;
 const COMPARISONS: usize = 5_000;
 const CANDIDATES: usize = 16;
 
-/// Share of a match that is left when the word is only meant, not written.
+/// Shares of a match that are left when the word is only meant, not written.
 const MISSPELT_SHARE: f32 = 0.7;
+const SYNONYM_SHARE: f32 = 0.5;
 
 /// Ranking by the postings of a query's words, and what they are worth.
 pub(super) struct Ranking<'a> {
@@ -29,12 +31,28 @@ pub(super) struct Ranking<'a> {
 pub(super) struct RankedWord<'a> {
     /// The word as it was written.
     pub(super) written: &'a str,
-    /// The word that was taken for it, because no tool has what was written.
-    pub(super) meant: Option<String>,
     /// The word's share of the score, at most.
+    share: f32,
+    /// The word itself, and words that may stand for it. A tool has the points of the one that gives it most.
+    forms: Vec<Form<'a>>,
+}
+
+/// Form of a query's word in which tools may have it.
+struct Form<'a> {
+    /// The word, where it is another one than what was written.
+    meant: Option<&'a str>,
+    /// Share of a match that counts.
     share: f32,
     /// Postings of it, for each segment.
     postings: Vec<&'a [Posting]>,
+}
+
+/// Match of a query's word with a tool.
+pub(super) struct WordMatch<'a> {
+    pub(super) points: f32,
+    pub(super) posting: &'a Posting,
+    /// The word that the tool has, where it is another one than what was written.
+    pub(super) meant: Option<&'a str>,
 }
 
 impl<'a> Ranking<'a> {
@@ -43,35 +61,29 @@ impl<'a> Ranking<'a> {
         let budget = Cell::new(COMPARISONS);
         let ranked = words.iter().map(|word| {
             let (postings, count) = occurrences(index, visible, word.term);
-            // How rare a word is that was written decides what it is worth, also where another one is meant.
-            let share = rarity(figures.documents, count);
-            let meant = if count == 0 {
-                meant(index, visible, &word.text, &budget)
-            } else {
-                None
-            };
-            let Some((text, term)) = meant else {
-                return RankedWord {
-                    written: &word.text,
+            let mut forms = synonyms_in(index, visible, word.term);
+            // A word with synonyms is a word, and not another one misspelt.
+            if count == 0 && forms.is_empty() {
+                forms.extend(misspelt(index, visible, &word.text, &budget));
+            }
+            if count > 0 {
+                forms.push(Form {
                     meant: None,
-                    share,
+                    share: 1.0,
                     postings,
-                };
-            };
+                });
+            }
             RankedWord {
                 written: &word.text,
-                meant: Some(text),
-                share,
-                postings: occurrences(index, visible, term).0,
+                // How rare a word is that was written decides what it is worth, also where another one is meant.
+                share: rarity(figures.documents, count),
+                forms,
             }
         });
         let mut words: Vec<RankedWord<'_>> = ranked.collect();
         let total: f32 = words.iter().map(|word| word.share).sum();
         for word in &mut words {
             word.share /= total;
-            if word.meant.is_some() {
-                word.share *= MISSPELT_SHARE;
-            }
         }
         Self {
             average_lengths: figures.average_lengths,
@@ -81,29 +93,54 @@ impl<'a> Ranking<'a> {
 
     /// Adds the scores of one segment's tools.
     pub(super) fn score(&self, position: usize, segment: &Segment, scores: &mut [f32]) {
+        let mut most = vec![0.0_f32; scores.len()];
         for word in &self.words {
-            for posting in word.postings[position] {
-                scores[posting.document as usize] += self.points(word, posting, segment);
+            for form in &word.forms {
+                for posting in form.postings[position] {
+                    let points = self.points(word, form, posting, segment);
+                    let most = &mut most[posting.document as usize];
+                    *most = most.max(points);
+                }
+            }
+            // What one word gave is taken before the next one gives: only where it gave anything.
+            for form in &word.forms {
+                for posting in form.postings[position] {
+                    let place = posting.document as usize;
+                    scores[place] += std::mem::take(&mut most[place]);
+                }
             }
         }
     }
 
-    /// Points that a tool has for a word, and its posting, if it has the word.
-    pub(super) fn match_of(
+    /// Match of a word with a tool, if the tool has it in any form.
+    pub(super) fn match_of<'b>(
         &self,
-        word: &RankedWord<'a>,
+        word: &'b RankedWord<'a>,
         position: usize,
         segment: &Segment,
         place: usize,
-    ) -> Option<(f32, &'a Posting)> {
-        let mut postings = word.postings[position].iter();
-        let posting = postings.find(|posting| posting.document as usize == place)?;
-        Some((self.points(word, posting, segment), posting))
+    ) -> Option<WordMatch<'b>> {
+        let matches = word.forms.iter().filter_map(|form| {
+            let mut postings = form.postings[position].iter();
+            let posting = postings.find(|posting| posting.document as usize == place)?;
+            Some(WordMatch {
+                points: self.points(word, form, posting, segment),
+                posting,
+                meant: form.meant,
+            })
+        });
+        matches.max_by(|one, other| one.points.total_cmp(&other.points))
     }
 
-    fn points(&self, word: &RankedWord<'_>, posting: &Posting, segment: &Segment) -> f32 {
+    fn points(
+        &self,
+        word: &RankedWord<'_>,
+        form: &Form<'_>,
+        posting: &Posting,
+        segment: &Segment,
+    ) -> f32 {
         let frequency = self.frequency(posting, segment.lengths(posting.document));
-        word.share * frequency / (SATURATION + frequency)
+        word.share * form.share * frequency / (SATURATION + frequency)
     }
 
     fn frequency(&self, posting: &Posting, lengths: &[u16; FIELD_COUNT]) -> f32 {
@@ -134,13 +171,26 @@ fn occurrences<'a>(
     (postings, count)
 }
 
+/// Synonyms of a word that visible tools have.
+fn synonyms_in<'a>(index: &'a Index, visible: &VisibleTools, term: Term) -> Vec<Form<'a>> {
+    let found = synonyms(term).iter().filter_map(|synonym| {
+        let (postings, count) = occurrences(index, visible, synonym.term);
+        (count > 0).then_some(Form {
+            meant: Some(synonym.word),
+            share: SYNONYM_SHARE,
+            postings,
+        })
+    });
+    found.collect()
+}
+
 /// Word that is meant by one that no visible tool has: the nearest, and of several the one that most tools have.
-fn meant(
-    index: &Index,
+fn misspelt<'a>(
+    index: &'a Index,
     visible: &VisibleTools,
     written: &str,
     budget: &Cell<usize>,
-) -> Option<(String, Term)> {
+) -> Option<Form<'a>> {
     if !may_be_misspelt(written) {
         return None;
     }
@@ -156,7 +206,11 @@ fn meant(
         let count = occurrences(index, visible, *term).1;
         (*wrong, std::cmp::Reverse(count), *word)
     });
-    nearest.map(|(_, word, term)| (word.to_owned(), term))
+    nearest.map(|(_, word, term)| Form {
+        meant: Some(word),
+        share: MISSPELT_SHARE,
+        postings: occurrences(index, visible, term).0,
+    })
 }
 
 /// Weight of a word that this many of all visible tools have; above zero.

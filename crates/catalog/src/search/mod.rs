@@ -35,6 +35,7 @@ mod best;
 mod explain;
 mod lexical;
 mod query;
+mod synonyms;
 mod visible;
 
 use std::sync::Arc;

@@ -177,6 +177,40 @@ fn a_word_that_is_misspelt_finds_what_was_meant_and_says_less() {
 }
 
 #[test]
+fn a_synonym_finds_what_is_called_otherwise_and_says_less() {
+    let snapshot = catalog(sample()).snapshot();
+    let best = |text| {
+        let query = SearchQuery {
+            explain: true,
+            ..SearchQuery::new(text, 1)
+        };
+        snapshot.search(&query).hits
+    };
+    let (written, meant) = (best("delete repo"), best("erase project"));
+    assert_eq!(written[0].tool.qualified(), "github:delete_repo");
+    assert_eq!(meant[0].tool.qualified(), "github:delete_repo");
+    assert!(meant[0].score < written[0].score);
+    let words = &meant[0].explanation.as_ref().unwrap().words;
+    let words: Vec<_> = words
+        .iter()
+        .map(|word| (&*word.word, word.meant.as_deref()))
+        .collect();
+    assert_eq!(
+        words,
+        [("erase", Some("delete")), ("project", Some("repo"))]
+    );
+    // One word counts once, however many of its synonyms a tool has.
+    assert!(best("drop")[0].score <= best("delete")[0].score);
+    // A token is not told the words of tools that it may not use.
+    let rights = bounded(&["db"], &[]);
+    let query = SearchQuery {
+        rights: &rights,
+        ..SearchQuery::new("erase", 5)
+    };
+    assert_eq!(snapshot.search(&query).total, 0);
+}
+
+#[test]
 fn tags_and_the_values_of_parameters_are_searched() {
     let tools = vec![
         tool(
