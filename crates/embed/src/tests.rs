@@ -142,10 +142,19 @@ fn rows_of_letters_are_told_from_words() {
         "!!",
         "xkcd vfr bhu nji",
         "a b c",
+        "获取日期",
+        "给我这个 YouTube 视频的文字稿",
+        "наведи порядок",
     ] {
         assert!(!ENCODER.knows_a_word_of(text), "{text}");
     }
-    for text in ["fetch", "qqqq file", "获取日期", "What's up?"] {
+    for text in [
+        "fetch",
+        "qqqq file",
+        "What's up?",
+        "fetch 日期",
+        "Größe einer Datei",
+    ] {
         assert!(ENCODER.knows_a_word_of(text), "{text}");
     }
 }

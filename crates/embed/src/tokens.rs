@@ -64,16 +64,17 @@ impl<'a> Vocabulary<'a> {
         tokens
     }
 
-    /// Whether a text has a word of more than two letters, or a Chinese character, that is a token.
+    /// Whether a text has a word of more than two letters that is a token, and most of its letters are Latin: the model
+    /// was made with English.
     pub(crate) fn knows_a_word_of(&self, text: &str) -> bool {
-        let is_word = |word: &String| {
-            let mut letters = word.chars();
-            letters.all(char::is_alphabetic)
-                && (word.chars().count() > 2 || word.chars().any(is_chinese))
-        };
         let words = words(text.chars().take(WORDS_LIMIT));
-        let mut words = words.iter().filter(|word| is_word(word));
-        words.any(|word| self.beginnings.contains_key(word.as_str()))
+        let letters = || words.iter().flat_map(|word| word.chars());
+        let all = letters().filter(|one| one.is_alphabetic()).count();
+        let latin = letters().filter(|one| is_latin(*one)).count();
+        let is_word =
+            |word: &&String| word.chars().count() > 2 && word.chars().all(char::is_alphabetic);
+        let mut long = words.iter().filter(is_word);
+        2 * latin > all && long.any(|word| self.beginnings.contains_key(word.as_str()))
     }
 
     /// Adds the longest parts that a word consists of, from its beginning to its end.
@@ -137,6 +138,11 @@ fn is_punctuation(one: char) -> bool {
             | 0x2030..=0x205e | 0x3001..=0x3003 | 0x3008..=0x3011 | 0x3014..=0x301f | 0x30fb
             | 0xff01..=0xff03 | 0xff05..=0xff0a | 0xff0c..=0xff0f | 0xff1a | 0xff1b | 0xff1f | 0xff20
             | 0xff3b..=0xff3d | 0xff3f | 0xff5b | 0xff5d | 0xff5f..=0xff65)
+}
+
+/// Whether it is a letter of the Latin script, without its accents.
+fn is_latin(one: char) -> bool {
+    one.is_alphabetic() && u32::from(one) < 0x250
 }
 
 fn is_chinese(one: char) -> bool {

@@ -167,7 +167,7 @@ async fn who_finds_nothing_is_told_how_to_ask_and_what_there_is() {
         "bake a cake",
         "qqqq",
         "наведи порядок",
-        "'; DROP TABLE tools; --",
+        "zz' UNION SELECT qq; --",
         "<script>alert('x')</script>",
         &"blah ".repeat(2_000),
     ] {
@@ -190,6 +190,11 @@ async fn who_finds_nothing_is_told_how_to_ask_and_what_there_is() {
         (found["total"].as_u64(), found.get("notice")),
         (Some(25), None)
     );
+    // A query is words and nothing else: these find what deletes.
+    let found = stage
+        .search(json!({ "query": "'; DROP TABLE tools; --" }))
+        .await;
+    assert_eq!(found["tools"][0]["name"], "github:delete_repo", "{found}");
 }
 
 #[tokio::test]
