@@ -187,6 +187,7 @@ impl Segment {
         let mut stems = Stems::default();
         for (position, entry) in tools.iter().enumerate() {
             let name_words = words(entry.name());
+            stems.document = u32::try_from(position).unwrap_or(u32::MAX);
             let document = TermCounts::of(&name_words, &server_words, entry.tool(), &mut stems);
             segment.add(position, document);
             let names = segment.names.entry(name_words.join(" "));
@@ -269,8 +270,11 @@ fn replaced(tools: &[Arc<CatalogTool>]) -> Vec<Vec<usize>> {
 #[derive(Default)]
 struct Stems {
     known: HashMap<String, Term>,
-    /// Words that may be meant by one that is misspelt: of names, titles and descriptions, and not too many.
-    misspellable: BTreeMap<String, Term>,
+    /// Words that may be meant by one that is misspelt, with the tools that have them: of names, titles and descriptions,
+    /// and not too many.
+    misspellable: BTreeMap<String, (Term, Vec<u32>)>,
+    /// Place of the tool that is read.
+    document: u32,
 }
 
 impl Stems {
@@ -283,8 +287,13 @@ impl Stems {
 
     /// Remembers a word as one that may be meant.
     fn remember(&mut self, word: &str, term: Term) {
-        if may_be_misspelt(word) && self.misspellable.len() < MISSPELLABLE {
-            self.misspellable.insert(word.to_owned(), term);
+        if let Some((_, documents)) = self.misspellable.get_mut(word) {
+            if documents.last() != Some(&self.document) {
+                documents.push(self.document);
+            }
+        } else if may_be_misspelt(word) && self.misspellable.len() < MISSPELLABLE {
+            let found = (term, vec![self.document]);
+            self.misspellable.insert(word.to_owned(), found);
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::lexical::Ranking;
 use crate::index::{FIELDS, Segment};
+use crate::present;
 
 /// Reasons for the score of a hit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,6 +55,13 @@ pub(super) fn matched_words(
         })
     });
     words.collect()
+}
+
+/// Share of the query that some words cover.
+pub(super) fn covered(words: &[MatchedWord]) -> f64 {
+    let points = words.iter().map(|word| word.points);
+    // Rounded once more: sums of decimals have a long tail.
+    present::rounded(points.fold(0.0, |sum, points| sum + points))
 }
 
 /// A number that people compare, with three decimals.

@@ -1,7 +1,5 @@
 //! Ranking by words: BM25F over the fields of all tools together.
 
-use std::cell::Cell;
-
 use super::query::QueryWord;
 use super::synonyms::synonyms;
 use super::visible::VisibleTools;
@@ -12,9 +10,9 @@ use crate::index::{FIELD_COUNT, FIELDS, Index, Posting, Segment};
 /// Constant that says how soon further occurrences of a word stop to count (`k1` of BM25).
 const SATURATION: f32 = 1.2;
 
-/// Words that those of one query that nothing has are compared with, at most, and words that are considered for one:
-/// nobody's words, of a server or of an agent, may make a search slow.
-const COMPARISONS: usize = 5_000;
+/// Words of a query that may be misspelt, and words that one of them may be meant to be, at most: nobody's words, of a
+/// server or of an agent, may make a search slow.
+const MISSPELT: usize = 8;
 const CANDIDATES: usize = 16;
 
 /// Shares of a match that are left when the word is only meant, not written.
@@ -58,13 +56,15 @@ pub(super) struct WordMatch<'a> {
 impl<'a> Ranking<'a> {
     pub(super) fn new(index: &'a Index, visible: &VisibleTools, words: &'a [QueryWord]) -> Self {
         let figures = visible.figures(index);
-        let budget = Cell::new(COMPARISONS);
+        let mut left = MISSPELT;
         let ranked = words.iter().map(|word| {
             let (postings, count) = occurrences(index, visible, word.term);
             let mut forms = synonyms_in(index, visible, word.term);
             // A word with synonyms is a word, and not another one misspelt.
-            if count == 0 && forms.is_empty() {
-                forms.extend(misspelt(index, visible, &word.text, &budget));
+            let is_misspelt = count == 0 && left > 0 && synonyms(word.term).is_empty();
+            if is_misspelt && may_be_misspelt(&word.text) {
+                left -= 1;
+                forms.extend(misspelt(index, visible, &word.text));
             }
             if count > 0 {
                 forms.push(Form {
@@ -185,22 +185,11 @@ fn synonyms_in<'a>(index: &'a Index, visible: &VisibleTools, term: Term) -> Vec<
 }
 
 /// Word that is meant by one that no visible tool has: the nearest, and of several the one that most tools have.
-fn misspelt<'a>(
-    index: &'a Index,
-    visible: &VisibleTools,
-    written: &str,
-    budget: &Cell<usize>,
-) -> Option<Form<'a>> {
-    if !may_be_misspelt(written) {
-        return None;
-    }
+fn misspelt<'a>(index: &'a Index, visible: &VisibleTools, written: &str) -> Option<Form<'a>> {
     let segments = index.segments.iter().enumerate();
     let near = segments.flat_map(|(position, segment)| {
-        let near = segment.known_words.near(written, budget);
-        near.filter_map(move |(wrong, word, term)| {
-            let count = visible.count(position, segment.postings(term));
-            (count > 0).then_some((wrong, word, term))
-        })
+        let is_visible = move |place| visible.has(position, place);
+        segment.known_words.near(written, is_visible)
     });
     let nearest = near.take(CANDIDATES).min_by_key(|(wrong, word, term)| {
         let count = occurrences(index, visible, *term).1;

@@ -259,7 +259,7 @@ impl LookedFor<'_> {
         let meaning = self.meaning();
         let similarity = meaning.and_then(|meaning| similarity(&segment.tools[place], meaning));
         Explanation {
-            coverage: words.iter().map(|word| word.points).sum(),
+            coverage: explain::covered(&words),
             words,
             similarity: similarity.map(explain::rounded),
             moved: if self.parsed.is_named(segment, place) {

@@ -7,7 +7,7 @@ use crate::index::Term;
 use crate::tokens::{is_stop_word, stem, words};
 
 /// Lift that a query which is exactly a tool's name gives it, as a share of what is missing to 1.
-const NAME_LIFT: f32 = 0.9;
+const NAME_LIFT: f32 = 0.99;
 
 /// Lift that a query which is exactly `server:tool` gives it: that leaves nothing open.
 const QUALIFIED_LIFT: f32 = 1.0;

@@ -176,6 +176,79 @@ fn a_word_that_is_misspelt_finds_what_was_meant_and_says_less() {
     assert_eq!(snapshot.search(&query).total, 0);
 }
 
+/// Tools of one server: the words of those that a token may not use were taken for what it had misspelt.
+#[test]
+fn a_token_was_told_how_hidden_tools_spell_a_word() {
+    let tools = vec![
+        named("look", "Is the thing deployed?", &Value::Null),
+        named(
+            "act",
+            "Starts a deployment, or one of many deployments.",
+            &Value::Null,
+        ),
+    ];
+    let snapshot = catalog(vec![("ops", tools)]).snapshot();
+    let rights = bounded(&["ops"], &["ops:look"]);
+    let search = |rights, text| {
+        let query = SearchQuery {
+            rights,
+            explain: true,
+            ..SearchQuery::new(text, 5)
+        };
+        let hits = snapshot.search(&query).hits;
+        let words = hits
+            .into_iter()
+            .next()
+            .map(|hit| hit.explanation.unwrap().words);
+        words.map(|words| words[0].meant.clone().unwrap_or_default())
+    };
+    let everything = &Rights::Administrator;
+    assert_eq!(
+        search(everything, "deploymentz").as_deref(),
+        Some("deployment")
+    );
+    assert_eq!(search(&rights, "deploymentz"), None);
+    assert_eq!(search(&rights, "deployedd").as_deref(), Some("deployed"));
+}
+
+/// Words of tools that are hidden from a token used up what comparisons with words may cost, and so showed.
+#[test]
+fn hidden_words_cost_a_token_the_correction_of_its_own() {
+    let hidden = (0..2_000).map(|number| {
+        let letters = [number / 676, number / 26 % 26, number % 26]
+            .map(|place| char::from(b'a' + u8::try_from(place).unwrap()));
+        let word: String = letters.iter().collect();
+        format!("screen{word}")
+    });
+    let hidden: Vec<String> = hidden.collect();
+    let tools = hidden
+        .chunks(20)
+        .enumerate()
+        .map(|(number, words)| named(&format!("tool_{number}"), &words.join(" "), &Value::Null));
+    let shown = vec![named("screenshot", "Takes a picture.", &Value::Null)];
+    let snapshot = catalog(vec![("hidden", tools.collect()), ("shown", shown)]).snapshot();
+    let rights = bounded(&["shown"], &[]);
+    for rights in [&rights, &Rights::Administrator] {
+        let query = SearchQuery {
+            rights,
+            ..SearchQuery::new("screenqqq screenqqp screenqqz screnshot", 5)
+        };
+        let hits = snapshot.search(&query).hits;
+        assert!(
+            hits.iter()
+                .any(|hit| hit.tool.qualified() == "shown:screenshot")
+        );
+    }
+}
+
+/// `ticket` was taken for `ticker`, as if a word that has synonyms were misspelt.
+#[test]
+fn a_word_with_synonyms_that_nothing_has_was_corrected() {
+    let tools = vec![named("ticker_lookup", "Looks a ticker up.", &Value::Null)];
+    let snapshot = catalog(vec![("stocks", tools)]).snapshot();
+    assert_eq!(snapshot.search(&SearchQuery::new("ticket", 5)).total, 0);
+}
+
 #[test]
 fn a_synonym_finds_what_is_called_otherwise_and_says_less() {
     let snapshot = catalog(sample()).snapshot();
