@@ -27,10 +27,10 @@ struct Set {
     is_learned: bool,
 }
 
-/// Query with the vector of its text.
+/// Query with the vector of its text, if it has a meaning.
 struct Query {
     labelled: LabelledQuery,
-    vector: Vector,
+    vector: Option<Vector>,
 }
 
 /// Fits the matrix to pairs of a corpus and its queries, and asks those it was not fitted to.
@@ -52,7 +52,7 @@ pub(crate) fn run(
         .collect();
     for set in &sets {
         println!("\nservers that were held out");
-        set.report(|query| matrices[fold(query.server())].apply(&query.vector));
+        set.report(|query| Some(matrices[fold(query.server())].apply(query.vector.as_ref()?)));
     }
     if let Some(output) = output {
         let matrix = fitted(&sets, |_| true);
@@ -75,9 +75,13 @@ impl Set {
     fn load(corpus: &Path, queries: &Path, is_learned: bool) -> anyhow::Result<Self> {
         let loaded = corpus::load(corpus)?;
         let queries: LabelledQueries = corpus::read(queries)?;
-        let queries = queries.queries.into_iter().map(|labelled| Query {
-            vector: loaded.encoder.embed(&labelled.query),
-            labelled,
+        let queries = queries.queries.into_iter().map(|labelled| {
+            let text = &labelled.query;
+            let is_meant = loaded.encoder.embed_request(text).is_some();
+            Query {
+                vector: is_meant.then(|| loaded.encoder.embed(text)),
+                labelled,
+            }
         });
         let snapshot = loaded.catalog.snapshot();
         let tools = snapshot.tools().map(|tool| {
@@ -102,6 +106,8 @@ impl Set {
     }
 
     fn examples(&self, is_used: impl Fn(&str) -> bool) -> Examples {
+        let asked: BTreeSet<&str> = self.queries.iter().map(Query::server).collect();
+        let is_used = |server: &str| asked.contains(server) && is_used(server);
         let tools = self
             .tools
             .iter()
@@ -109,7 +115,7 @@ impl Set {
         let (names, tools): (Vec<&String>, Vec<_>) = tools.unzip();
         let pairs = self.queries.iter().filter_map(|query| {
             let tool = names.binary_search(&&query.best().to_owned()).ok()?;
-            Some((query.vector.numbers(), tool))
+            Some((query.vector.as_ref()?.numbers(), tool))
         });
         Examples {
             pairs: pairs.collect(),
@@ -118,12 +124,12 @@ impl Set {
     }
 
     /// Asks all queries and prints how well they find their tools.
-    fn report(&self, vector_of: impl Fn(&Query) -> Vector) {
+    fn report(&self, vector_of: impl Fn(&Query) -> Option<Vector>) {
         println!("{:>12}  {HEAD}", "style");
         let mut by_style: BTreeMap<&str, Sums> = BTreeMap::new();
         for query in &self.queries {
             let text = &query.labelled.query;
-            let found = self.loaded.search(text, Some(&vector_of(query)));
+            let found = self.loaded.search(text, vector_of(query).as_ref());
             for style in ["all", &query.labelled.style] {
                 let sums = by_style.entry(style).or_default();
                 sums.add(&query.labelled, &found);

@@ -31,8 +31,9 @@ pub(crate) fn run(corpus: &Path, queries: &Path, folds: usize, misses: bool) -> 
         let mut by_fold = vec![Sums::default(); folds];
         for (number, query) in queries.queries.iter().enumerate() {
             let text = &query.query;
-            let is_meant = by_meaning && loaded.encoder.knows_a_word_of(text);
-            let meaning = is_meant.then(|| loaded.encoder.embed_request(text));
+            let meaning = by_meaning
+                .then(|| loaded.encoder.embed_request(text))
+                .flatten();
             let found = loaded.search(text, meaning.as_ref());
             by_style.entry("all").or_default().add(query, &found);
             by_style.entry(&query.style).or_default().add(query, &found);

@@ -119,7 +119,7 @@ fn measure(tools: usize, encoder: &Encoder) -> anyhow::Result<()> {
         for round in 0..rounds {
             let text = queries[round % queries.len()];
             let started = Instant::now();
-            let meaning = by_meaning.then(|| encoder.embed_request(text));
+            let meaning = by_meaning.then(|| encoder.embed_request(text)).flatten();
             let query = SearchQuery {
                 meaning: meaning.as_ref(),
                 ..SearchQuery::new(text, 5)

@@ -26,7 +26,7 @@ pub(crate) fn run(corpus: &Path, queries: &Path, call: Option<&Path>) -> anyhow:
     for query in &queries.queries {
         let meaning = loaded.encoder.embed_request(&query.query);
         let hits = snapshot.search(&SearchQuery {
-            meaning: Some(&meaning),
+            meaning: meaning.as_ref(),
             ..SearchQuery::new(&query.query, PAGE)
         });
         let found = &hits.hits;

@@ -23,18 +23,14 @@ impl Encoder {
         loaded
     }
 
-    /// Whether a text has a word that the model knows as a whole. Others it knows as a row of letters, which mean nothing.
-    pub fn knows_a_word_of(&self, text: &str) -> bool {
-        self.0.knows_a_word_of(text)
-    }
-
     /// The vector of a text. Of a long one the first 128 tokens count.
     pub fn embed(&self, text: &str) -> Vector {
         self.0.embed(text)
     }
 
-    /// The vector of a request, to be compared with those of texts about tools.
-    pub fn embed_request(&self, request: &str) -> Vector {
+    /// The vector of a request, to be compared with those of texts about tools. Nothing if it has no word that the model
+    /// knows: a row of letters means nothing, and is near to anything.
+    pub fn embed_request(&self, request: &str) -> Option<Vector> {
         self.0.embed_request(request)
     }
 

@@ -26,16 +26,13 @@ impl LoadedModel {
         }
     }
 
-    pub(crate) fn knows_a_word_of(&self, text: &str) -> bool {
-        self.vocabulary.knows_a_word_of(text)
-    }
-
     pub(crate) fn embed(&self, text: &str) -> Vector {
         Vector::of(&forward(self.level, &self.model, &self.tokens(text)))
     }
 
-    pub(crate) fn embed_request(&self, request: &str) -> Vector {
-        RequestMatrix::embedded().apply(&self.embed(request))
+    pub(crate) fn embed_request(&self, request: &str) -> Option<Vector> {
+        let is_known = self.vocabulary.knows_a_word_of(request);
+        is_known.then(|| RequestMatrix::embedded().apply(&self.embed(request)))
     }
 
     pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {

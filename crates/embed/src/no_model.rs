@@ -7,11 +7,7 @@ use crate::vector::Vector;
 pub(crate) enum NoModel {}
 
 impl NoModel {
-    pub(crate) const fn knows_a_word_of(&self, _text: &str) -> bool {
-        match *self {}
-    }
-
-    pub(crate) const fn embed_request(&self, _request: &str) -> Vector {
+    pub(crate) const fn embed_request(&self, _request: &str) -> Option<Vector> {
         match *self {}
     }
 

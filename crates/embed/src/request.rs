@@ -11,7 +11,7 @@ use crate::vector::{DIMENSIONS, Vector};
 
 /// Matrix of this program.
 #[cfg(feature = "model")]
-static EMBEDDED: &[u8] = include_bytes!("../../../models/requests.int8");
+static EMBEDDED: &[u8; BYTES] = include_bytes!("../../../models/requests.int8");
 
 /// Bytes of the steps, and of a whole matrix.
 const STEPS: usize = DIMENSIONS * 4;

@@ -109,7 +109,7 @@ fn what_people_say_is_moved_towards_what_tools_say() {
         leads.sum()
     };
     let before = lead(|asked| ENCODER.embed(asked));
-    let after = lead(|asked| ENCODER.embed_request(asked));
+    let after = lead(|asked| ENCODER.embed_request(asked).unwrap());
     println!("the lead was {before} and is {after}");
     assert!(after > before * 1.1, "{before} {after}");
 }
@@ -141,12 +141,14 @@ fn rows_of_letters_are_told_from_words() {
         "",
         "!!",
         "xkcd vfr bhu nji",
+        "qwerty asdfgh zxcvbn",
+        "blorptastic",
         "a b c",
         "获取日期",
         "给我这个 YouTube 视频的文字稿",
         "наведи порядок",
     ] {
-        assert!(!ENCODER.knows_a_word_of(text), "{text}");
+        assert!(ENCODER.embed_request(text).is_none(), "{text}");
     }
     for text in [
         "fetch",
@@ -155,7 +157,7 @@ fn rows_of_letters_are_told_from_words() {
         "fetch 日期",
         "Größe einer Datei",
     ] {
-        assert!(ENCODER.knows_a_word_of(text), "{text}");
+        assert!(ENCODER.embed_request(text).is_some(), "{text}");
     }
 }
 

@@ -19,6 +19,10 @@ const WORDS_LIMIT: usize = 4_096;
 /// Characters of a word that is looked up; a longer one is unknown.
 const WORD_LIMIT: usize = 100;
 
+/// Parts that a known word has at most, and letters that two of them have at least, on average.
+const MOST_PARTS: usize = 3;
+const LETTERS_OF_TWO_PARTS: usize = 5;
+
 /// Mark of those tokens of the vocabulary that go on a word.
 const INSIDE: &str = "##";
 
@@ -64,40 +68,54 @@ impl<'a> Vocabulary<'a> {
         tokens
     }
 
-    /// Whether a text has a word of more than two letters that is a token, and most of its letters are Latin: the model
-    /// was made with English.
+    /// Whether a text has a word that is known, and most of its letters are Latin: the model was made with English.
     pub(crate) fn knows_a_word_of(&self, text: &str) -> bool {
         let words = words(text.chars().take(WORDS_LIMIT));
         let letters = || words.iter().flat_map(|word| word.chars());
         let all = letters().filter(|one| one.is_alphabetic()).count();
         let latin = letters().filter(|one| is_latin(*one)).count();
-        let is_word =
-            |word: &&String| word.chars().count() > 2 && word.chars().all(char::is_alphabetic);
-        let mut long = words.iter().filter(is_word);
-        2 * latin > all && long.any(|word| self.beginnings.contains_key(word.as_str()))
+        2 * latin > all && words.iter().any(|word| self.knows(word))
     }
 
-    /// Adds the longest parts that a word consists of, from its beginning to its end.
+    /// Whether a word of more than two letters is a token, or a few long ones, as `screens-hot` and `up-load` are. Rows of
+    /// letters fall into more and shorter ones.
+    fn knows(&self, word: &str) -> bool {
+        let letters = word.chars().count();
+        let parts = self.parts(word).map_or(0, |parts| parts.len());
+        letters > 2
+            && word.chars().all(char::is_alphabetic)
+            && (1..=MOST_PARTS).contains(&parts)
+            && (parts == 1 || 2 * letters >= LETTERS_OF_TWO_PARTS * parts)
+    }
+
+    /// Adds the tokens of a word; one that stands for all unknown words where it has none.
     fn add_word(&self, word: &str, tokens: &mut Vec<u32>) {
-        let known = tokens.len();
+        match self.parts(word) {
+            Some(parts) => tokens.extend(parts.into_iter().map(|(_, token)| token)),
+            None => tokens.push(UNKNOWN),
+        }
+    }
+
+    /// The longest parts that a word consists of, from its beginning to its end.
+    fn parts<'w>(&self, word: &'w str) -> Option<Vec<(&'w str, u32)>> {
+        if word.chars().count() > WORD_LIMIT {
+            return None;
+        }
+        let mut parts = Vec::new();
         let mut rest = word;
         while !rest.is_empty() {
-            let parts = if tokens.len() == known {
+            let known = if parts.is_empty() {
                 &self.beginnings
             } else {
                 &self.insides
             };
             let ends = (1..=rest.len().min(self.longest)).rev();
             let mut candidates = ends.filter_map(|end| rest.get(..end));
-            let found = candidates.find_map(|part| Some((part, parts.get(part)?)));
-            let (Some((part, token)), true) = (found, word.chars().count() <= WORD_LIMIT) else {
-                tokens.truncate(known);
-                tokens.push(UNKNOWN);
-                return;
-            };
-            tokens.push(*token);
-            rest = &rest[part.len()..];
+            let found = candidates.find_map(|part| Some((part, *known.get(part)?)))?;
+            rest = &rest[found.0.len()..];
+            parts.push(found);
         }
+        Some(parts)
     }
 }
 

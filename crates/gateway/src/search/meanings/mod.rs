@@ -180,10 +180,7 @@ impl Meanings {
         let encoded = self.background.compute(move || {
             // Given back when it is computed, also where nobody waits for it any more.
             let _place = place;
-            let encoder = meanings.encoder()?;
-            encoder
-                .knows_a_word_of(&query)
-                .then(|| encoder.embed_request(&query))
+            meanings.encoder()?.embed_request(&query)
         });
         encoded.await?
     }
