@@ -135,6 +135,7 @@ async fn vectors_are_kept_and_what_is_broken_is_made_again() {
         "box:text_to_speech"
     );
     assert_eq!(std::fs::read(&file).unwrap().len(), whole.len());
+    assert!(stage.product.log().contains("vectors.db is broken"));
     let (home, fixture) = stage.stopped().await;
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();

@@ -71,6 +71,15 @@ async fn servers_that_are_still_starting_are_named_with_a_search() {
         "{nothing}"
     );
     assert_eq!(nothing["structuredContent"]["total"], 0);
+    // People are told the same.
+    let listed = product.get("/tools?q=zebra").await;
+    assert_eq!(listed["starting"], json!(["slow"]), "{listed}");
+    assert!(listed["notice"].is_string(), "{listed}");
+    let shown = product
+        .run(&["tools", "search", "zebra", "-o", "table"])
+        .await;
+    let said = "Still starting, so not searched yet: slow";
+    assert!(shown.stdout.contains(said), "{shown:?}");
     let elsewhere = json!({ "query": "zebra", "server": "box" });
     let nothing = client.call("retrieve_tools", &elsewhere).await;
     assert!(

@@ -50,9 +50,9 @@ async fn list(common: &Common, request: ToolListRequest<'_>) -> CommandResult {
     let is_all = !is_search && request.server.is_none();
     Ok(common.output.result(&listed?, |value| {
         if request.explain {
-            return explained(value);
+            return explained(value) + &still_starting(value);
         }
-        let mut shown = rows(value, is_search);
+        let mut shown = rows(value, is_search) + &still_starting(value);
         let is_own = |tool: &Value| tool["server"] == admin_tools::NAME;
         if is_all && elements(&value["tools"]).iter().all(is_own) {
             shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
@@ -91,6 +91,18 @@ fn rows(value: &Value, is_search: bool) -> String {
         shown.push_str(&format!("{} of {total} shown\n", tools.len()));
     }
     shown
+}
+
+/// Servers that a search did not look through.
+fn still_starting(value: &Value) -> String {
+    let starting: Vec<String> = elements(&value["starting"]).iter().map(text).collect();
+    if starting.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Still starting, so not searched yet: {}\n",
+        starting.join(", ")
+    )
 }
 
 /// Why each tool was found: what its words cover, how alike its meaning is, and where which word was found.

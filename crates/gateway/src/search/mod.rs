@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use mcpproxy_activity::RecordKind;
 use mcpproxy_catalog::{Hits, SearchQuery, ServerState, Snapshot, present};
-use mcpproxy_embed::Vector;
 use mcpproxy_policy::{AccessTo, Caller, Rights};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::to_text;
@@ -107,6 +106,8 @@ struct FoundTools<'a> {
 
 /// Outcome of a search, and how it went.
 struct Searched {
+    /// The catalog that was searched.
+    snapshot: Arc<Snapshot>,
     found: Hits,
     mode: SearchMode,
     /// Servers that were not searched yet.
@@ -224,7 +225,27 @@ impl Search {
         if let Some(server) = &request.server {
             self.servers.check_known(server, rights)?;
         }
-        let meaning = self.meanings.of_query(&request.query).await;
+        let limit = self.settings.load().discovery.limit;
+        let query = SearchQuery {
+            limit: request.limit.unwrap_or(limit),
+            read_only_only: request.read_only_only,
+            exclude_destructive: request.exclude_destructive,
+            server: request.server.as_deref(),
+            rights,
+            ..SearchQuery::new(&request.query, 0)
+        };
+        let searched = self.search(query).await;
+        Ok(self.shown(request, rights, searched))
+    }
+
+    /// Searches by words, and by meaning where that can be. If it finds nothing it waits a little for servers that are
+    /// just starting.
+    async fn search(&self, query: SearchQuery<'_>) -> Searched {
+        let meaning = self.meanings.of_query(query.text).await;
+        let query = SearchQuery {
+            meaning: meaning.as_ref(),
+            ..query
+        };
         let mut changes = self.servers.catalog().changes();
         let deadline = Instant::now() + STARTING_WAIT;
         loop {
@@ -232,16 +253,16 @@ impl Search {
             // First who is starting: a server lists its tools before it has started.
             let starting = self.servers.starting();
             let snapshot = self.servers.catalog().snapshot();
-            let starting = not_searched(starting, request, &snapshot, rights);
-            let found = snapshot.search(&self.query(request, meaning.as_ref(), rights));
+            let starting = not_searched(starting, &query, &snapshot);
+            let found = snapshot.search(&query);
             let is_late = Instant::now() >= deadline;
             if !found.hits.is_empty() || starting.is_empty() || is_late {
-                let searched = Searched {
+                return Searched {
+                    snapshot,
                     found,
                     mode: SearchMode::of(meaning.as_ref()),
                     starting,
                 };
-                return Ok(self.shown(request, &snapshot, rights, searched));
             }
             // A server that has just listed its tools may have what is wanted. One that failed tells nobody.
             let step = deadline.min(Instant::now() + STARTING_STEP);
@@ -249,33 +270,15 @@ impl Search {
         }
     }
 
-    fn query<'a>(
-        &self,
-        request: &'a SearchRequest,
-        meaning: Option<&'a Vector>,
-        rights: &'a Rights,
-    ) -> SearchQuery<'a> {
-        let limit = self.settings.load().discovery.limit;
-        SearchQuery {
-            meaning,
-            limit: request.limit.unwrap_or(limit),
-            read_only_only: request.read_only_only,
-            exclude_destructive: request.exclude_destructive,
-            server: request.server.as_deref(),
-            rights,
-            ..SearchQuery::new(&request.query, 0)
-        }
-    }
-
     /// Answer that shows what was found.
-    fn shown(
-        &self,
-        request: &SearchRequest,
-        snapshot: &Snapshot,
-        rights: &Rights,
-        searched: Searched,
-    ) -> SearchAnswer {
-        let found = searched.found;
+    fn shown(&self, request: &SearchRequest, rights: &Rights, searched: Searched) -> SearchAnswer {
+        let notice = searched.notice(rights);
+        let Searched {
+            snapshot,
+            found,
+            mode,
+            starting,
+        } = searched;
         let detail = request
             .detail
             .unwrap_or(self.settings.load().discovery.detail);
@@ -293,16 +296,12 @@ impl Search {
                 FoundTool::Compact(present::compact(&hit.tool, hit.score, deprecation))
             }
         });
-        let notice = found.hits.is_empty().then(|| {
-            let servers = introduction::servers(snapshot, rights, NOTICE_LIMIT);
-            format!("{NOTHING_FITS} {servers}").trim_end().to_owned()
-        });
         let text = to_text(&FoundTools {
             tools: entries.collect(),
             query: &request.query,
             total: found.total,
-            search: searched.mode,
-            starting: searched.starting,
+            search: mode,
+            starting,
             notice,
             usage_instructions: USAGE_INSTRUCTIONS,
         });
@@ -342,16 +341,27 @@ impl Search {
 /// Those of the starting servers whose tools are not known yet and that are looked through.
 fn not_searched(
     mut starting: Vec<String>,
-    request: &SearchRequest,
+    query: &SearchQuery<'_>,
     snapshot: &Snapshot,
-    rights: &Rights,
 ) -> Vec<String> {
     starting.retain(|name| {
         let is_known = snapshot.server(name).is_some_and(ServerState::is_listed);
-        let is_asked = request.server.as_ref().is_none_or(|server| server == name);
-        !is_known && is_asked && rights.allow(AccessTo::Server(name))
+        let is_asked = query.server.is_none_or(|server| server == name);
+        !is_known && is_asked && query.rights.allow(AccessTo::Server(name))
     });
     starting
+}
+
+// === impl Searched ===
+
+impl Searched {
+    /// Advice for who found nothing.
+    fn notice(&self, rights: &Rights) -> Option<String> {
+        self.found.hits.is_empty().then(|| {
+            let servers = introduction::servers(&self.snapshot, rights, NOTICE_LIMIT);
+            format!("{NOTHING_FITS} {servers}").trim_end().to_owned()
+        })
+    }
 }
 
 // === impl SearchRequest ===

@@ -8,7 +8,7 @@ use mcpproxy_policy::{AccessTo, Rights};
 use mcpproxy_wire::Json;
 use serde_json::{Value, json};
 
-use super::{Search, SearchMode};
+use super::Search;
 use crate::failure::Failure;
 
 /// Most tools that a search of a person returns.
@@ -51,20 +51,26 @@ impl Search {
             let tools: Vec<Value> = tools.collect();
             return Ok(json!({ "total": tools.len(), "tools": tools }));
         };
-        let meaning = self.meanings.of_query(text).await;
-        let snapshot = self.servers.catalog().snapshot();
-        let hits = snapshot.search(&SearchQuery {
-            meaning: meaning.as_ref(),
+        let query = SearchQuery {
             server,
             rights,
             explain: request.explain,
             ..SearchQuery::new(text, SHOWN)
-        });
-        let tools = hits.hits.iter();
-        let tools = tools.map(|hit| row(&snapshot, &hit.tool, Some(hit), rights));
+        };
+        let searched = self.search(query).await;
+        let hits = searched.found.hits.iter();
+        let tools = hits.map(|hit| row(&searched.snapshot, &hit.tool, Some(hit), rights));
         let tools: Vec<Value> = tools.collect();
-        let mode = SearchMode::of(meaning.as_ref());
-        Ok(json!({ "query": text, "total": hits.total, "search": mode, "tools": tools }))
+        let mut answer = json!({
+            "query": text, "total": searched.found.total, "search": searched.mode, "tools": tools,
+        });
+        if let Some(notice) = searched.notice(rights) {
+            answer["notice"] = json!(notice);
+        }
+        if !searched.starting.is_empty() {
+            answer["starting"] = json!(searched.starting);
+        }
+        Ok(answer)
     }
 
     /// One tool, whole.

@@ -73,6 +73,11 @@ impl VectorsFile {
         let size = opened.file.metadata()?.len();
         let known = opened.read(wanted)?;
         let Some(known) = known else {
+            if size > 0 {
+                tracing::warn!(
+                    "vectors.db is broken or of another version: the vectors of all tools are computed again"
+                );
+            }
             opened.begin_anew()?;
             return Ok((opened, HashMap::new()));
         };

@@ -30,6 +30,10 @@ pub(crate) struct ToolListSchema {
     total: u64,
     /// `hybrid`: by words and by meaning; `lexical`: by words alone. Only of a search.
     search: Option<String>,
+    /// Servers that were not searched, because they are still starting. Only of a search.
+    starting: Option<Vec<String>>,
+    /// Advice, where a search finds nothing.
+    notice: Option<String>,
     tools: Vec<ToolRowSchema>,
 }
 
