@@ -9,7 +9,9 @@
 //! the JSON Schema, the reference page and what is shown of them come from that list.
 
 mod api_key;
+mod client_entries;
 mod document;
+mod env_file;
 mod environment;
 mod generated;
 mod keys;
@@ -21,6 +23,7 @@ pub mod redaction;
 mod references;
 mod rules;
 mod secret;
+mod server_names;
 mod server_reader;
 mod sources;
 mod text;

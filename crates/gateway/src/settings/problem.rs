@@ -61,6 +61,16 @@ pub(super) struct Problems {
     unlisted: usize,
 }
 
+/// Most problems of one server that are listed.
+const LISTED_OF_SERVER: usize = 20;
+
+/// Every problem of one server.
+#[derive(Default)]
+pub(super) struct ServerProblems {
+    listed: Vec<(FilePosition, String)>,
+    unlisted: usize,
+}
+
 /// Text from the file as messages repeat it: escaped, and cut when it is long.
 pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text
@@ -72,6 +82,31 @@ pub(super) fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+impl ServerProblems {
+    /// Notes a problem, which is only made when it will be listed.
+    pub(super) fn add_with(&mut self, problem: impl FnOnce() -> (FilePosition, String)) {
+        if self.listed.len() < LISTED_OF_SERVER {
+            self.listed.push(problem());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// All problems in one text, in the order of the file, if there are any.
+    pub(super) fn into_text(mut self) -> Option<String> {
+        self.listed.sort_by_key(|(position, _)| *position);
+        let more = format!("… and {} more problems", self.unlisted);
+        let more = (self.unlisted > 0).then_some(more);
+        let all: Vec<String> = self
+            .listed
+            .into_iter()
+            .map(|(_, text)| text)
+            .chain(more)
+            .collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
 }
 
 impl Problems {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::document::{Document, parse_literal};
 use super::environment::Environment;
-use super::problem::{Problems, shown};
+use super::problem::{Problems, ServerProblems, shown};
 use super::references::References;
 use super::rules::{Key, KeyRule, Section};
 use super::secret::Secret;
@@ -45,7 +45,7 @@ pub(super) struct SettingsReader<'d> {
     /// not lead anywhere.
     pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
-    pub(super) server_problems: Option<Vec<String>>,
+    pub(super) server_problems: Option<ServerProblems>,
     /// Context of the string that is read next.
     pub(super) context: StringContext,
     /// Secrets that were read.
@@ -139,7 +139,10 @@ impl<'d> SettingsReader<'d> {
                 self.refuse_duplicates(object, at.path);
                 self.refuse_unknown(section, object, at.path);
                 let keys = section.keys.iter();
-                let read = keys.map(|key| (key.name, self.key(key, object, at.path)));
+                let read = keys.map(|key| {
+                    let read = self.key(key, object, at.path);
+                    (key.name, read.or_else(|| self.fallback(key)))
+                });
                 // Every key is looked at before one may give up.
                 joined(read.collect())
             }
@@ -210,7 +213,18 @@ impl<'d> SettingsReader<'d> {
         }
     }
 
-    fn read_default(&mut self, rule: &KeyRule, default: &str, path: &str) -> Option<Resolved> {
+    /// What holds for a key of a server that cannot be read. The server is not used; the rest of it is shown.
+    fn fallback(&mut self, key: &Key) -> Option<Resolved> {
+        self.server_problems.as_ref()?;
+        self.read_default(&key.rule, key.default?, key.name)
+    }
+
+    pub(super) fn read_default(
+        &mut self,
+        rule: &KeyRule,
+        default: &str,
+        path: &str,
+    ) -> Option<Resolved> {
         match parse_literal(default) {
             Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
             Some(value) => self.read(rule, Written::new(&value, path)),
@@ -227,8 +241,11 @@ impl<'d> SettingsReader<'d> {
     /// Notes a problem with a part of the tree.
     pub(super) fn report(&mut self, part: &impl Ranged, message: impl FnOnce() -> String) {
         let (document, offset) = (self.document, part.start());
-        self.problems
-            .add_with(|| document.problem(offset, &message()));
+        let problem = || document.problem(offset, &message());
+        match &mut self.server_problems {
+            Some(problems) => problems.add_with(problem),
+            None => self.problems.add_with(problem),
+        }
     }
 
     /// Notes what was found in place of what is allowed.

@@ -1,9 +1,11 @@
-//! References in strings: `${env:NAME}` and `${file:PATH}`.
+//! References in strings: `${env:NAME}` and `${file:PATH}`, and as clients write them `${NAME}`, `${NAME:-default}` and
+//! `${workspaceFolder}`.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::client_entries::is_variable;
 use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
@@ -20,9 +22,28 @@ pub(super) struct References<'a> {
     pub(super) folder: &'a Path,
 }
 
+/// A reference, read.
+enum Reference<'a> {
+    /// A variable of the environment, and what holds where it is not set or empty.
+    Variable(&'a str, Option<&'a str>),
+    /// What a file holds.
+    File(&'a str),
+    /// The folder of the configuration file.
+    Folder,
+    /// What only some client has.
+    Foreign(&'a str),
+}
+
+/// What a reference stands for.
+enum Part {
+    /// Hidden wherever it is shown.
+    Secret(String),
+    Plain(String),
+}
+
 /// Whether every reference in a string is well formed, and if not, what is wrong.
 pub(super) fn check(raw: &str) -> Result<(), String> {
-    replace(raw, |_, _| Ok(String::new())).map(drop)
+    replace(raw, |_| Ok(Part::Plain(String::new()))).map(drop)
 }
 
 /// String in which every reference is replaced.
@@ -36,28 +57,40 @@ impl References<'_> {
     /// Replaces every reference. The error names the one that leads nowhere, never a value.
     pub(super) fn expand(&self, raw: &str) -> Result<Expansion, String> {
         let mut warnings = Vec::new();
-        let text = replace(raw, |kind, name| match kind {
-            "env" => self.variable(name),
-            "file" => self.file(name, &mut warnings),
-            _ => Err(format!(
-                "this version has no keyring for ${{keyring:{}}}, use ${{env:…}} or ${{file:…}}",
-                shown(name)
+        let text = replace(raw, |reference| match reference {
+            Reference::Variable(name, default) => match (self.variable(name)?, default) {
+                (Some(value), None) => Ok(Part::Secret(value)),
+                (Some(value), Some(_)) if !value.is_empty() => Ok(Part::Secret(value)),
+                (_, Some(default)) => Ok(Part::Plain(default.to_owned())),
+                (None, None) => Err(format!("environment variable {} is not set", shown(name))),
+            },
+            Reference::File(path) => self.file(path, &mut warnings).map(Part::Secret),
+            Reference::Folder => {
+                let folder = self.folder.to_str();
+                let folder = folder.ok_or("the folder of the configuration is not valid UTF-8");
+                Ok(Part::Plain(folder?.to_owned()))
+            }
+            Reference::Foreign(text) => Err(format!(
+                "only a client knows what ${{{}}} is, write ${{env:NAME}} or ${{file:PATH}}",
+                shown(text)
             )),
         })?;
         Ok(Expansion { text, warnings })
     }
 
-    fn variable(&self, name: &str) -> Result<String, String> {
-        let value = self
-            .environment
-            .get(name)
-            .ok_or_else(|| format!("environment variable {} is not set", shown(name)))?;
-        value
-            .into_string()
-            .map_err(|_| format!("environment variable {} is not valid UTF-8", shown(name)))
+    /// Value of a variable, if it is set.
+    fn variable(&self, name: &str) -> Result<Option<String>, String> {
+        let Some(value) = self.environment.get(name) else {
+            return Ok(None);
+        };
+        let value = value.into_string();
+        let value =
+            value.map_err(|_| format!("environment variable {} is not valid UTF-8", shown(name)));
+        value.map(Some)
     }
 
-    fn file(&self, path: &str, warnings: &mut Vec<String>) -> Result<String, String> {
+    /// Text of a file that a person named, without the line break at its end.
+    pub(super) fn file(&self, path: &str, warnings: &mut Vec<String>) -> Result<String, String> {
         let problem = |what: &str| format!("file '{}' {what}", shown(path));
         let unreadable = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => problem("does not exist"),
@@ -85,10 +118,34 @@ impl References<'_> {
     }
 }
 
-/// Replaces every reference by what is said to its kind and name; `$${` stands for a literal `${`.
+// === impl Reference ===
+
+impl<'a> Reference<'a> {
+    /// Reads what stands between the braces.
+    fn parse(text: &'a str) -> Option<Self> {
+        if text == "workspaceFolder" {
+            return Some(Self::Folder);
+        }
+        if is_variable(text) {
+            return Some(Self::Variable(text, None));
+        }
+        match text.split_once(':')? {
+            (_, "") => None,
+            ("env", name) => Some(Self::Variable(name, None)),
+            ("file", path) => Some(Self::File(path)),
+            ("input" | "command" | "config" | "keyring" | "secret", _) => Some(Self::Foreign(text)),
+            (name, default) if is_variable(name) => {
+                Some(Self::Variable(name, Some(default.strip_prefix('-')?)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Replaces every reference by what it stands for; `$${` stands for a literal `${`.
 fn replace(
     raw: &str,
-    mut resolve: impl FnMut(&str, &str) -> Result<String, String>,
+    mut resolve: impl FnMut(Reference<'_>) -> Result<Part, String>,
 ) -> Result<Secret, String> {
     let (mut value, mut parts, mut rest) = (String::new(), Vec::new(), raw);
     while let Some((before, after)) = rest.split_once("${") {
@@ -100,19 +157,20 @@ fn replace(
         let Some((reference, after)) = after.split_once('}') else {
             return Err("a reference has no closing }, write $${ for a literal ${".to_owned());
         };
-        let part = match reference.split_once(':') {
-            Some((kind @ ("env" | "file" | "keyring"), name)) if !name.is_empty() => {
-                resolve(kind, name)?
-            }
-            _ => {
-                return Err(format!(
-                    "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{file:PATH}}; write $${{ for a literal ${{",
-                    shown(reference)
-                ));
-            }
+        let Some(known) = Reference::parse(reference) else {
+            return Err(format!(
+                "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{NAME}}, ${{NAME:-default}}, ${{file:PATH}}, ${{workspaceFolder}}; write $${{ for a literal ${{",
+                shown(reference)
+            ));
         };
-        value.extend([before, &part]);
-        parts.push(part);
+        value.push_str(before);
+        match resolve(known)? {
+            Part::Secret(part) => {
+                value.push_str(&part);
+                parts.push(part);
+            }
+            Part::Plain(part) => value.push_str(&part),
+        }
         rest = after;
     }
     value.push_str(rest);

@@ -6,97 +6,121 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json, json};
 
-use super::problem::shown;
+use super::client_entries::{self, Rewritten};
+use super::problem::{ServerProblems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
 use super::secret::credentials::{self, StringContext};
-use super::text::{ADMIN_SERVER, SERVER_NAME};
+use super::text::SERVER_NAME;
+use super::{env_file, server_names};
 
 /// Values of `type` for servers that have a `url`.
 const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
 
+/// Entry of a server, as it stands in the file.
+struct ServerEntry<'v> {
+    name: String,
+    path: String,
+    value: &'v Value<'v>,
+    form: EntryForm,
+}
+
+#[derive(Clone, Copy)]
+enum EntryForm {
+    OfMap,
+    OfArray,
+}
+
 impl SettingsReader<'_> {
     /// Reads every server of an array or an object, in the order of the file.
     pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
-        let (mut servers, mut seen) = (Vec::new(), HashMap::new());
-        if let Value::Array(array) = at.value {
-            for (index, item) in array.elements.iter().enumerate() {
-                let path = format!("{}[{index}]", at.path);
-                servers.push(self.item(keys, Written::new(item, &path), &mut seen));
-            }
-        } else if let Value::Object(object) = at.value {
-            self.refuse_duplicates(object, at.path);
-            for entry in &object.properties {
-                let name = entry.name.as_str();
-                let path = join(at.path, name);
-                self.check_name(&entry.name, name);
-                if let Some(key) = entry.value.as_object().and_then(|one| one.get("name")) {
-                    self.report(key, || {
-                        format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
-                    });
-                }
-                servers.push(self.server(keys, Written::new(&entry.value, &path), name));
-            }
-        }
+        let written = self.entries_of(at);
+        let names: Vec<&str> = written.iter().map(|entry| &*entry.name).collect();
+        let names = server_names::usable(&names);
         let (mut values, mut entries) = (Vec::new(), Map::new());
-        for server in servers {
-            let Resolved { value, shown } = server?;
-            entries.insert(value["name"].as_str().unwrap_or_default().to_owned(), shown);
+        for (entry, name) in written.iter().zip(names) {
+            if name != entry.name {
+                self.warn(|| {
+                    let (path, allowed) = (&entry.path, SERVER_NAME.allowed);
+                    format!("{path}: the server is called '{name}' here, names are {allowed}")
+                });
+            }
+            let Resolved { value, shown } = self.server(keys, entry, &name)?;
+            entries.insert(name, shown);
             values.push(value);
         }
         let (value, shown) = (Json::Array(values), Json::Object(entries));
         Some(Resolved { value, shown })
     }
 
-    /// Reads a server of the array form.
-    fn item(
-        &mut self,
-        keys: &'static Section,
-        at: Written<'_>,
-        seen: &mut HashMap<String, usize>,
-    ) -> Option<Resolved> {
-        let item = at.value.as_object();
-        let name = item.and_then(|item| item.get_string("name"));
-        let server = self.server(keys, at, name.map_or("", |name| &name.value));
-        let Some(name) = name else {
-            // A name that is no string has been reported, and so has an item that is no object.
-            if item.is_some_and(|item| item.get("name").is_none()) {
-                self.report(at.value, || {
-                    let (path, allowed) = (at.path, SERVER_NAME.allowed);
-                    format!("missing key 'name' in {path}, allowed: {allowed}")
-                });
-            }
-            return None;
-        };
-        self.check_name(name, &name.value);
-        if let Some(first) = seen.insert(name.value.to_string(), name.start()) {
-            let what = || format!("server name '{}'", shown(&name.value));
-            self.report_duplicate(name, what, first);
+    /// Entries of both forms, with their names. What is wrong with the list itself is a problem of the file.
+    fn entries_of<'v>(&mut self, at: Written<'v>) -> Vec<ServerEntry<'v>> {
+        if let Value::Object(object) = at.value {
+            self.refuse_duplicates(object, at.path);
+            let entries = object.properties.iter().map(|property| ServerEntry {
+                name: property.name.as_str().to_owned(),
+                path: join(at.path, property.name.as_str()),
+                value: &property.value,
+                form: EntryForm::OfMap,
+            });
+            return entries.collect();
         }
-        server
+        let elements = at.value.as_array().map_or(&[][..], |array| &array.elements);
+        let mut seen = HashMap::new();
+        let entries = elements.iter().enumerate().map(|(index, value)| {
+            let named = value.as_object().and_then(|entry| entry.get_string("name"));
+            if let Some(name) = named
+                && let Some(first) = seen.insert(name.value.to_string(), name.start())
+            {
+                let what = || format!("server name '{}'", shown(&name.value));
+                self.report_duplicate(name, what, first);
+            }
+            ServerEntry {
+                name: named.map_or_else(
+                    || format!("server-{}", index + 1),
+                    |name| name.value.to_string(),
+                ),
+                path: format!("{}[{index}]", at.path),
+                value,
+                form: EntryForm::OfArray,
+            }
+        });
+        entries.collect()
     }
 
-    /// Reads a server of this name; what its references lack becomes its problem and no other
-    /// server's. It is shown with the keys that go with its transport.
-    fn server(&mut self, keys: &'static Section, at: Written<'_>, name: &str) -> Option<Resolved> {
-        // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
-        if let Some(object) = at.value.as_object() {
-            self.check_transport(object, at.path);
-        }
-        self.server_problems = Some(Vec::new());
+    /// Reads a server; what is wrong in its entry is its problem and no other server's. It is shown with the keys that
+    /// go with its transport.
+    fn server(
+        &mut self,
+        keys: &'static Section,
+        entry: &ServerEntry<'_>,
+        name: &str,
+    ) -> Option<Resolved> {
+        let path = &*entry.path;
+        self.server_problems = Some(ServerProblems::default());
         let known = self.secrets.len();
-        let read = self.read(&KeyRule::Nested(keys), at);
+        let rewritten = self.in_our_words(keys, entry);
+        let value = rewritten.as_ref().unwrap_or(entry.value);
+        if let Some(object) = value.as_object() {
+            self.check_form(object, entry);
+            // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
+            self.check_transport(object, path);
+        }
+        let rule = KeyRule::Nested(keys);
+        let read = self.read(&rule, Written::new(value, path));
+        // Of an entry that is no object nothing is left.
+        let read = read.or_else(|| self.read_default(&rule, "{}", path));
         let problems = self.server_problems.take().unwrap_or_default();
         let Resolved {
             mut value,
             mut shown,
         } = read?;
-        self.warn_of_arguments(&value["args"], at.path);
+        self.warn_of_arguments(&value["args"], path);
         let secrets = self.secrets[known..].iter();
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
         value["name"] = json!(name);
-        value["problem"] = json!((!problems.is_empty()).then(|| problems.join("; ")));
+        value["problem"] = json!(problems.into_text());
         let foreign: &[&str] = match shown.get("url") {
             Some(_) => &["args", "env"],
             None => &["headers"],
@@ -115,6 +139,55 @@ impl SettingsReader<'_> {
         Some(Resolved { value, shown })
     }
 
+    /// The entry in the words of this program; nothing if it is no object.
+    fn in_our_words<'v>(
+        &mut self,
+        keys: &'static Section,
+        entry: &ServerEntry<'v>,
+    ) -> Option<Value<'v>> {
+        let ours: Vec<&str> = keys.keys.iter().map(|key| key.name).collect();
+        let Rewritten {
+            mut object,
+            env_file,
+            remarks,
+        } = client_entries::rewrite(entry.value.as_object()?, &ours);
+        for warning in remarks.warnings {
+            self.warn(|| format!("{}: {warning}", entry.path));
+        }
+        for (range, problem) in remarks.problems {
+            self.report(&range, || format!("{}: {problem}", entry.path));
+        }
+        if let Some((range, file)) = env_file {
+            match env_file::read(self.references, &file) {
+                Ok(read) => {
+                    env_file::add(&mut object, range, read.variables);
+                    for warning in read.warnings {
+                        self.warn(|| format!("{}: envFile: {warning}", entry.path));
+                    }
+                }
+                Err(problem) => {
+                    self.report(&range, || format!("{}: envFile: {problem}", entry.path));
+                }
+            }
+        }
+        Some(Value::Object(object))
+    }
+
+    /// A server of the map has its name as key, one of the array as a member.
+    fn check_form(&mut self, entry: &Object<'_>, written: &ServerEntry<'_>) {
+        let path = &written.path;
+        match (written.form, entry.get("name")) {
+            (EntryForm::OfMap, Some(name)) => self.report(name, || {
+                format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
+            }),
+            (EntryForm::OfArray, None) => self.report(entry, || {
+                let allowed = SERVER_NAME.allowed;
+                format!("missing key 'name' in {path}, allowed: {allowed}")
+            }),
+            _ => {}
+        }
+    }
+
     /// Arguments are in the list of processes, which every user of the machine can read.
     fn warn_of_arguments(&mut self, arguments: &Json, path: &str) {
         let mut previous = "";
@@ -127,19 +200,6 @@ impl SettingsReader<'_> {
                     format!("{path}.args[{index}]: this looks like a credential, and every user of this machine can see the arguments of a process: give it to the server in 'env' if it can read it there")
                 });
             }
-        }
-    }
-
-    fn check_name(&mut self, part: &impl Ranged, name: &str) {
-        if name.eq_ignore_ascii_case(ADMIN_SERVER) {
-            self.report(part, || {
-                format!("server name '{name}' is taken by the tools of the gateway itself, allowed: any other name")
-            });
-        } else if !(SERVER_NAME.is_valid)(name) {
-            self.report(part, || {
-                let (name, allowed) = (shown(name), SERVER_NAME.allowed);
-                format!("server name '{name}' is not allowed, allowed: {allowed}")
-            });
         }
     }
 

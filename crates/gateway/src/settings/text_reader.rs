@@ -66,7 +66,7 @@ impl SettingsReader<'_> {
             return None;
         };
         // It concerns one server only, which keeps the string as it was written.
-        problems.push(problem);
+        problems.add_with(|| ((0, 0), problem));
         let raw = if kind == TextKind::Hidden { "" } else { raw };
         Some(self.resolve(kind, path, Secret::new(raw)))
     }
@@ -98,7 +98,7 @@ impl SettingsReader<'_> {
                 &mut self.server_problems,
             ) {
                 (Ok(full), _) => text.value = full,
-                (Err(_), Some(problems)) => problems.push(not_utf8(path)),
+                (Err(_), Some(problems)) => problems.add_with(|| ((0, 0), not_utf8(path))),
                 (Err(_), None) => self.problems.add_with(|| ((0, 0), not_utf8(path))),
             }
         }

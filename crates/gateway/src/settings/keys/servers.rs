@@ -47,9 +47,9 @@ section! {
         "enabled" pub enabled: bool = true, Flag;
         /// Whether the server is held back: its tools are neither shown nor callable.
         "quarantined" pub quarantined: bool = false, Flag;
-        /// Whether new and changed tools of the server are used at once (`auto`) or wait for approval (`manual`).
-        /// Checked, without effect in this version.
-        "trust" pub trust: Trust = "manual", Choice(&["auto", "manual"]);
+        /// Whether new and changed tools of the server are used at once (`auto`), wait for approval once it is known
+        /// (`changes`), or always wait (`manual`). Checked, without effect in this version.
+        "trust" pub trust: Trust = "changes", Choice(&["auto", "changes", "manual"]);
         /// How long the server may take to start. One that installs itself first, as with `npx` and `uvx`, needs its time:
         /// it is ended when this is over, and begins anew.
         "start_timeout" pub start_timeout: Duration = "5m", Span(MILLISECOND, HOUR);
@@ -59,6 +59,11 @@ section! {
         "max_concurrent" pub max_concurrent: usize = 64, Whole(1, 1024);
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" pub idle_stop: Option<Duration> = null, Span(Duration::from_millis(100), Duration::from_hours(7 * 24));
+        /// The only tools that are enabled, by name; without it, or with `"*"` alone, all are. An array under `tools` and
+        /// `includeTools` mean the same.
+        "enabled_tools" pub enabled_tools: Option<Vec<String>> = null, List(&AnyString);
+        /// Tools that are disabled, by name. `disabledTools` and `excludeTools` mean the same.
+        "disabled_tools" pub disabled_tools: Vec<String> = [], List(&AnyString);
         /// What the operator says about single tools, by the tool's name.
         "tools" pub tools: Vec<(String, ToolSettings)> = {}, Entries(NOT_EMPTY, &Nested(&ToolSettings::SECTION));
     }

@@ -1,0 +1,347 @@
+//! Entries of servers as clients write them, put into the words of this program.
+//!
+//! Every client has its own names for what a server needs. An entry is rewritten before it is read: keys get our names
+//! and values our form, each where it stands in the file, so that a problem is reported there. What restricts is obeyed.
+//! What would widen is not, and a warning says what holds here instead.
+
+use std::borrow::Cow;
+
+use jsonc_parser::ast::{BooleanLit, Object, ObjectProp, ObjectPropName, StringLit, Value};
+use jsonc_parser::common::{Range, Ranged};
+use mcpproxy_support::nearest::nearest_keyword;
+
+use super::problem::shown;
+
+/// Seconds above which a number is taken for milliseconds: no client waits longer than an hour.
+const MOST_SECONDS: f64 = 3_600.0;
+
+/// Entry in our words.
+pub(super) struct Rewritten<'a> {
+    pub(super) object: Object<'a>,
+    /// File with further variables of the process, and where it is named.
+    pub(super) env_file: Option<(Range, String)>,
+    pub(super) remarks: Remarks,
+}
+
+/// Things to say of an entry.
+#[derive(Default)]
+pub(super) struct Remarks {
+    pub(super) warnings: Vec<String>,
+    /// Each with the place it is about.
+    pub(super) problems: Vec<(Range, String)>,
+}
+
+/// Meaning of a key that is not ours.
+enum Meaning {
+    /// Another name of one of ours.
+    Is(&'static str),
+    /// The contrary of one of ours that is true or false.
+    IsNot(&'static str),
+    /// One of ours, as a number of seconds or milliseconds.
+    Lasts(&'static str, Unit),
+    /// A file with variables.
+    EnvFile,
+    /// Nothing here, and nobody misses it.
+    Nothing,
+    /// Nothing here, and this is what holds instead.
+    Unused(&'static str),
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Seconds up to an hour, above it milliseconds.
+    Guessed,
+    Seconds,
+    Milliseconds,
+}
+
+const APPROVALS: &str =
+    "approvals are the client's: it can approve call_tool_read by itself and ask for the rest";
+const LOGIN: &str = "this version does not log in by OAuth: give a token in 'headers'";
+
+/// Keys of clients, and what they mean.
+const FOREIGN: &[(&str, Meaning)] = &[
+    ("cwd", Meaning::Is("working_dir")),
+    ("workingDirectory", Meaning::Is("working_dir")),
+    ("environment", Meaning::Is("env")),
+    ("serverUrl", Meaning::Is("url")),
+    ("httpUrl", Meaning::Is("url")),
+    ("http_headers", Meaning::Is("headers")),
+    ("transport", Meaning::Is("type")),
+    ("transportType", Meaning::Is("type")),
+    ("includeTools", Meaning::Is("enabled_tools")),
+    ("excludeTools", Meaning::Is("disabled_tools")),
+    ("disabledTools", Meaning::Is("disabled_tools")),
+    ("disabled", Meaning::IsNot("enabled")),
+    ("timeout", Meaning::Lasts("timeout", Unit::Guessed)),
+    ("tool_timeout_sec", Meaning::Lasts("timeout", Unit::Seconds)),
+    (
+        "startup_timeout_sec",
+        Meaning::Lasts("start_timeout", Unit::Seconds),
+    ),
+    (
+        "startup_timeout_ms",
+        Meaning::Lasts("start_timeout", Unit::Milliseconds),
+    ),
+    ("envFile", Meaning::EnvFile),
+    ("description", Meaning::Nothing),
+    ("autoApprove", Meaning::Unused(APPROVALS)),
+    ("alwaysAllow", Meaning::Unused(APPROVALS)),
+    ("oauth", Meaning::Unused(LOGIN)),
+    ("auth", Meaning::Unused(LOGIN)),
+];
+
+/// Words for the ways to reach a server, and ours.
+const TYPES: &[(&str, &str)] = &[
+    ("local", "stdio"),
+    ("streamableHttp", "http"),
+    ("streamable_http", "http"),
+    ("remote", "http"),
+];
+
+/// Puts an entry into our words. `ours` are the keys that an entry may have here.
+pub(super) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
+    let mut rewritten = Rewritten {
+        object: Object {
+            range: entry.range,
+            properties: Vec::with_capacity(entry.properties.len()),
+        },
+        env_file: None,
+        remarks: Remarks::default(),
+    };
+    for property in &entry.properties {
+        rewritten.take(property.clone(), ours);
+    }
+    rewritten.split_command();
+    rewritten
+}
+
+/// A string that stands where another value stood.
+pub(super) fn string(range: Range, text: impl Into<String>) -> Value<'static> {
+    let value = Cow::Owned(text.into());
+    Value::StringLit(StringLit { range, value })
+}
+
+/// A key with a value, where another key stood.
+pub(super) fn property<'a>(range: Range, name: &str, value: Value<'a>) -> ObjectProp<'a> {
+    let value_of_name = Cow::Owned(name.to_owned());
+    let name = ObjectPropName::String(StringLit {
+        range,
+        value: value_of_name,
+    });
+    ObjectProp { range, name, value }
+}
+
+// === impl Rewritten ===
+
+impl<'a> Rewritten<'a> {
+    /// Takes a key over, in our words.
+    fn take(&mut self, mut written: ObjectProp<'a>, ours: &[&str]) {
+        let name = written.name.as_str().to_owned();
+        let at = written.name.range();
+        // A map of tools is ours, a list is that of clients; so is trust as a word or as true or false.
+        let meaning = match (name.as_str(), &written.value) {
+            ("tools", Value::Array(_)) => Some(&Meaning::Is("enabled_tools")),
+            ("trust", Value::BooleanLit(BooleanLit { value: true, .. })) => {
+                Some(&Meaning::Unused(APPROVALS))
+            }
+            ("trust", Value::BooleanLit(_)) => Some(&Meaning::Nothing),
+            ("timeout" | "start_timeout", Value::StringLit(_)) => None,
+            _ => FOREIGN
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, meaning)| meaning),
+        };
+        match meaning {
+            None if ours.contains(&name.as_str()) || nearest_keyword(&name, ours).is_some() => {}
+            None => {
+                return self.warn(format!("'{}' is not used here", shown(&name)));
+            }
+            Some(Meaning::Nothing) => return,
+            Some(Meaning::Unused(instead)) => {
+                return self.warn(format!("'{name}' is not used here: {instead}"));
+            }
+            Some(Meaning::EnvFile) => {
+                match &written.value {
+                    Value::StringLit(path) => {
+                        self.env_file = Some((path.range, path.value.clone().into_owned()));
+                    }
+                    other => {
+                        let problem = "'envFile': allowed: the path of a file".to_owned();
+                        self.remarks.problems.push((other.range(), problem));
+                    }
+                }
+                return;
+            }
+            Some(Meaning::Is(key)) => written = property(at, key, written.value),
+            Some(Meaning::IsNot(key)) => {
+                if let Value::BooleanLit(flag) = &mut written.value {
+                    flag.value = !flag.value;
+                }
+                written = property(at, key, written.value);
+            }
+            Some(Meaning::Lasts(key, unit)) => {
+                let value = self.duration(&name, *unit, written.value);
+                written = property(at, key, value);
+            }
+        }
+        let key = written.name.as_str().to_owned();
+        match key.as_str() {
+            "type" => rename_type(&mut written.value),
+            "env" | "headers" => rewrite_texts(&mut written.value),
+            "enabled_tools" if allows_all(&written.value) => return,
+            _ => {}
+        }
+        self.add(&key, &name, written);
+    }
+
+    /// Adds a key, unless it is there under another name.
+    fn add(&mut self, key: &str, name: &str, written: ObjectProp<'a>) {
+        let mut before = self.object.properties.iter_mut();
+        let Some(before) = before.find(|before| before.name.as_str() == key && key != name) else {
+            self.object.properties.push(written);
+            return;
+        };
+        match (&mut before.value, &written.value) {
+            // Of two words the one that switches off holds.
+            (Value::BooleanLit(flag), Value::BooleanLit(other)) => flag.value &= other.value,
+            (one, other) if as_text(one).is_some() && as_text(one) == as_text(other) => {}
+            _ => {
+                let problem = format!("'{name}' is another name of '{key}', allowed: one of them");
+                self.remarks.problems.push((written.name.range(), problem));
+            }
+        }
+    }
+
+    /// A number of seconds or milliseconds, as we write it.
+    fn duration(&mut self, name: &str, unit: Unit, value: Value<'a>) -> Value<'a> {
+        let Value::NumberLit(number) = &value else {
+            return value;
+        };
+        let Some(count) = number
+            .value
+            .parse::<f64>()
+            .ok()
+            .filter(|count| *count >= 0.0)
+        else {
+            return value;
+        };
+        let (milliseconds, word) = match unit {
+            Unit::Milliseconds => (count, "milliseconds"),
+            Unit::Guessed if count > MOST_SECONDS => (count, "milliseconds"),
+            Unit::Guessed | Unit::Seconds => (count * 1_000.0, "seconds"),
+        };
+        if matches!(unit, Unit::Guessed) {
+            let number = shown(number.value);
+            self.warn(format!(
+                "'{name}': {number} is read as {number} {word}; a text such as \"30s\" says which"
+            ));
+        }
+        string(number.range, format!("{milliseconds:.0}ms"))
+    }
+
+    /// Makes a program and its arguments of a command that is an array. One that is both in one string is a problem.
+    fn split_command(&mut self) {
+        let mut properties = self.object.properties.iter_mut();
+        let Some(command) = properties.find(|one| one.name.as_str() == "command") else {
+            return;
+        };
+        let at = command.name.range();
+        if let Value::Array(words) = &mut command.value {
+            if words.elements.is_empty() {
+                return;
+            }
+            let program = words.elements.remove(0);
+            let Value::Array(mut words) = std::mem::replace(&mut command.value, program) else {
+                return;
+            };
+            let mut properties = self.object.properties.iter_mut();
+            match properties.find(|one| one.name.as_str() == "args") {
+                Some(ObjectProp {
+                    value: Value::Array(args),
+                    ..
+                }) => {
+                    words.elements.append(&mut args.elements);
+                    args.elements = words.elements;
+                }
+                Some(_) => {}
+                None => self
+                    .object
+                    .properties
+                    .push(property(at, "args", Value::Array(words))),
+            }
+            return;
+        }
+        let text = command
+            .value
+            .as_string_lit()
+            .map(|text| text.value.trim().to_owned());
+        let text = text.unwrap_or_default();
+        if let Some((program, arguments)) = text.split_once(char::is_whitespace)
+            && !program.contains(['/', '\\', '$'])
+        {
+            let arguments: Vec<String> = arguments
+                .split_whitespace()
+                .take(8)
+                .map(|one| format!("\"{}\"", shown(one)))
+                .collect();
+            let problem = format!(
+                "'command' is the program alone, write \"command\": \"{}\", \"args\": [{}]",
+                shown(program),
+                arguments.join(", ")
+            );
+            self.remarks.problems.push((at, problem));
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.remarks.warnings.push(warning);
+    }
+}
+
+fn as_text<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+    value.as_string_lit().map(|text| &*text.value)
+}
+
+fn rename_type(value: &mut Value<'_>) {
+    if let Value::StringLit(word) = value
+        && let Some((_, ours)) = TYPES.iter().find(|(theirs, _)| *theirs == word.value)
+    {
+        word.value = Cow::Borrowed(ours);
+    }
+}
+
+/// Whether a list of tools names all of them.
+fn allows_all(value: &Value<'_>) -> bool {
+    let elements = value.as_array().map(|array| array.elements.as_slice());
+    matches!(elements, Some([one]) if as_text(one) == Some("*"))
+}
+
+/// Makes texts of numbers, true and false, and references of texts that are `$NAME`.
+fn rewrite_texts(value: &mut Value<'_>) {
+    let Value::Object(object) = value else {
+        return;
+    };
+    for property in &mut object.properties {
+        let range = property.value.range();
+        let text = match &property.value {
+            Value::NumberLit(number) => number.value.to_owned(),
+            Value::BooleanLit(flag) => flag.value.to_string(),
+            Value::StringLit(text) => match text.value.strip_prefix('$') {
+                Some(name) if is_variable(name) => format!("${{{name}}}"),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        property.value = string(range, text);
+    }
+}
+
+/// Whether it is the name of a variable, as shells have it.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|one: char| one.is_ascii_digit())
+        && name
+            .bytes()
+            .all(|one| one.is_ascii_alphanumeric() || one == b'_')
+}
