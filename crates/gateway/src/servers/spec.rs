@@ -22,8 +22,7 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
         quarantined: server.quarantined,
         is_broken: server.problem.is_some(),
         tools: tools.collect(),
-        enabled_tools: (server.enabled_tools.as_ref())
-            .map(|names| names.iter().cloned().collect()),
+        enabled_tools: (server.enabled_tools.as_ref()).map(|names| names.iter().cloned().collect()),
         disabled_tools: server.disabled_tools.iter().cloned().collect(),
     }
 }

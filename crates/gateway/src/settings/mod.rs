@@ -11,6 +11,7 @@
 mod api_key;
 mod client_entries;
 mod document;
+pub mod edit;
 mod env_file;
 mod environment;
 mod generated;
@@ -23,6 +24,7 @@ pub mod redaction;
 mod references;
 mod rules;
 mod secret;
+pub mod secret_files;
 mod server_names;
 mod server_reader;
 mod sources;
@@ -107,21 +109,37 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
-    let path = locations.config_file;
-    let bytes = match read_bounded(&path, SIZE_LIMIT) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => b"{}".to_vec(),
+    let bytes = read_file(&locations)?.unwrap_or_else(|| b"{}".to_vec());
+    settings_of(locations, sources, &bytes)
+}
+
+/// Bytes of the configuration file; nothing where there is none and none has to be.
+fn read_file(locations: &Locations) -> Result<Option<Vec<u8>>, SettingsError> {
+    let path = &locations.config_file;
+    match read_bounded(path, SIZE_LIMIT) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(SettingsError::Missing(path));
+            Err(SettingsError::Missing(path.clone()))
         }
-        Err(source) => return Err(SettingsError::Unreadable(path, source)),
-    };
+        Err(source) => Err(SettingsError::Unreadable(path.clone(), source)),
+    }
+}
+
+/// Settings of a configuration file with these bytes.
+fn settings_of(
+    locations: Locations,
+    sources: &Sources,
+    bytes: &[u8],
+) -> Result<Settings, SettingsError> {
+    let path = locations.config_file;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let document = Document::parse(&name.to_string_lossy(), &bytes)?;
+    let document = Document::parse(&name.to_string_lossy(), bytes)?;
     let tree = document.tree()?;
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
+        data_dir: &locations.data_dir,
     };
     let mut reader = SettingsReader::new(&document, &references);
     for key in Settings::SECTION.keys {
@@ -138,6 +156,7 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         mut warnings,
         has_literal_secrets,
         problems,
+        secret_names,
         ..
     } = reader;
     problems.into_result()?;
@@ -165,5 +184,6 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     settings.shown = read.shown;
     settings.secrets = secrets;
     settings.warnings = warnings;
+    settings.secret_names = secret_names;
     Ok(settings)
 }

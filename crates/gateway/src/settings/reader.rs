@@ -1,6 +1,6 @@
 //! Reading of a configuration file: the tree is walked once, and every problem is gathered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub(super) struct SettingsReader<'d> {
     pub(super) secrets: Vec<Secret>,
     /// Whether some of them are written out in the file.
     pub(super) has_literal_secrets: bool,
+    /// Names of the secrets of the data folder that references lead to.
+    pub(super) secret_names: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
     pub(super) problems: Problems,
 }
@@ -66,6 +68,7 @@ impl<'d> SettingsReader<'d> {
             context: StringContext::Any,
             secrets: Vec::new(),
             has_literal_secrets: false,
+            secret_names: BTreeSet::new(),
             warnings: Vec::new(),
             problems: Problems::default(),
         }
@@ -342,6 +345,7 @@ pub(super) fn defaults(section: &'static Section) -> Json {
     let references = References {
         environment: &environment,
         folder: Path::new(""),
+        data_dir: Path::new(""),
     };
     let document = Document::default();
     let mut reader = SettingsReader::new(&document, &references);

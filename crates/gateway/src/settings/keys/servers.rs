@@ -122,6 +122,8 @@ section! {
 pub enum Trust {
     /// They are used at once.
     Auto,
+    /// They wait once the server is known.
+    Changes,
     /// They wait.
     Manual,
 }
