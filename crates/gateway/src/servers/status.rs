@@ -1,9 +1,10 @@
 //! Status of each server, for people and for agents.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use mcpproxy_catalog::ServerState;
-use mcpproxy_policy::{AccessTo, Rights};
+use mcpproxy_catalog::{CatalogTool, ServerState};
+use mcpproxy_policy::{AccessTo, Effect, Rights};
 use mcpproxy_upstream::UpstreamState;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,10 @@ pub struct ServerStatus {
     /// Number of its tools.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub tools: usize,
+    /// Number of its tools of which it is known whether they read, write or destroy.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64, required))]
+    pub annotated: usize,
     /// How it keeps the tool contract, if it announces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractStatus>,
@@ -99,6 +104,8 @@ impl Servers {
         for server in &mut servers {
             let known = snapshot.server(&server.name).into_iter();
             let tools = known.flat_map(ServerState::tools);
+            let tools = tools.filter(|tool| tool.is_within(rights));
+            let tools: Vec<&Arc<CatalogTool>> = tools.collect();
             let reason = server.reason.take();
             *server = ServerStatus {
                 name: std::mem::take(&mut server.name),
@@ -107,7 +114,8 @@ impl Servers {
                 reason: reason.map(|reason| without_host_files(&reason).to_owned()),
                 warnings: Vec::new(),
                 stderr: Vec::new(),
-                tools: tools.filter(|tool| tool.is_within(rights)).count(),
+                annotated: annotated(tools.iter().copied()),
+                tools: tools.len(),
                 contract: None,
             };
         }
@@ -127,6 +135,9 @@ impl Servers {
             tools: snapshot
                 .server(name)
                 .map_or(0, |known| known.tools().count()),
+            annotated: snapshot
+                .server(name)
+                .map_or(0, |known| annotated(known.tools())),
         };
         let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
         let state = match run {
@@ -157,6 +168,12 @@ impl Servers {
         status.state = state.into();
         status
     }
+}
+
+/// Number of tools whose effect is known.
+fn annotated<'t>(tools: impl Iterator<Item = &'t Arc<CatalogTool>>) -> usize {
+    let is_known = |tool: &&Arc<CatalogTool>| !matches!(tool.effect(), Effect::Unknown { .. });
+    tools.filter(is_known).count()
 }
 
 /// Reason why a server does not run, without files of the host: agents are not told of those.

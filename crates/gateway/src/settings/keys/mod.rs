@@ -220,6 +220,11 @@ impl Settings {
         }
     }
 
+    /// File with what the process of a server wrote for people.
+    pub fn server_log(&self, name: &str) -> PathBuf {
+        self.data_dir.join("logs").join(format!("{name}.log"))
+    }
+
     /// Tells the log what is dangerous about settings that can be used.
     pub(crate) fn log_warnings(&self) {
         let of_tls = self.tls.iter().filter_map(TlsSettings::warning);

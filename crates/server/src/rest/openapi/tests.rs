@@ -229,6 +229,7 @@ async fn real_answers_fit_the_description() {
         to_start: ServersToStart::All,
         built_ins: mcpproxy_builtin::services(true).unwrap(),
         role: LogRole::Daemon,
+        sources: sources.clone(),
     };
     let gateway = Gateway::start(settings::load(&sources).unwrap(), options).unwrap();
     let app = App::new(
