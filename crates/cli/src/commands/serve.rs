@@ -44,7 +44,12 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
 
     // Before anything is on record: a stop is to be on record too.
     let interrupted = interrupted();
-    let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
+    let gateway = backend::own(
+        settings.clone(),
+        &sources,
+        ServersToStart::All,
+        LogRole::Daemon,
+    )?;
     // Read once before anybody can come; a store that does not answer yet is read as soon as it does.
     if let Err(failure) = gateway.tokens().load().await {
         tracing::warn!(problem = failure.message, "the tokens cannot be read yet");

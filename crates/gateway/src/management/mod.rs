@@ -17,8 +17,8 @@ pub use self::report::{OfferedTool, ServerReport};
 use crate::Gateway;
 use crate::failure::{Code, Failure};
 use crate::servers::ServerStatus;
-use crate::settings::edit::{self, EditError, Edited, ServerChange};
 use crate::settings::Settings;
+use crate::settings::edit::{self, EditError, Edited, ServerChange};
 
 /// Longest wait for a new server: a little longer than it may take to install itself.
 const ADDING_TIME: Duration = Duration::from_mins(31);
@@ -70,7 +70,8 @@ impl Gateway {
         self.check_configured(name)?;
         let before = self.settings.current();
         let gateway = Arc::clone(self);
-        self.to_its_end(async move { gateway.take_file().await }).await?;
+        self.to_its_end(async move { gateway.take_file().await })
+            .await?;
         let server = |settings: &Settings| {
             let mut servers = settings.servers.iter();
             servers.find(|server| *server.name == *name).cloned()
@@ -127,14 +128,20 @@ impl Gateway {
 
     /// Takes a server out of the configuration again that could not be started, unless somebody changed it meanwhile.
     async fn take_back(self: &Arc<Self>, name: &str, entry: Map<String, Value>) {
-        let taken = self.edit(name, &ServerChange::TakeBack(entry), Write::Yes).await;
+        let taken = self
+            .edit(name, &ServerChange::TakeBack(entry), Write::Yes)
+            .await;
         let taken = match taken {
             Ok(_) => self.take_file().await,
             Err(failure) => Err(failure),
         };
         if let Err(failure) = taken {
             let problem = failure.message;
-            tracing::warn!(server = name, problem, "the entry of a server that cannot be started stays");
+            tracing::warn!(
+                server = name,
+                problem,
+                "the entry of a server that cannot be started stays"
+            );
         }
     }
 
@@ -167,14 +174,21 @@ impl Gateway {
     fn check_configured(&self, name: &str) -> Result<(), Failure> {
         self.servers.check_known(name, &Rights::Administrator)?;
         if self.servers.is_built_in(name) {
-            let message = format!("Server '{name}' is part of the gateway; name a server of the configuration");
+            let message = format!(
+                "Server '{name}' is part of the gateway; name a server of the configuration"
+            );
             return Err(Failure::new(Code::InvalidArguments, message));
         }
         Ok(())
     }
 
     /// Makes a change of the file, or finds out what it would be, off the threads of calls.
-    async fn edit(&self, name: &str, change: &ServerChange, write: Write) -> Result<Edited, Failure> {
+    async fn edit(
+        &self,
+        name: &str,
+        change: &ServerChange,
+        write: Write,
+    ) -> Result<Edited, Failure> {
         let (sources, name, change) = (self.sources.clone(), name.to_owned(), change.clone());
         let edit = move || match write {
             Write::Yes => edit::write(&sources, &name, &change),
@@ -193,9 +207,9 @@ impl Gateway {
     async fn take_file(self: &Arc<Self>) -> Result<(), Failure> {
         let gateway = Arc::clone(self);
         let taken = self.background.compute(move || gateway.reload_now()).await;
-        taken.ok_or_else(broke)?.map_err(|error| {
-            Failure::new(Code::InvalidConfiguration, error.to_string())
-        })
+        taken
+            .ok_or_else(broke)?
+            .map_err(|error| Failure::new(Code::InvalidConfiguration, error.to_string()))
     }
 
     /// Puts settings in force that no file has yet.
@@ -243,7 +257,11 @@ fn not_started(name: &str, status: &ServerStatus) -> Option<Failure> {
     let why = why.trim_end_matches('.');
     let message = format!("Server '{name}' was not added, because it cannot be started: {why}");
     let failure = Failure::new(Code::UpstreamUnavailable, message).not_retryable();
-    Some(failure.with("server", name).with("stderr", status.stderr.clone()))
+    Some(
+        failure
+            .with("server", name)
+            .with("stderr", status.stderr.clone()),
+    )
 }
 
 /// Refuses an entry that cannot be used: because of how it is written, or because of what it refers to.
@@ -259,27 +277,9 @@ fn check_entry(name: &str, settings: &Settings) -> Result<(), Failure> {
     Err(failure.with("server", name))
 }
 
-/// Refuses an entry that has a mistake, which is told without its place in a file that does not have it.
+/// Refuses an entry that has a mistake.
 fn check_written(name: &str, settings: &Settings) -> Result<(), Failure> {
-    let mut servers = settings.servers.iter();
-    let server = servers.find(|server| *server.name == *name);
-    let file = settings.config_file.file_name().unwrap_or_default();
-    let place = format!("{}:", file.to_string_lossy());
-    let problem = server.and_then(|server| server.problem.as_deref());
-    let Some(problem) = problem.filter(|problem| problem.contains(&place)) else {
-        return Ok(());
-    };
-    let problems = problem.split("; ").map(|one| without_place(one, &place));
-    let problems: Vec<&str> = problems.collect();
-    Err(invalid(format!("Server '{name}' cannot have this entry: {}", problems.join("; "))))
-}
-
-/// Problem without the file, line and column in front of it.
-fn without_place<'p>(problem: &'p str, place: &str) -> &'p str {
-    let Some(rest) = problem.strip_prefix(place) else {
-        return problem;
-    };
-    rest.split_once(": ").map_or(problem, |(_, problem)| problem)
+    edit::mistake(name, settings).map_or(Ok(()), |mistake| Err(invalid(mistake)))
 }
 
 fn failure_of(error: EditError) -> Failure {
@@ -294,7 +294,10 @@ fn failure_of(error: EditError) -> Failure {
     let message = error.to_string();
     let first = message.chars().next().map(char::to_uppercase);
     let rest = message.chars().skip(1);
-    Failure::new(code, first.into_iter().flatten().chain(rest).collect::<String>())
+    Failure::new(
+        code,
+        first.into_iter().flatten().chain(rest).collect::<String>(),
+    )
 }
 
 fn invalid(problem: String) -> Failure {
@@ -302,5 +305,8 @@ fn invalid(problem: String) -> Failure {
 }
 
 fn broke() -> Failure {
-    Failure::new(Code::Internal, "The change was not brought to its end, because the gateway stops or has a fault; its log has the cause")
+    Failure::new(
+        Code::Internal,
+        "The change was not brought to its end, because the gateway stops or has a fault; its log has the cause",
+    )
 }

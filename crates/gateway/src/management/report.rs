@@ -57,7 +57,10 @@ impl Gateway {
         let settings = self.settings.load();
         let shown = settings::effective(&settings);
         let snapshot = self.servers.catalog().snapshot();
-        let tools = snapshot.server(name).into_iter().flat_map(ServerState::tools);
+        let tools = snapshot
+            .server(name)
+            .into_iter()
+            .flat_map(ServerState::tools);
         let offered = tools.map(|tool| OfferedTool {
             name: tool.name().to_string(),
             effect: tool.effect().as_str(),
@@ -71,7 +74,7 @@ impl Gateway {
             status,
             entry: shown["mcpServers"][name].clone(),
             offered: offered.collect(),
-            log: process.map(|_| settings.server_log(name)),
+            log: process.map(|_| settings::server_log(&settings.data_dir, name)),
         })
     }
 }

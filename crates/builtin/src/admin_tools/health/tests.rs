@@ -15,6 +15,7 @@ fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
         warnings: Vec::new(),
         stderr: Vec::new(),
         tools: 3,
+        annotated: 3,
     }
 }
 

@@ -123,6 +123,29 @@ pub fn check_url(url: &str) -> Result<(), String> {
     Err(format!("the URL is not valid, allowed: {}", URL.allowed))
 }
 
+/// Mistake in the entry of a server, told without its place in a file that does not have it yet; nothing if the entry is
+/// well written, wherever its references lead.
+pub fn mistake(name: &str, settings: &Settings) -> Option<String> {
+    let mut servers = settings.servers.iter();
+    let problem = servers
+        .find(|server| *server.name == *name)?
+        .problem
+        .as_deref()?;
+    let file = settings.config_file.file_name().unwrap_or_default();
+    let place = format!("{}:", file.to_string_lossy());
+    let without_place = |problem: &str| {
+        let rest = problem
+            .strip_prefix(&place)
+            .and_then(|rest| rest.split_once(": "));
+        rest.map_or(problem, |(_, problem)| problem).to_owned()
+    };
+    let problems: Vec<String> = problem.split("; ").map(without_place).collect();
+    let problems = problems.join("; ");
+    problem
+        .contains(&place)
+        .then(|| format!("Server '{name}' cannot have this entry: {problems}"))
+}
+
 /// Whether a value under a name, as variables and headers have it, looks like a secret. References are none.
 pub fn looks_secret(name: &str, value: &str) -> bool {
     use super::secret::credentials::{StringContext, find};

@@ -220,9 +220,9 @@ impl Settings {
         }
     }
 
-    /// File with what the process of a server wrote for people.
-    pub fn server_log(&self, name: &str) -> PathBuf {
-        self.data_dir.join("logs").join(format!("{name}.log"))
+    /// Names of the secrets that references lead to, whether or not they are there.
+    pub fn secret_names(&self) -> &BTreeSet<String> {
+        &self.secret_names
     }
 
     /// Tells the log what is dangerous about settings that can be used.

@@ -79,16 +79,22 @@ fn secrets_of_the_data_folder_are_replaced_and_hidden() {
         panic!("{settings:?}")
     };
     assert_eq!(a.headers[0].1.expose(), "Bearer first-secret-value");
-    assert_eq!(b.env[0].1.expose(), "${env:NONE}", "a value holds no references");
+    assert_eq!(
+        b.env[0].1.expose(),
+        "${env:NONE}",
+        "a value holds no references"
+    );
     assert!(!format!("{settings:?}").contains("first-secret"));
     assert!(!effective(&settings).to_string().contains("first-secret"));
-    let warning = "mcpServers.b.env.Y: there is no keyring here: ${keyring:b.Y} is read as ${secret:b.Y}";
+    let warning =
+        "mcpServers.b.env.Y: there is no keyring here: ${keyring:b.Y} is read as ${secret:b.Y}";
     assert_eq!(settings.warnings, [warning]);
 }
 
 #[test]
 fn a_secret_that_is_kept_or_replaced_is_a_change() {
-    let config = r#"{ "mcpServers": { "a": { "command": "x", "env": { "Y": "${secret:a.Y}" } } } }"#;
+    let config =
+        r#"{ "mcpServers": { "a": { "command": "x", "env": { "Y": "${secret:a.Y}" } } } }"#;
     let scene = Scene::with(config);
     let missing = scene.settings();
     assert!(missing.servers[0].problem.is_some());
