@@ -60,13 +60,9 @@ impl SettingsReader<'_> {
             }
             Err(problem) => problem,
         };
-        let problem = format!("{path}: {problem}");
-        let Some(problems) = &mut self.server_problems else {
-            self.report(value, || problem);
-            return None;
-        };
+        self.report(value, || format!("{path}: {problem}"));
         // It concerns one server only, which keeps the string as it was written.
-        problems.add_with(|| ((0, 0), problem));
+        self.server_problems.as_ref()?;
         let raw = if kind == TextKind::Hidden { "" } else { raw };
         Some(self.resolve(kind, path, Secret::new(raw)))
     }

@@ -68,8 +68,8 @@ section! {
         "tools" pub tools: Vec<(String, ToolSettings)> = {}, Entries(NOT_EMPTY, &Nested(&ToolSettings::SECTION));
     }
     beside {
-        /// Reason why it cannot be used, for example a reference that is not set. Holds no secret.
-        pub problem: Option<String>;
+        /// Reasons why it cannot be used, for example a reference that is not set. They hold no secret.
+        pub problems: Vec<String>;
         /// Secrets of its keys.
         pub(crate) secrets: Vec<Secret>;
     }
@@ -122,7 +122,9 @@ section! {
 pub enum Trust {
     /// They are used at once.
     Auto,
-    /// They wait.
+    /// Those of a server that is known wait.
+    Changes,
+    /// All of them wait.
     Manual,
 }
 
@@ -138,7 +140,12 @@ impl ServerSettings {
 
     /// Whether it is part of this program.
     pub(crate) fn is_built_in(&self) -> bool {
-        self.command.is_none() && self.url.is_none()
+        self.command.is_none() && self.url.is_none() && self.problems.is_empty()
+    }
+
+    /// Every reason why it cannot be used, in one text.
+    pub fn problem(&self) -> Option<String> {
+        (!self.problems.is_empty()).then(|| self.problems.join("; "))
     }
 
     /// Rate limit of one of its tools, where there is one.
@@ -152,6 +159,8 @@ impl ServerSettings {
     pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
         let without_tools = |server: &Self| Self {
             tools: Vec::new(),
+            enabled_tools: None,
+            disabled_tools: Vec::new(),
             ..server.clone()
         };
         without_tools(self) != without_tools(wanted)
