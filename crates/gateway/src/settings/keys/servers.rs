@@ -148,6 +148,22 @@ impl ServerSettings {
         (!self.problems.is_empty()).then(|| self.problems.join("; "))
     }
 
+    /// What a person has to do so that one of its tools is enabled, in words that follow "a person has to".
+    pub(crate) fn how_to_enable(&self, tool: &str) -> &'static str {
+        let is_named = |names: &Vec<String>| names.iter().any(|name| name == tool);
+        if is_named(&self.disabled_tools) {
+            "take it out of \"disabled_tools\" of the server"
+        } else if self
+            .enabled_tools
+            .as_ref()
+            .is_some_and(|names| !is_named(names))
+        {
+            "add it to \"enabled_tools\" of the server"
+        } else {
+            "set \"enabled\": true for it"
+        }
+    }
+
     /// Rate limit of one of its tools, where there is one.
     pub(crate) fn rate_limit(&self, tool: &str) -> Option<ToolRateLimit> {
         let (_, settings) = self.tools.iter().find(|(name, _)| name == tool)?;
