@@ -81,7 +81,7 @@ impl Gateway {
             (Some(before), Some(after)) => before.needs_restart(&after),
             _ => true,
         };
-        let is_broken = server(&after).is_some_and(|server| server.problem.is_some());
+        let is_broken = server(&after).is_some_and(|server| server.problem().is_some());
         if !is_started && !is_broken {
             self.servers.restart(name, &Rights::Administrator).await?;
         }
@@ -269,10 +269,13 @@ fn check_entry(name: &str, settings: &Settings) -> Result<(), Failure> {
     check_written(name, settings)?;
     let mut servers = settings.servers.iter();
     let server = servers.find(|server| *server.name == *name);
-    let Some(problem) = server.and_then(|server| server.problem.as_deref()) else {
+    let problems = server.map_or_else(Vec::new, |server| edit::problems(server, settings));
+    if problems.is_empty() {
         return Ok(());
-    };
-    let message = format!("Server '{name}' was not added, because it cannot be started: {problem}");
+    }
+    let problems = problems.join("; ");
+    let message =
+        format!("Server '{name}' was not added, because it cannot be started: {problems}");
     let failure = Failure::new(Code::UpstreamUnavailable, message).not_retryable();
     Err(failure.with("server", name))
 }

@@ -166,15 +166,18 @@ fn existing<'v>(root: &'v Object<'v>, name: &str) -> Result<Entry<'v>, EditError
 
 /// Entry of the server that has this name here, which may stand under another one in the file.
 fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<Entry<'v>> {
-    KEYS.iter().find_map(|key| {
-        let entries = entries(&root.get(key)?.value);
-        let written: Vec<&str> = entries.iter().map(|(name, _)| &**name).collect();
-        let place = server_names::usable(&written)
-            .iter()
-            .position(|one| one == name)?;
-        let value = entries[place].1;
-        Some(Entry { key, place, value })
-    })
+    let of_key = |key: &&'static str| {
+        let list = root.get(key).map(|property| entries(&property.value));
+        let entries = list.into_iter().flatten().enumerate();
+        let entry = |(place, (name, value))| (name, Entry { key, place, value });
+        entries.map(entry).collect::<Vec<_>>()
+    };
+    // One list, as the reader has it: a name that is taken in the first is taken in the second.
+    let all: Vec<(String, Entry<'v>)> = KEYS.iter().flat_map(of_key).collect();
+    let written: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
+    let names = server_names::usable(&written);
+    let found = names.iter().position(|one| one == name)?;
+    all.into_iter().nth(found).map(|(_, entry)| entry)
 }
 
 /// Names and entries of a list, as the reader of the file has them.

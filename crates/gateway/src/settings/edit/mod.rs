@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 
 pub use snippet::{SNIPPET_LIMIT, SnippetServer, servers as servers_of_snippet};
 
-use super::keys::Settings;
+use super::keys::{ServerSettings, Settings};
 use super::problem::SettingsError;
 use super::sources::{Locations, Sources};
 use super::text::{SERVER_NAME, URL};
@@ -127,23 +127,23 @@ pub fn check_url(url: &str) -> Result<(), String> {
 /// well written, wherever its references lead.
 pub fn mistake(name: &str, settings: &Settings) -> Option<String> {
     let mut servers = settings.servers.iter();
-    let problem = servers
-        .find(|server| *server.name == *name)?
-        .problem
-        .as_deref()?;
+    let server = servers.find(|server| *server.name == *name)?;
+    let is_mistaken = server.problems.len() > server.dangling;
+    let problems = problems(server, settings).join("; ");
+    is_mistaken.then(|| format!("Server '{name}' cannot have this entry: {problems}"))
+}
+
+/// Problems of an entry without their places.
+pub(crate) fn problems(server: &ServerSettings, settings: &Settings) -> Vec<String> {
     let file = settings.config_file.file_name().unwrap_or_default();
     let place = format!("{}:", file.to_string_lossy());
-    let without_place = |problem: &str| {
-        let rest = problem
-            .strip_prefix(&place)
-            .and_then(|rest| rest.split_once(": "));
-        rest.map_or(problem, |(_, problem)| problem).to_owned()
-    };
-    let problems: Vec<String> = problem.split("; ").map(without_place).collect();
-    let problems = problems.join("; ");
-    problem
-        .contains(&place)
-        .then(|| format!("Server '{name}' cannot have this entry: {problems}"))
+    let problems = server.problems.iter().map(|problem| {
+        let rest = problem.strip_prefix(&place);
+        let rest = rest.and_then(|rest| rest.split_once(": "));
+        rest.map_or(problem.as_str(), |(_, problem)| problem)
+            .to_owned()
+    });
+    problems.collect()
 }
 
 /// Whether a value under a name, as variables and headers have it, looks like a secret. References are none.
