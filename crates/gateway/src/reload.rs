@@ -49,6 +49,30 @@ impl Gateway {
         }
     }
 
+    /// Puts settings in force: servers are started, replaced and stopped as they say.
+    pub(crate) fn put_in_force(&self, mut settings: Settings) {
+        let running = self.settings.load();
+        if settings.listen != running.listen {
+            tracing::warn!("the new listen address takes effect at the next start");
+        }
+        if settings.store != running.store {
+            tracing::warn!("the new store takes effect at the next start");
+        }
+        if must_keep_tls(&running, &settings) {
+            tracing::warn!(
+                "`tls` stays in force until the next start: without it, anybody on the way could listen"
+            );
+            settings.certificate.clone_from(&running.certificate);
+        }
+        drop(running);
+        redaction::set_from(&settings);
+        settings.log_warnings();
+        self.records.apply(&settings);
+        let settings = self.settings.replace(settings);
+        self.servers.reconcile(&settings);
+        self.settings.set_problem(None);
+    }
+
     /// Reads the configuration and puts it in force, without waiting for somebody to notice its change.
     pub(crate) fn reload_now(&self) -> Result<(), SettingsError> {
         let _one_at_a_time = self.one_reload_at_a_time();
@@ -75,7 +99,7 @@ impl Gateway {
 
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
     /// what runs stays as it is.
-    pub(crate) fn reload(&self, read: Result<Settings, SettingsError>) {
+    fn reload(&self, read: Result<Settings, SettingsError>) {
         match read {
             // A command put it in force before its change was noticed.
             Ok(settings) if self.is_in_force(&settings) => {
@@ -83,28 +107,9 @@ impl Gateway {
                 redaction::set_from(&settings);
                 self.records.apply(&settings);
             }
-            Ok(mut settings) => {
-                let running = self.settings.load();
-                if settings.listen != running.listen {
-                    tracing::warn!("the new listen address takes effect at the next start");
-                }
-                if settings.store != running.store {
-                    tracing::warn!("the new store takes effect at the next start");
-                }
-                if must_keep_tls(&running, &settings) {
-                    tracing::warn!(
-                        "`tls` stays in force until the next start: without it, anybody on the way could listen"
-                    );
-                    settings.certificate.clone_from(&running.certificate);
-                }
-                drop(running);
-                redaction::set_from(&settings);
-                settings.log_warnings();
-                self.records.apply(&settings);
-                let settings = self.settings.replace(settings);
+            Ok(settings) => {
                 self.records.configuration_reloaded();
-                self.servers.reconcile(&settings);
-                self.settings.set_problem(None);
+                self.put_in_force(settings);
                 tracing::info!("configuration reloaded");
             }
             Err(error) => {

@@ -1,6 +1,8 @@
 //! The commands.
 
 mod commands;
+mod manage;
+mod secrets;
 
 use mcpproxy_tests::{Programs, programs};
 

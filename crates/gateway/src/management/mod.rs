@@ -215,7 +215,7 @@ impl Gateway {
     /// Puts settings in force that no file has yet.
     async fn take(self: &Arc<Self>, settings: Settings) {
         let gateway = Arc::clone(self);
-        let taking = move || gateway.reload(Ok(settings));
+        let taking = move || gateway.put_in_force(settings);
         self.background.compute(taking).await;
     }
 

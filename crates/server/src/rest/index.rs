@@ -37,7 +37,7 @@ struct RestRoute {
 ///
 /// A token is shown the routes that it may use.
 #[cfg_attr(feature = "openapi", utoipa::path(
-    get, path = "/api/v1/", tag = "gateway", operation_id = "list_routes",
+    get, path = "/api/v1", tag = "gateway", operation_id = "list_routes",
     responses((status = 200, description = "The routes", body = RestIndex), AccessRefusals),
 ))]
 pub(crate) async fn list(Extension(caller): Extension<Arc<Caller>>) -> Response {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::settings::edit::{self, EditError, SNIPPET_LIMIT, ServerChange};
 use mcpproxy_gateway::settings::{self, secret_files};
-use mcpproxy_redact::{OwnSecrets, Redactor};
+use mcpproxy_redact::{MASKED, OwnSecrets, Redactor};
 use serde_json::{Value, json};
 
 use super::pages;
@@ -70,11 +70,7 @@ fn plan(common: &Common, server: &WantedServer) -> CommandResult {
         return Err(CliError::usage(mistake));
     }
     let secrets: Vec<&String> = server.secrets.iter().map(|(name, _)| name).collect();
-    let entry = Value::Object(server.entry.clone()).to_string();
-    let entry = Redactor::default()
-        .json(&entry, &OwnSecrets::none())
-        .into_owned();
-    let entry: Value = serde_json::from_str(&entry).unwrap_or_default();
+    let entry = masked("", &Value::Object(server.entry.clone()));
     let plan = json!({
         "file": planned.settings.config_file,
         "name": server.name,
@@ -82,6 +78,22 @@ fn plan(common: &Common, server: &WantedServer) -> CommandResult {
         "secrets": secrets,
     });
     Ok(common.output.result(&plan.to_string(), planned_page))
+}
+
+/// Value under a name as it may be shown: what looks like a secret is hidden, references are none.
+fn masked(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.contains("${") => value.clone(),
+        Value::String(text) if edit::looks_secret(name, text) => json!(MASKED),
+        Value::String(text) => json!(Redactor::default().text(text, &OwnSecrets::none())),
+        Value::Array(items) => items.iter().map(|item| masked("", item)).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), masked(name, value)));
+            Value::Object(members.collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn planned_page(plan: &Value) -> String {
