@@ -130,28 +130,30 @@ async fn life(home: &Home, has_gateway: bool) {
         "server 'new' is removed",
     );
     assert_eq!(file(home), FILE);
-    let recorded = run(&[
-        "activity",
-        "list",
-        "--server",
-        "new",
-        "--type",
-        "server_change",
-        "-o",
-        "json",
-    ])
+    // What changes nothing for a caller is written a moment later.
+    eventually("every change is on record", async || {
+        let words = [
+            "activity",
+            "list",
+            "--server",
+            "new",
+            "--type",
+            "server_change",
+            "-o",
+            "json",
+        ];
+        let recorded = run(&words).await.json();
+        let events = recorded["activities"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let is_there = |word: &&str| events.iter().any(|one| one["metadata"]["event"] == **word);
+        ["added", "disabled", "enabled", "removed"]
+            .iter()
+            .all(is_there)
+            .then_some(())
+    })
     .await;
-    let recorded = recorded.json();
-    let events = recorded["activities"]
-        .as_array()
-        .expect("there are records");
-    let events: Vec<&str> = events
-        .iter()
-        .filter_map(|one| one["metadata"]["event"].as_str())
-        .collect();
-    for event in ["added", "disabled", "enabled", "removed"] {
-        assert!(events.contains(&event), "{event}: {events:?}");
-    }
 }
 
 #[tokio::test]
@@ -266,7 +268,7 @@ async fn wrong(home: &Home) {
         (&["upstream", "remove", "of"], 1, "'off'"),
         (&["upstream", "enable", "of"], 1, "'off'"),
         (&["upstream", "disable", "of"], 1, "'off'"),
-        (&["upstream", "tools", "of"], 1, "'off'"),
+        (&["upstream", "tools", "of"], 1, "does not exist"),
         (&["upstream", "inspect", "of"], 1, "'off'"),
         (&["upstream", "logs", "of"], 1, "'off'"),
         (&["upstream", "logs", "../mcp_config"], 1, "does not exist"),
@@ -634,4 +636,30 @@ async fn the_interface_lists_what_there_is() {
     let shown = client.send(Method::GET, &[], String::new()).await.body;
     assert!(shown.contains("/api/v1/tools/call"), "{shown}");
     assert!(!shown.contains("/api/v1/config"), "{shown}");
+}
+
+#[tokio::test]
+async fn what_a_server_wrote_is_shown_without_a_gateway_and_escaped() {
+    let home = home();
+    let logs = home.data_dir().join("logs");
+    std::fs::create_dir(&logs).expect("the folder can be made");
+    std::fs::write(logs.join("off.log.1"), "one\ntwo\n").expect("the log can be written");
+    std::fs::write(logs.join("off.log"), "three\n\u{1b}[31mfour\nunfinished")
+        .expect("the log can be written");
+    let ran = home.run(&["upstream", "logs", "off", "-n", "3"]).await;
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (0, "two\nthree\n\\u001b[31mfour\n")
+    );
+    let shown = home
+        .run(&["upstream", "logs", "off", "-n", "1", "-o", "json"])
+        .await
+        .json();
+    assert_eq!(shown["lines"], json!(["\u{1b}[31mfour"]));
+    // A server that is not configured any more left its log.
+    home.write_config_text("{}");
+    assert_eq!(
+        home.run(&["upstream", "logs", "off", "-n", "1"]).await.code,
+        0
+    );
 }

@@ -169,7 +169,7 @@ Try the sample server, in another terminal:
         ""
     };
     let empty = if announcement["servers"] == 0 && demo.is_empty() {
-        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+        "\nNo servers yet: add one with `mcpproxy upstream add`, or under \"mcpServers\" in the configuration.\n"
     } else {
         ""
     };

@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::Rights;
+use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 pub use self::report::{OfferedTool, ServerReport};
 use crate::Gateway;
 use crate::failure::{Code, Failure};
-use crate::servers::ServerStatus;
+use crate::request::{SHOWN_NAME, cut};
+use crate::servers::{ServerStatus, did_you_mean};
 use crate::settings::Settings;
 use crate::settings::edit::{self, EditError, Edited, ServerChange};
 
@@ -28,6 +30,10 @@ const CHANGING_TIME: Duration = Duration::from_secs(20);
 
 /// Pause before the state of a server is looked at again.
 const STATE_STEP: Duration = Duration::from_millis(20);
+
+/// Likeness of names from which on one may be meant, and most that are told.
+const ALIKE: f64 = 0.7;
+const MOST_NEAR: usize = 3;
 
 impl Gateway {
     /// Adds a server to the configuration and waits until it answers. One that cannot be started is not added, unless
@@ -170,9 +176,30 @@ impl Gateway {
         Ok(())
     }
 
+    /// Refuses names that no server has.
+    fn check_listed(&self, name: &str) -> Result<(), Failure> {
+        if self.servers.is_known(name) {
+            return Ok(());
+        }
+        Err(self.unlisted(name))
+    }
+
+    /// Failure for a name that no server has, with near ones: also of servers that are switched off, which agents are not
+    /// told of.
+    fn unlisted(&self, name: &str) -> Failure {
+        let names = self.servers.names();
+        let alike = names.iter().map(|one| (likeness(name, one), one));
+        let near = nearest(alike, ALIKE, MOST_NEAR);
+        let near: Vec<String> = near.into_iter().cloned().collect();
+        let shown = cut(name, SHOWN_NAME);
+        let hint = did_you_mean(&near, "; `mcpproxy upstream list` shows those there are");
+        let message = format!("Server '{shown}' does not exist{hint}");
+        Failure::new(Code::UnknownServer, message).with("nearest", near)
+    }
+
     /// Refuses names that no server of the file has.
     fn check_configured(&self, name: &str) -> Result<(), Failure> {
-        self.servers.check_known(name, &Rights::Administrator)?;
+        self.check_listed(name)?;
         if self.servers.is_built_in(name) {
             let message = format!(
                 "Server '{name}' is part of the gateway; name a server of the configuration"
@@ -196,9 +223,7 @@ impl Gateway {
         };
         let edited = self.background.compute(edit).await;
         edited.ok_or_else(broke)?.map_err(|error| match error {
-            EditError::UnknownServer(name) => {
-                self.servers.unknown_server(&name, &Rights::Administrator)
-            }
+            EditError::UnknownServer(name) => self.unlisted(&name),
             error => failure_of(error),
         })
     }

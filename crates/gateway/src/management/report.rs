@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use mcpproxy_catalog::{ServerState, present};
-use mcpproxy_policy::Rights;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -48,11 +47,11 @@ pub struct OfferedTool {
 impl Gateway {
     /// Everything about one server, for administrators.
     pub fn server_report(&self, name: &str) -> Result<ServerReport, Failure> {
-        self.servers.check_known(name, &Rights::Administrator)?;
+        self.check_listed(name)?;
         let mut statuses = self.servers.status().into_iter();
         let Some(status) = statuses.find(|status| status.name == name) else {
             // It was taken away in this moment.
-            return Err(self.servers.unknown_server(name, &Rights::Administrator));
+            return Err(self.unlisted(name));
         };
         let settings = self.settings.load();
         let shown = settings::effective(&settings);

@@ -199,7 +199,7 @@ impl Servers {
         failure.with("nearest", near)
     }
 
-    pub(crate) fn unknown_server(&self, name: &str, rights: &Rights) -> Failure {
+    fn unknown_server(&self, name: &str, rights: &Rights) -> Failure {
         let near = self.catalog.snapshot().nearest_servers(name, rights);
         unknown(Code::UnknownServer, "Server", &cut(name, 100), near)
     }

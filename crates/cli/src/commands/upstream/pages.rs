@@ -1,5 +1,6 @@
 //! Pages of `mcpproxy upstream`.
 
+use mcpproxy_builtin::admin_tools;
 use serde_json::Value;
 
 use crate::output::{elements, on_one_line, table, text};
@@ -7,7 +8,8 @@ use crate::output::{elements, on_one_line, table, text};
 /// Every server in a row, with the command that mends what is not well.
 pub(super) fn list(listed: &Value) -> String {
     let servers = elements(&listed["servers"]);
-    if servers.is_empty() {
+    let is_own = |server: &Value| server["name"] == admin_tools::NAME;
+    if servers.iter().all(is_own) {
         return "No servers yet. Add one with `mcpproxy upstream add`.\n".to_owned();
     }
     table(
