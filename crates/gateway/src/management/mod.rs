@@ -103,7 +103,7 @@ impl Gateway {
     ) -> Result<ServerReport, Failure> {
         edit::check_name(name).map_err(invalid)?;
         if self.servers.is_known(name) {
-            return Err(failure_of(EditError::NameTaken(name.to_owned())));
+            return Err(failure_of(&EditError::NameTaken(name.to_owned())));
         }
         let change = ServerChange::Add(entry.clone());
         let planned = self.edit(name, &change, Write::No).await?;
@@ -224,7 +224,7 @@ impl Gateway {
         let edited = self.background.compute(edit).await;
         edited.ok_or_else(broke)?.map_err(|error| match error {
             EditError::UnknownServer(name) => self.unlisted(&name),
-            error => failure_of(error),
+            error => failure_of(&error),
         })
     }
 
@@ -310,8 +310,8 @@ fn check_written(name: &str, settings: &Settings) -> Result<(), Failure> {
     edit::mistake(name, settings).map_or(Ok(()), |mistake| Err(invalid(mistake)))
 }
 
-fn failure_of(error: EditError) -> Failure {
-    let code = match &error {
+fn failure_of(error: &EditError) -> Failure {
+    let code = match error {
         EditError::NameTaken(_) | EditError::Changed(_) => Code::NameTaken,
         EditError::Entry(_) => Code::InvalidArguments,
         EditError::UnknownServer(_) => Code::UnknownServer,

@@ -65,7 +65,7 @@ impl Gateway {
             effect: tool.effect().as_str(),
             call_with: tool.call_with().variant(),
             callable: tool.is_callable(),
-            summary: present::summary(&tool.tool().description).into(),
+            summary: present::summary(&tool.tool().description),
         });
         let mut configured = settings.servers.iter();
         let process = configured.find(|server| *server.name == *name && server.command.is_some());

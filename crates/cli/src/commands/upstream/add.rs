@@ -27,11 +27,12 @@ pub(super) async fn run(common: &Common, arguments: &AddArguments) -> CommandRes
         Some("-") => Some(read_snippet()?),
         given => given.map(str::to_owned),
     };
-    let ask = |name: &str| match takes_stdin {
-        true => Err(format!(
-            "the value of {name} cannot be asked for, because --json reads standard input"
-        )),
-        false => secret_input::read_line(name).map_err(|error| text(&error.error()["message"])),
+    let ask = |name: &str| {
+        if takes_stdin {
+            let why = "cannot be asked for, because --json reads standard input";
+            return Err(format!("the value of {name} {why}"));
+        }
+        secret_input::read_line(name).map_err(|error| text(&error.error()["message"]))
     };
     let servers = wanted::servers(arguments, snippet.as_deref(), ask).map_err(CliError::usage)?;
     let mut code = ExitCode::SUCCESS;

@@ -68,9 +68,13 @@ pub(super) fn servers(
             );
         }
     };
-    let has_more =
-        !(arguments.env.is_empty() && arguments.header.is_empty() && arguments.cwd.is_none())
-            || !(arguments.secret_env.is_empty() && arguments.secret_header.is_empty());
+    let lists = [
+        &arguments.env,
+        &arguments.header,
+        &arguments.secret_env,
+        &arguments.secret_header,
+    ];
+    let has_more = arguments.cwd.is_some() || lists.iter().any(|list| !list.is_empty());
     match &mut servers[..] {
         [one] => complete(one, arguments, &mut ask)?,
         several if has_more => {

@@ -73,7 +73,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Some(file)),
             Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => {
-                thread::sleep(LOCK_STEP)
+                thread::sleep(LOCK_STEP);
             }
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
             Err(error) => return Err(error.into()),
