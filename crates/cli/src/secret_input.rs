@@ -85,9 +85,9 @@ mod tests {
         let read = |bytes: &[u8]| checked("x", bytes.to_vec()).ok();
         assert_eq!(read(b"abc\r\n").as_deref(), Some("abc"));
         assert_eq!(read(b"a\nb\n").as_deref(), Some("a\nb"));
-        for bytes in [&b""[..], b"\n", b"\xff", &[b'a'; VALUE_LIMIT + 1]] {
+        for bytes in [&b""[..], b"\n", b"\xff", &vec![b'a'; VALUE_LIMIT + 1]] {
             assert_eq!(read(bytes), None);
         }
-        assert!(read(&[b'a'; VALUE_LIMIT]).is_some());
+        assert!(read(&vec![b'a'; VALUE_LIMIT]).is_some());
     }
 }

@@ -28,7 +28,7 @@ use crate::rest::{activity, events, index, openapi, servers, status, tokens, too
     paths(
         activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
         tools::list_tools, tools::show_tool, tools::call_tool, servers::list, servers::add, servers::show, servers::merge,
-        servers::remove, servers::enable, servers::disable, servers::restart, servers::show_contract, servers::accept_contract,
+        servers::remove, servers::disable, servers::enable, servers::restart, servers::show_contract, servers::accept_contract,
         tokens::list, tokens::create, tokens::show, tokens::rotate, tokens::revoke,
         index::list, status::status, status::config, openapi::document, status::healthz, status::readyz, status::metrics,
     ),
