@@ -27,6 +27,11 @@ enum ExitKind {
     Configuration = 4,
 }
 
+/// Exit code of a configuration with mistakes that were shown already.
+pub(crate) fn configuration_exit() -> ExitCode {
+    ExitCode::from(ExitKind::Configuration as u8)
+}
+
 impl CliError {
     /// Error of a call that was refused, or of something that failed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {

@@ -124,8 +124,8 @@ async fn a_bad_change_keeps_what_runs_and_says_why_until_the_next_good_one() {
         ("{ \"mcpServers\": ", "mcp_config.json:1:"),
         ("{\n \"mcpServerz\": {} }", "mcp_config.json:2:2"),
         (
-            "{ \"mcpServers\": { \"first\": { \"command\": 7 } } }",
-            "command",
+            "{ \"mcpServers\": 7 }",
+            "an object with a key for each server",
         ),
     ] {
         product.home.write_config_text(text);

@@ -154,12 +154,15 @@ impl Servers {
         };
         match entry.availability() {
             Availability::Callable => Ok(Arc::clone(entry)),
-            Availability::ToolDisabled => Err(Failure::new(
-                Code::ToolDisabled,
-                format!(
-                    "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
-                ),
-            )),
+            Availability::ToolDisabled => {
+                let configured = self.configured.load();
+                let settings = configured.get(server).map(|server| &server.settings);
+                let how = settings.map_or("enable it", |settings| settings.how_to_enable(tool));
+                let message = format!(
+                    "Tool '{server}:{tool}' is disabled; a person has to {how} in the configuration"
+                );
+                Err(Failure::new(Code::ToolDisabled, message))
+            }
             Availability::ToolRemoved => {
                 let deprecation = snapshot.deprecation_for(entry, rights);
                 Err(removed(entry, deprecation.as_ref()))

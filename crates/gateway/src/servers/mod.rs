@@ -353,9 +353,9 @@ impl Servers {
     }
 
     fn start(&self, server: &ServerSettings) -> RunState {
-        if let Some(problem) = &server.problem {
+        if let Some(problem) = server.problem() {
             tracing::warn!(server = %server.name, problem, "server cannot be started");
-            return RunState::Broken(problem.clone());
+            return RunState::Broken(problem);
         }
         if server.quarantined {
             return RunState::Quarantined;

@@ -20,10 +20,9 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
     Operator {
         enabled: server.enabled,
         quarantined: server.quarantined,
-        is_broken: server.problem.is_some(),
+        is_broken: !server.problems.is_empty(),
         tools: tools.collect(),
-        enabled_tools: (server.enabled_tools.as_ref())
-            .map(|names| names.iter().cloned().collect()),
+        enabled_tools: (server.enabled_tools.as_ref()).map(|names| names.iter().cloned().collect()),
         disabled_tools: server.disabled_tools.iter().cloned().collect(),
     }
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use jsonc_parser::ast::{BooleanLit, Object, ObjectProp, ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
 use mcpproxy_support::nearest::nearest_keyword;
+use serde_json::{Value as Json, json};
 
 use super::problem::shown;
 
@@ -18,16 +19,17 @@ const MOST_SECONDS: f64 = 3_600.0;
 /// Entry in our words.
 pub(super) struct Rewritten<'a> {
     pub(super) object: Object<'a>,
+    /// Names of its keys in the file.
+    names: Vec<String>,
     /// File with further variables of the process, and where it is named.
     pub(super) env_file: Option<(Range, String)>,
     pub(super) remarks: Remarks,
 }
 
-/// Things to say of an entry.
+/// Things to say of an entry, each with the place it is about.
 #[derive(Default)]
 pub(super) struct Remarks {
-    pub(super) warnings: Vec<String>,
-    /// Each with the place it is about.
+    pub(super) warnings: Vec<(Range, String)>,
     pub(super) problems: Vec<(Range, String)>,
 }
 
@@ -59,6 +61,11 @@ const APPROVALS: &str =
     "approvals are the client's: it can approve call_tool_read by itself and ask for the rest";
 const LOGIN: &str = "this version does not log in by OAuth: give a token in 'headers'";
 
+const BEARER: &str =
+    "write \"headers\": { \"Authorization\": \"Bearer ${NAME}\" } with the name of the variable";
+const APPROVAL_OF_TOOLS: &str =
+    "nothing waits for approval in this version, what a server offers is used at once";
+
 /// Keys of clients, and what they mean.
 const FOREIGN: &[(&str, Meaning)] = &[
     ("cwd", Meaning::Is("working_dir")),
@@ -74,6 +81,10 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("disabledTools", Meaning::Is("disabled_tools")),
     ("disabled", Meaning::IsNot("enabled")),
     ("timeout", Meaning::Lasts("timeout", Unit::Guessed)),
+    (
+        "start_timeout",
+        Meaning::Lasts("start_timeout", Unit::Guessed),
+    ),
     ("tool_timeout_sec", Meaning::Lasts("timeout", Unit::Seconds)),
     (
         "startup_timeout_sec",
@@ -89,6 +100,7 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("alwaysAllow", Meaning::Unused(APPROVALS)),
     ("oauth", Meaning::Unused(LOGIN)),
     ("auth", Meaning::Unused(LOGIN)),
+    ("bearer_token_env_var", Meaning::Unused(BEARER)),
 ];
 
 /// Words for the ways to reach a server, and ours.
@@ -106,6 +118,7 @@ pub(super) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
             range: entry.range,
             properties: Vec::with_capacity(entry.properties.len()),
         },
+        names: Vec::new(),
         env_file: None,
         remarks: Remarks::default(),
     };
@@ -114,6 +127,38 @@ pub(super) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
     }
     rewritten.split_command();
     rewritten
+}
+
+/// Lets the schema of an entry admit what [`rewrite`] understands.
+pub(super) fn admit(entry: &mut Json) {
+    entry["additionalProperties"] = json!(true);
+    let addresses = FOREIGN
+        .iter()
+        .filter(|(_, meaning)| matches!(meaning, Meaning::Is("url")));
+    let addresses = addresses.map(|(name, _)| *name);
+    let ways = ["command", "url"].into_iter().chain(addresses);
+    entry["oneOf"] = ways.map(|key| json!({ "required": [key] })).collect();
+    let properties = &mut entry["properties"];
+    let theirs = TYPES.iter().map(|(word, _)| json!(word));
+    if let Some(words) = properties["type"]["enum"].as_array_mut() {
+        words.extend(theirs);
+    }
+    for (key, forms) in [
+        ("command", json!(["string", "array"])),
+        ("timeout", json!(["string", "number"])),
+        ("start_timeout", json!(["string", "number"])),
+        ("trust", json!(["string", "boolean"])),
+        ("tools", json!(["object", "array"])),
+    ] {
+        properties[key]["type"] = forms;
+    }
+    if let Some(word) = properties["trust"]["enum"].as_array_mut() {
+        word.extend([json!(true), json!(false)]);
+    }
+    for key in ["env", "headers"] {
+        let values = &mut properties[key]["additionalProperties"];
+        values["type"] = json!(["string", "number", "boolean"]);
+    }
 }
 
 /// A string that stands where another value stood.
@@ -146,6 +191,13 @@ impl<'a> Rewritten<'a> {
                 Some(&Meaning::Unused(APPROVALS))
             }
             ("trust", Value::BooleanLit(_)) => Some(&Meaning::Nothing),
+            ("trust", _) => {
+                self.warn(
+                    at,
+                    format!("'trust' has no effect yet: {APPROVAL_OF_TOOLS}"),
+                );
+                None
+            }
             ("timeout" | "start_timeout", Value::StringLit(_)) => None,
             _ => FOREIGN
                 .iter()
@@ -155,11 +207,11 @@ impl<'a> Rewritten<'a> {
         match meaning {
             None if ours.contains(&name.as_str()) || nearest_keyword(&name, ours).is_some() => {}
             None => {
-                return self.warn(format!("'{}' is not used here", shown(&name)));
+                return self.warn(at, format!("'{}' is not used here", shown(&name)));
             }
             Some(Meaning::Nothing) => return,
             Some(Meaning::Unused(instead)) => {
-                return self.warn(format!("'{name}' is not used here: {instead}"));
+                return self.warn(at, format!("'{name}' is not used here: {instead}"));
             }
             Some(Meaning::EnvFile) => {
                 match &written.value {
@@ -195,19 +247,22 @@ impl<'a> Rewritten<'a> {
         self.add(&key, &name, written);
     }
 
-    /// Adds a key, unless it is there under another name.
+    /// Adds a key, unless it is there under another name. One that is there under the same name is left to the reader,
+    /// which refuses it.
     fn add(&mut self, key: &str, name: &str, written: ObjectProp<'a>) {
-        let mut before = self.object.properties.iter_mut();
-        let Some(before) = before.find(|before| before.name.as_str() == key && key != name) else {
+        let mut before = self.object.properties.iter_mut().zip(&self.names);
+        let same = before.find(|(before, of_file)| before.name.as_str() == key && *of_file != name);
+        let Some((before, of_file)) = same else {
             self.object.properties.push(written);
-            return;
+            return self.names.push(name.to_owned());
         };
         match (&mut before.value, &written.value) {
             // Of two words the one that switches off holds.
             (Value::BooleanLit(flag), Value::BooleanLit(other)) => flag.value &= other.value,
             (one, other) if as_text(one).is_some() && as_text(one) == as_text(other) => {}
             _ => {
-                let problem = format!("'{name}' is another name of '{key}', allowed: one of them");
+                let problem =
+                    format!("'{name}' and '{of_file}' mean the same, allowed: one of them");
                 self.remarks.problems.push((written.name.range(), problem));
             }
         }
@@ -231,13 +286,14 @@ impl<'a> Rewritten<'a> {
             Unit::Guessed if count > MOST_SECONDS => (count, "milliseconds"),
             Unit::Guessed | Unit::Seconds => (count * 1_000.0, "seconds"),
         };
+        let range = number.range;
         if matches!(unit, Unit::Guessed) {
             let number = shown(number.value);
-            self.warn(format!(
-                "'{name}': {number} is read as {number} {word}; a text such as \"30s\" says which"
-            ));
+            let text = "a text such as \"30s\" says which";
+            let warning = format!("'{name}': {number} is read as {number} {word}; {text}");
+            self.warn(range, warning);
         }
-        string(number.range, format!("{milliseconds:.0}ms"))
+        string(range, format!("{milliseconds:.0}ms"))
     }
 
     /// Makes a program and its arguments of a command that is an array. One that is both in one string is a problem.
@@ -294,8 +350,8 @@ impl<'a> Rewritten<'a> {
         }
     }
 
-    fn warn(&mut self, warning: String) {
-        self.remarks.warnings.push(warning);
+    fn warn(&mut self, at: Range, warning: String) {
+        self.remarks.warnings.push((at, warning));
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod api_key;
 mod client_entries;
+mod client_files;
 mod document;
 mod env_file;
 mod environment;
@@ -118,12 +119,16 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     };
     let name = path.file_name().unwrap_or(path.as_os_str());
     let document = Document::parse(&name.to_string_lossy(), &bytes)?;
-    let tree = document.tree()?;
+    let mut tree = document.tree()?;
+    let of_clients = client_files::rewrite(&mut tree);
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
     };
     let mut reader = SettingsReader::new(&document, &references);
+    for (place, warning) in of_clients {
+        reader.warn_at(&place, || warning);
+    }
     for key in Settings::SECTION.keys {
         if let Some((name, value)) = sources.given(key.name) {
             reader.give(key, name, value);
@@ -137,9 +142,14 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         secrets,
         mut warnings,
         has_literal_secrets,
-        problems,
+        mut problems,
+        problems_of_servers,
         ..
     } = reader;
+    if !problems.is_empty() {
+        // Who has to mend the file anyway is told all of it.
+        problems.add_all(&problems_of_servers);
+    }
     problems.into_result()?;
     if has_literal_secrets
         && let Ok(metadata) = path.metadata()

@@ -1,5 +1,6 @@
 //! Reading of a configuration file: the tree is walked once, and every problem is gathered.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::document::{Document, parse_literal};
 use super::environment::Environment;
-use super::problem::{Problems, ServerProblems, shown};
+use super::problem::{Problems, shown};
 use super::references::References;
 use super::rules::{Key, KeyRule, Section};
 use super::secret::Secret;
@@ -45,7 +46,9 @@ pub(super) struct SettingsReader<'d> {
     /// not lead anywhere.
     pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
-    pub(super) server_problems: Option<ServerProblems>,
+    pub(super) server_problems: Option<Problems>,
+    /// Problems of all servers that were read.
+    pub(super) problems_of_servers: Problems,
     /// Context of the string that is read next.
     pub(super) context: StringContext,
     /// Secrets that were read.
@@ -63,11 +66,12 @@ impl<'d> SettingsReader<'d> {
             references,
             given: Vec::new(),
             server_problems: None,
+            problems_of_servers: Problems::of_file(),
             context: StringContext::Any,
             secrets: Vec::new(),
             has_literal_secrets: false,
             warnings: Vec::new(),
-            problems: Problems::default(),
+            problems: Problems::of_file(),
         }
     }
 
@@ -231,11 +235,19 @@ impl<'d> SettingsReader<'d> {
         }
     }
 
-    /// Notes something that is allowed and dangerous.
+    /// Notes something that is allowed and dangerous, or read otherwise than who wrote it may think.
     pub(super) fn warn(&mut self, message: impl FnOnce() -> String) {
-        if self.warnings.len() < LISTED_WARNINGS {
-            self.warnings.push(message());
+        match self.warnings.len().cmp(&LISTED_WARNINGS) {
+            Ordering::Less => self.warnings.push(message()),
+            Ordering::Equal => self.warnings.push("… and more warnings".to_owned()),
+            Ordering::Greater => {}
         }
+    }
+
+    /// Notes such a thing about a part of the tree.
+    pub(super) fn warn_at(&mut self, part: &impl Ranged, message: impl FnOnce() -> String) {
+        let (document, offset) = (self.document, part.start());
+        self.warn(|| document.problem(offset, &message()).1);
     }
 
     /// Notes a problem with a part of the tree.

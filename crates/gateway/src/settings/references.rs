@@ -135,7 +135,10 @@ impl<'a> Reference<'a> {
             ("file", path) => Some(Self::File(path)),
             ("input" | "command" | "config" | "keyring" | "secret", _) => Some(Self::Foreign(text)),
             (name, default) if is_variable(name) => {
-                Some(Self::Variable(name, Some(default.strip_prefix('-')?)))
+                let default = default.strip_prefix('-')?;
+                // A reference inside another would end too early.
+                let is_plain = !default.contains("${");
+                is_plain.then_some(Self::Variable(name, Some(default)))
             }
             _ => None,
         }

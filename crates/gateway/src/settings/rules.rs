@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::client_entries;
 use super::text::{SERVER_NAME, SERVER_NAME_PATTERN, TextRule};
 
 /// Section of the file; [`section!`](super::keys::section::section) writes it.
@@ -164,7 +165,7 @@ impl Key {
     }
 }
 
-/// The map form has no `name`; the array form needs it.
+/// The map form has no `name`; the array form needs it. Both admit what clients write, which is read in our words.
 fn schema_of_servers(server: &Section) -> Value {
     let (mut in_map, mut in_array) = (server.schema(), server.schema());
     if let Some(properties) = in_map["properties"].as_object_mut() {
@@ -172,15 +173,11 @@ fn schema_of_servers(server: &Section) -> Value {
     }
     in_array["required"] = json!(["name"]);
     for server in [&mut in_map, &mut in_array] {
-        server["oneOf"] = json!([{ "required": ["command"] }, { "required": ["url"] }]);
+        client_entries::admit(server);
     }
     json!({
         "oneOf": [
-            {
-                "type": "object",
-                "propertyNames": { "pattern": SERVER_NAME_PATTERN },
-                "additionalProperties": in_map,
-            },
+            { "type": "object", "additionalProperties": in_map },
             { "type": "array", "items": in_array },
         ],
     })

@@ -32,20 +32,23 @@ pub(super) fn usable(written: &[&str]) -> Vec<String> {
 
 /// The name with other characters replaced: each run of them by `-`, and `__` by `_`.
 fn cleaned(name: &str) -> String {
-    let mut cleaned = String::new();
-    for one in name.chars() {
-        let one = match one {
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '.' | '-' => one,
-            _ => '-',
+    let is_allowed = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '.' | '-');
+    let (mut cleaned, mut in_run) = (String::new(), false);
+    // Twice as many as a name may have: what is cut off says nothing, and trimming takes little.
+    for one in name.chars().take(2 * LONGEST) {
+        let is_repeated = if is_allowed(one) {
+            one == '_' && cleaned.ends_with('_')
+        } else {
+            in_run
         };
-        let is_repeated = matches!(one, '-' | '_') && cleaned.ends_with(one);
-        if !is_repeated && cleaned.len() < 4 * LONGEST {
-            cleaned.push(one);
+        in_run = !is_allowed(one);
+        if !is_repeated {
+            cleaned.push(if in_run { '-' } else { one });
         }
     }
-    let cleaned = cleaned.trim_matches(['-', '_', '.']);
-    let cleaned = cleaned[..cleaned.len().min(LONGEST)].trim_end_matches(['-', '_', '.']);
-    match cleaned {
+    let ends = ['-', '_', '.'];
+    let cleaned = cleaned.trim_matches(ends);
+    match cleaned[..cleaned.len().min(LONGEST)].trim_end_matches(ends) {
         "" => "server".to_owned(),
         name if name.eq_ignore_ascii_case(ADMIN_SERVER) => with_number(name, 2),
         name => name.to_owned(),
@@ -70,6 +73,7 @@ mod tests {
             (&["Framelink MCP for Figma"], &["Framelink-MCP-for-Figma"]),
             (&["@org/server", "a__b"], &["org-server", "a_b"]),
             (&["a b", "a-b", "a/b"], &["a-b-2", "a-b", "a-b-3"]),
+            (&["a--b (c)", "a___b!c"], &["a--b-c", "a_b-c"]),
             (
                 &["mcpproxy", "MCPproxy", ""],
                 &["mcpproxy-2", "MCPproxy-2", "server"],

@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json, json};
 
 use super::client_entries::{self, Rewritten};
-use super::problem::{ServerProblems, shown};
+use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
 use super::secret::credentials::{self, StringContext};
@@ -40,7 +40,7 @@ impl SettingsReader<'_> {
         let (mut values, mut entries) = (Vec::new(), Map::new());
         for (entry, name) in written.iter().zip(names) {
             if name != entry.name {
-                self.warn(|| {
+                self.warn_at(entry.value, || {
                     let (path, allowed) = (&entry.path, SERVER_NAME.allowed);
                     format!("{path}: the server is called '{name}' here, names are {allowed}")
                 });
@@ -97,7 +97,7 @@ impl SettingsReader<'_> {
         name: &str,
     ) -> Option<Resolved> {
         let path = &*entry.path;
-        self.server_problems = Some(ServerProblems::default());
+        self.server_problems = Some(Problems::of_server());
         let known = self.secrets.len();
         let rewritten = self.in_our_words(keys, entry);
         let value = rewritten.as_ref().unwrap_or(entry.value);
@@ -110,7 +110,8 @@ impl SettingsReader<'_> {
         let read = self.read(&rule, Written::new(value, path));
         // Of an entry that is no object nothing is left.
         let read = read.or_else(|| self.read_default(&rule, "{}", path));
-        let problems = self.server_problems.take().unwrap_or_default();
+        let problems = (self.server_problems.take()).unwrap_or_else(Problems::of_server);
+        self.problems_of_servers.add_all(&problems);
         let Resolved {
             mut value,
             mut shown,
@@ -120,7 +121,7 @@ impl SettingsReader<'_> {
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
         value["name"] = json!(name);
-        value["problem"] = json!(problems.into_text());
+        value["problems"] = json!(problems.into_lines());
         let foreign: &[&str] = match shown.get("url") {
             Some(_) => &["args", "env"],
             None => &["headers"],
@@ -150,9 +151,10 @@ impl SettingsReader<'_> {
             mut object,
             env_file,
             remarks,
+            ..
         } = client_entries::rewrite(entry.value.as_object()?, &ours);
-        for warning in remarks.warnings {
-            self.warn(|| format!("{}: {warning}", entry.path));
+        for (range, warning) in remarks.warnings {
+            self.warn_at(&range, || format!("{}: {warning}", entry.path));
         }
         for (range, problem) in remarks.problems {
             self.report(&range, || format!("{}: {problem}", entry.path));
@@ -177,8 +179,8 @@ impl SettingsReader<'_> {
     fn check_form(&mut self, entry: &Object<'_>, written: &ServerEntry<'_>) {
         let path = &written.path;
         match (written.form, entry.get("name")) {
-            (EntryForm::OfMap, Some(name)) => self.report(name, || {
-                format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
+            (EntryForm::OfMap, Some(name)) => self.warn_at(name, || {
+                format!("{path}: 'name' is not used here: the key is the name")
             }),
             (EntryForm::OfArray, None) => self.report(entry, || {
                 let allowed = SERVER_NAME.allowed;

@@ -60,14 +60,16 @@ impl SettingsReader<'_> {
             }
             Err(problem) => problem,
         };
-        let problem = format!("{path}: {problem}");
-        let Some(problems) = &mut self.server_problems else {
-            self.report(value, || problem);
-            return None;
-        };
+        self.report(value, || format!("{path}: {problem}"));
         // It concerns one server only, which keeps the string as it was written.
-        problems.add_with(|| ((0, 0), problem));
+        self.server_problems.as_ref()?;
         let raw = if kind == TextKind::Hidden { "" } else { raw };
+        let is_reference =
+            raw.strip_prefix("${").and_then(|raw| raw.find('}')) == Some(raw.len().wrapping_sub(3));
+        if is_reference {
+            // A reference alone is no secret, under whatever name: masked, it would be missing in its own problem.
+            self.context = StringContext::Any;
+        }
         Some(self.resolve(kind, path, Secret::new(raw)))
     }
 

@@ -69,8 +69,8 @@ section! {
         "tools" pub tools: Vec<(String, ToolSettings)> = {}, Entries(NOT_EMPTY, &Nested(&ToolSettings::SECTION));
     }
     beside {
-        /// Reason why it cannot be used, for example a reference that is not set. Holds no secret.
-        pub problem: Option<String>;
+        /// Reasons why it cannot be used, for example a reference that is not set. They hold no secret.
+        pub problems: Vec<String>;
         /// Secrets of its keys.
         pub(crate) secrets: Vec<Secret>;
     }
@@ -123,7 +123,9 @@ section! {
 pub enum Trust {
     /// They are used at once.
     Auto,
-    /// They wait.
+    /// Those of a server that is known wait.
+    Changes,
+    /// All of them wait.
     Manual,
 }
 
@@ -139,7 +141,28 @@ impl ServerSettings {
 
     /// Whether it is part of this program.
     pub(crate) fn is_built_in(&self) -> bool {
-        self.command.is_none() && self.url.is_none()
+        self.command.is_none() && self.url.is_none() && self.problems.is_empty()
+    }
+
+    /// Every reason why it cannot be used, in one text.
+    pub fn problem(&self) -> Option<String> {
+        (!self.problems.is_empty()).then(|| self.problems.join("; "))
+    }
+
+    /// What a person has to do so that one of its tools is enabled, in words that follow "a person has to".
+    pub(crate) fn how_to_enable(&self, tool: &str) -> &'static str {
+        let is_named = |names: &Vec<String>| names.iter().any(|name| name == tool);
+        if is_named(&self.disabled_tools) {
+            "take it out of \"disabled_tools\" of the server"
+        } else if self
+            .enabled_tools
+            .as_ref()
+            .is_some_and(|names| !is_named(names))
+        {
+            "add it to \"enabled_tools\" of the server"
+        } else {
+            "set \"enabled\": true for it"
+        }
     }
 
     /// Rate limit of one of its tools, where there is one.
@@ -153,6 +176,8 @@ impl ServerSettings {
     pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
         let without_tools = |server: &Self| Self {
             tools: Vec::new(),
+            enabled_tools: None,
+            disabled_tools: Vec::new(),
             ..server.clone()
         };
         without_tools(self) != without_tools(wanted)

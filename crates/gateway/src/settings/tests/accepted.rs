@@ -133,7 +133,7 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(github.start_timeout, Duration::from_mins(5));
     assert_eq!(files.start_timeout, Duration::from_secs(90));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
-    assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
+    assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Changes));
     let protocols = (github.protocol, files.protocol);
     assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
 
@@ -304,6 +304,8 @@ fn whatever_a_rule_admits_becomes_a_setting() {
     let files = edges_of(&Settings::SECTION, &json!({}));
     assert!(files.len() > 50, "{}", files.len());
     for file in files {
-        Scene::with(&file.to_string()).settings();
+        let settings = Scene::with(&file.to_string()).settings();
+        let problems = settings.servers.iter().flat_map(|one| &one.problems);
+        assert_eq!(problems.collect::<Vec<_>>(), [""; 0], "{file}");
     }
 }

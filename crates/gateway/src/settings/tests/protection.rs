@@ -167,10 +167,9 @@ fn the_number_of_warnings_is_bounded() {
         .map(|one| format!("--token=literal-{one}"))
         .collect();
     let config = json!({ "mcpServers": { "a": { "command": "x", "args": arguments } } });
-    assert_eq!(
-        Scene::with(&config.to_string()).settings().warnings.len(),
-        50
-    );
+    let warnings = Scene::with(&config.to_string()).settings().warnings;
+    assert_eq!(warnings.len(), 51);
+    assert_eq!(warnings[50], "… and more warnings");
 }
 
 #[test]
@@ -223,15 +222,10 @@ fn a_server_could_be_called_like_the_gateway_in_capitals() {
             json!({ "mcpServers": { name: { "command": "x" } } }),
             json!({ "mcpServers": [{ "name": name, "command": "x" }] }),
         ] {
-            let error = Scene::with(&config.to_string())
-                .load()
-                .unwrap_err()
-                .to_string();
-            assert!(
-                error.contains("taken by the tools of the gateway"),
-                "{error}"
-            );
+            let settings = Scene::with(&config.to_string()).settings();
+            assert_eq!(*settings.servers[0].name, format!("{name}-2"));
+            let called = format!("the server is called '{name}-2' here");
+            assert!(settings.warnings[0].contains(&called));
         }
     }
-    Scene::with(r#"{ "mcpServers": { "mcpproxy2": { "command": "x" } } }"#).settings();
 }

@@ -19,10 +19,13 @@ fn check(argument: &str, expected: Result<&str, &str>) {
     fs::write(scene.path("binary.txt"), b"\xff\xfe").unwrap();
     let server = scene.settings().servers.remove(0);
     match expected {
-        Ok(value) => assert_eq!((server.args[0].expose(), server.problem), (value, None)),
+        Ok(value) => {
+            assert_eq!(server.problems, Vec::<String>::new());
+            assert_eq!(server.args[0].expose(), value);
+        }
         Err(problem) => {
-            let problem = format!("mcpServers.a.args[0]: {problem}");
-            assert_eq!(server.problem, Some(problem));
+            let problem = format!("mcp_config.json:1:51: mcpServers.a.args[0]: {problem}");
+            assert_eq!(server.problems, [problem]);
         }
     }
 }
@@ -43,11 +46,19 @@ fn references_are_replaced() {
     check("$${env:TOKEN}", Ok("${env:TOKEN}"));
     check("$${env:TOKEN} ${env:TOKEN}", Ok("${env:TOKEN} t0ken-value"));
     check("costs $5 {a}", Ok("costs $5 {a}"));
+    check("${TOKEN}", Ok("t0ken-value"));
+    check("${TOKEN:-other}", Ok("t0ken-value"));
+    check("${NONE:-other}/x", Ok("other/x"));
+    check("${EMPTY:-other}", Ok("other"));
+    check("${NONE:-}", Ok(""));
+    check("${NONE:-https://h:1/}", Ok("https://h:1/"));
+    check("$TOKEN", Ok("$TOKEN"));
 }
 
 #[test]
 fn references_that_lead_nowhere_are_the_problem_of_their_server() {
     check("${env:NONE}", Err("environment variable NONE is not set"));
+    check("${NONE}", Err("environment variable NONE is not set"));
     check("${file:none.txt}", Err("file 'none.txt' does not exist"));
     check("${file:.}", Err("file '.' is not a regular file"));
     check(
@@ -59,8 +70,8 @@ fn references_that_lead_nowhere_are_the_problem_of_their_server() {
         Err("file 'binary.txt' is not valid UTF-8"),
     );
     check(
-        "${keyring:x}",
-        Err("this version has no keyring for ${keyring:x}, use ${env:…} or ${file:…}"),
+        "${input:key}",
+        Err("only a client knows what ${input:key} is, write ${env:NAME} or ${file:PATH}"),
     );
 }
 
@@ -76,14 +87,14 @@ fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
         .variable("FOLDER", "/srv");
     let settings = scene.settings();
     assert_eq!(
-        settings.servers[0].problem.as_deref(),
+        settings.servers[0].problem().as_deref(),
         Some(
-            "mcpServers.broken.url: environment variable NO_URL is not set; \
-             mcpServers.broken.headers.X: environment variable NO_X is not set"
+            "mcp_config.json:2:28: mcpServers.broken.url: environment variable NO_URL is not set; \
+             mcp_config.json:2:63: mcpServers.broken.headers.X: environment variable NO_X is not set"
         )
     );
     let fine = &settings.servers[1];
-    assert_eq!(fine.problem, None);
+    assert_eq!(fine.problem(), None);
     let exposed = |text: &Option<SettingText>| text.as_ref().map(|text| text.expose().to_owned());
     assert_eq!(exposed(&fine.command).as_deref(), Some("run"));
     assert_eq!(fine.env[0].1.expose(), "some value");
@@ -105,18 +116,20 @@ fn what_a_reference_gives_is_checked_like_what_is_written() {
         .settings()
         .servers
         .into_iter()
-        .filter_map(|server| server.problem)
+        .flat_map(|server| server.problems)
         .collect();
     let but = "its references give a value that is not allowed, allowed";
     assert_eq!(
         problems,
         [
-            format!("mcpServers.a.url: {but}: an address that begins with http:// or https://"),
             format!(
-                "mcpServers.b.headers.X: {but}: a string of visible ASCII characters and spaces"
+                "mcp_config.json:2:23: mcpServers.a.url: {but}: an address that begins with http:// or https://"
             ),
             format!(
-                "mcpServers.c.command: {but}: a string that is not empty, without a NUL character"
+                "mcp_config.json:3:54: mcpServers.b.headers.X: {but}: a string of visible ASCII characters and spaces"
+            ),
+            format!(
+                "mcp_config.json:4:27: mcpServers.c.command: {but}: a string that is not empty, without a NUL character"
             ),
         ]
     );
