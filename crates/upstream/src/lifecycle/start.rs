@@ -20,6 +20,10 @@ const LONGEST_SLOT: Duration = Duration::from_mins(2);
 const LONGEST_STEP: Duration = Duration::from_millis(500);
 const SHORTEST_STEP: Duration = Duration::from_millis(10);
 
+/// Looks in vain after which a program is looked at more rarely, and how much more rarely.
+const OFTEN: u32 = 20;
+const SELDOM: u32 = 10;
+
 /// Start of a server.
 pub(super) struct Start {
     pub(super) signs: Arc<LifeSigns>,
@@ -78,8 +82,9 @@ impl Start {
     /// Follows a program until there is no hope for it any more; says why, for people.
     pub(super) async fn hopeless(&self, limits: StartLimits, sampler: &LifeSampler) -> String {
         let mut seen = None;
+        let mut pause = limits.step;
         loop {
-            sleep(limits.step).await;
+            sleep(pause).await;
             let sample = Some(sampler.sample(&self.signs, limits.step / 2).await);
             if seen != sample {
                 seen = sample;
@@ -89,6 +94,7 @@ impl Start {
             if silent_for >= limits.slot_silence || self.began.elapsed() >= LONGEST_SLOT {
                 lock(&self.slot).take();
             }
+            pause = limits.pause(silent_for);
             let method = lock(&self.asked).as_str();
             if silent_for >= limits.silence {
                 let silence = in_words(limits.silence);
@@ -121,6 +127,16 @@ impl StartLimits {
             step: shortest.clamp(SHORTEST_STEP, LONGEST_STEP),
         }
     }
+
+    /// Pause until the next look at a program that has been silent for so long: one that hangs is looked at more rarely,
+    /// as each look costs some time of the processor.
+    fn pause(self, silent_for: Duration) -> Duration {
+        if silent_for < OFTEN * self.step {
+            return self.step;
+        }
+        let left = self.silence.saturating_sub(silent_for);
+        left.clamp(self.step, SELDOM * self.step)
+    }
 }
 
 fn in_words(time: Duration) -> String {
@@ -128,5 +144,34 @@ fn in_words(time: Duration) -> String {
         format!("{} s", time.as_secs())
     } else {
         format!("{} ms", time.as_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_hangs_is_looked_at_more_rarely_and_in_time_for_its_end() {
+        let seconds = Duration::from_secs;
+        let limits = StartLimits {
+            silence: seconds(300),
+            in_all: seconds(1800),
+            slot_silence: seconds(5),
+            step: seconds(1),
+        };
+        for (silent_for, expected) in [(0, 1), (19, 1), (20, 10), (290, 10), (297, 3), (300, 1)] {
+            assert_eq!(
+                limits.pause(seconds(silent_for)),
+                seconds(expected),
+                "{silent_for}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_are_told_in_seconds_where_they_are_whole() {
+        assert_eq!(in_words(Duration::from_mins(5)), "300 s");
+        assert_eq!(in_words(Duration::from_millis(1500)), "1500 ms");
     }
 }
