@@ -32,7 +32,19 @@ impl Scene {
 
     /// Entry of a server that runs a script first, which has the folder, a name, and the command to become.
     fn entry(&self, command: &str, script: &str, name: &str, more: &Value) -> Value {
-        let mut entry = self.fixture.entry_with(more);
+        self.entry_of(&self.fixture, command, script, name, more)
+    }
+
+    /// The same, for another fixture.
+    fn entry_of(
+        &self,
+        fixture: &Fixture,
+        command: &str,
+        script: &str,
+        name: &str,
+        more: &Value,
+    ) -> Value {
+        let mut entry = fixture.entry_with(more);
         let mut args = vec![json!("-c"), json!(script), json!(self.path()), json!(name)];
         args.push(entry["command"].clone());
         args.extend(entry["args"].as_array().into_iter().flatten().cloned());
@@ -69,10 +81,12 @@ async fn forty_five_slow_servers_were_started_together_and_cut_off_together() {
     const AT_ONCE: usize = 6;
     const SLOW: &str = r#"n="$1"; shift; echo "start $n" >> "$0/events"; sleep 0.2; echo "end $n" >> "$0/events"; exec "$@""#;
     let scene = Scene::new();
-    let names = (0..COUNT).map(|number| format!("s{number:02}"));
-    let servers: Vec<Value> = names
-        .map(|name| scene.entry("sh", SLOW, &name, &json!({})))
-        .collect();
+    let fixtures: Vec<Fixture> = (0..COUNT).map(|_| Fixture::new(PROGRAMS)).collect();
+    let servers = fixtures.iter().enumerate();
+    let servers = servers.map(|(number, fixture)| {
+        scene.entry_of(fixture, "sh", SLOW, &format!("s{number:02}"), &json!({}))
+    });
+    let servers: Vec<Value> = servers.collect();
     let config = json!({ "mcpServers": servers, "starts_at_once": AT_ONCE });
     let product = Product::start(PROGRAMS, &config).await;
     eventually("all servers are ready", async || {
