@@ -99,17 +99,13 @@ async fn forty_five_slow_servers_were_started_together_and_cut_off_together() {
     let events = std::fs::read_to_string(scene.path().join("events")).expect("they wrote it");
     let (mut running, mut started, mut ended) = (0, 0, 0);
     for event in events.lines() {
-        match event.split_once(" s") {
-            Some(("start", number)) => {
-                let number: usize = number.parse().expect("a number");
-                // All before it have started, and at most so many of them are still on their way.
-                assert!(
-                    number < started + AT_ONCE,
-                    "{event} came too early: {events}"
-                );
-                (running, started) = (running + 1, started + 1);
-            }
-            _ => (running, ended) = (running - 1, ended + 1),
+        if let Some(("start", number)) = event.split_once(" s") {
+            let number: usize = number.parse().expect("a number");
+            // All before it have started, and at most so many of them are still on their way.
+            assert!(number < started + AT_ONCE, "{event} was early: {events}");
+            (running, started) = (running + 1, started + 1);
+        } else {
+            (running, ended) = (running - 1, ended + 1);
         }
         assert!(running <= AT_ONCE, "{events}");
     }

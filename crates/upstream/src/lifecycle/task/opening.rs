@@ -201,8 +201,8 @@ fn begin(
     let link = start_transport(&task.shared, start, protocol)?;
     if let Some(pid) = link.pid() {
         let attempt = task.failures_in_a_row.saturating_add(1);
-        let line = format!("attempt {attempt} starts as process {pid}");
-        task.shared.log(&line);
+        let started = format!("attempt {attempt} starts as process {pid}");
+        task.shared.log(&started);
     }
     let version = Arc::clone(&task.shared.runtime.version);
     let connection = Arc::new(UpstreamConnection::new(link.into(), protocol, version));

@@ -36,13 +36,13 @@ async fn lines_have_a_time_and_an_origin_and_neither_secrets_nor_control_charact
     log.line(LogSource::Stdout, b"no \"message\"");
     log.close().await;
     let text = read(folder.path(), "a.log");
-    let long = format!("stderr {}", "x".repeat(LINE_CHARACTERS));
+    let cut = format!("stderr {}", "x".repeat(LINE_CHARACTERS));
     let expected = [
         "mcpproxy attempt 1",
         r"stderr one ***\u001b[31m",
         "stderr ",
         "stderr mcpproxy attempt 2",
-        &long,
+        &cut,
         "stderr open \u{fffd} end",
         "stdout no \"message\"",
     ];
