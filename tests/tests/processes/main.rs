@@ -2,6 +2,7 @@
 
 mod no_process_survives;
 mod other_users;
+mod starts;
 
 use mcpproxy_tests::{Programs, programs};
 

@@ -3,7 +3,13 @@
 pub(crate) mod child;
 mod environment;
 pub mod guard;
+pub(crate) mod installers;
+pub(crate) mod life_signs;
 pub(crate) mod lines;
+pub mod log_files;
 #[cfg(unix)]
 mod server_command;
+pub(crate) mod server_log;
 pub(crate) mod stderr;
+#[cfg(target_os = "linux")]
+pub(crate) mod tree;

@@ -50,8 +50,9 @@ section! {
         /// Whether new and changed tools of the server are used at once (`auto`), wait for approval once it is known
         /// (`changes`), or always wait (`manual`). Checked, without effect in this version.
         "trust" pub trust: Trust = "changes", Choice(&["auto", "changes", "manual"]);
-        /// How long the server may take to start. One that installs itself first, as with `npx` and `uvx`, needs its time:
-        /// it is ended when this is over, and begins anew.
+        /// How long a program may show no sign of life while it starts: no output, and no processor time where the system
+        /// tells. It is then ended and tried again. As long as it is busy, it has half an hour in all. How long a `url`
+        /// may take to answer.
         "start_timeout" pub start_timeout: Duration = "5m", Span(MILLISECOND, HOUR);
         /// How long one call may take.
         "timeout" pub timeout: Duration = "30s", Span(MILLISECOND, HOUR);

@@ -19,6 +19,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "listen": "0.0.0.0:9000",
   "api_key": "configured-key-of-length",
   "allow_plain_http": true, // a comment
+  "starts_at_once": 3,
   "mcpServers": {
     "github": {
       "type": "http",
@@ -75,6 +76,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.store.url, StoreAddress::Sqlite);
     assert_eq!(settings.hints.proxied, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
+    assert_eq!(settings.starts_at_once, None);
 }
 
 #[test]
@@ -109,6 +111,7 @@ fn every_global_key_is_used() {
     assert_eq!(settings.store.url, StoreAddress::Postgres(address));
     assert_eq!(settings.hints.proxied, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
+    assert_eq!(settings.starts_at_once, Some(3));
 }
 
 #[test]
