@@ -122,7 +122,9 @@ section! {
 pub enum Trust {
     /// They are used at once.
     Auto,
-    /// They wait.
+    /// Those of a server that is known wait.
+    Changes,
+    /// All of them wait.
     Manual,
 }
 
