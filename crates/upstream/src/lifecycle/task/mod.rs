@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::shared::SharedUpstream;
 use crate::backoff::{self, WELL_AFTER};
+use crate::process::environment;
 use crate::protocol::connection::UpstreamConnection;
 use crate::spec::TransportSpec;
 use crate::transport::stdio::{DEFAULT_GRACE, stopping};
@@ -158,7 +159,10 @@ impl UpstreamTask {
     fn fail(&mut self, reason: &Arc<str>) -> NextConnect {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         let retry_in = backoff::delay(self.failures_in_a_row);
-        let reason: Arc<str> = self.shared.mask.apply(reason).into();
+        let reason = self.shared.mask.apply(reason);
+        let transport = &self.shared.spec.transport;
+        let reason = environment::with_advice(&reason, transport, &self.shared.tail.lines());
+        let reason: Arc<str> = reason.into();
         tracing::warn!(server = %self.shared.spec.name, %reason, ?retry_in, "not available");
         let state = UpstreamState::Failed {
             reason,
