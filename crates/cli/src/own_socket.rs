@@ -17,11 +17,11 @@ use crate::serve_lock::already_runs;
 #[derive(Debug)]
 pub(crate) struct OwnSocket {
     path: PathBuf,
-    identity: Option<FileIdentity>,
+    identity: Option<SocketIdentity>,
 }
 
 /// Device and number of a file.
-type FileIdentity = (u64, u64);
+type SocketIdentity = (u64, u64);
 
 impl OwnSocket {
     /// Makes the socket that only the owner can open, in the place of one that nobody listens on.
@@ -60,7 +60,7 @@ impl Drop for OwnSocket {
     }
 }
 
-fn identity(path: &Path) -> Option<FileIdentity> {
+fn identity(path: &Path) -> Option<SocketIdentity> {
     let found = fs::symlink_metadata(path).ok()?;
     Some((found.dev(), found.ino()))
 }

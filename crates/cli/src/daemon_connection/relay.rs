@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{StreamEnd, failed, failed_batch, pass_on, with_id, withdrawn};
-use super::reopening::NotReopened;
 use super::repeat::may_repeat;
 use super::session::{ClientSession, SessionMark};
 use crate::daemon::{Daemon, LostRequest, SESSION_ID, Stream};
@@ -52,7 +51,7 @@ pub(super) enum SentIn {
 }
 
 /// Message on its way, and for a request where the messages before its response go.
-struct OutgoingMessage<'m> {
+struct DaemonMessage<'m> {
     line: Bytes,
     request: Option<(&'m RequestMessage, &'m mpsc::Sender<Outbound>)>,
     may_repeat: bool,
@@ -71,9 +70,17 @@ enum Attempt {
 enum Undelivered {
     /// It was sent, and nobody knows what came of it.
     InDoubt(String),
+    /// It was sent twice, which changes nothing.
+    Unanswered(String),
     /// The gateway did not come back.
     Gone { was_sent: bool },
     /// The gateway does not open another session: its answer.
+    Refused(Vec<u8>),
+}
+
+/// Reason why there is no other session.
+pub(super) enum NotReopened {
+    Lost,
     Refused(Vec<u8>),
 }
 
@@ -110,7 +117,7 @@ impl DaemonRelay {
         out: &mpsc::Sender<Outbound>,
     ) -> Option<String> {
         let tool = request.params.text("name");
-        let message = OutgoingMessage {
+        let message = DaemonMessage {
             line,
             request: Some((request, out)),
             may_repeat: may_repeat(request.method, tool.as_deref()),
@@ -125,20 +132,20 @@ impl DaemonRelay {
         mark: SessionMark,
         line: Bytes,
     ) -> Option<String> {
-        let message = OutgoingMessage::unanswered(line.clone());
+        let message = DaemonMessage::unanswered(line.clone());
         let delivered = self.deliver(SentIn::Session(mark), &message).await;
         delivered.unwrap_or_else(|failure| failed_batch(&line, &failure.message()))
     }
 
     /// Sends a notification. Nobody waits for an answer, so there is nobody to tell of a failure.
     pub(super) async fn notify(self: &Arc<Self>, mark: SessionMark, line: Bytes) {
-        let message = OutgoingMessage::unanswered(line);
+        let message = DaemonMessage::unanswered(line);
         let _ = self.deliver(SentIn::Session(mark), &message).await;
     }
 
     /// Sends a message that only this session has a use for.
     pub(super) async fn post_once(self: &Arc<Self>, mark: SessionMark, line: Bytes) {
-        let message = OutgoingMessage::unanswered(line);
+        let message = DaemonMessage::unanswered(line);
         self.attempt(&message, mark.headers).await;
     }
 
@@ -162,7 +169,7 @@ impl DaemonRelay {
     async fn deliver(
         self: &Arc<Self>,
         mut sent_in: SentIn,
-        message: &OutgoingMessage<'_>,
+        message: &DaemonMessage<'_>,
     ) -> Result<Option<String>, Undelivered> {
         let mut was_sent = false;
         for _ in 0..MOST_TRIES {
@@ -173,10 +180,14 @@ impl DaemonRelay {
             let lost = match self.attempt(message, headers).await {
                 Attempt::Answered(last) => return Ok(last),
                 Attempt::Lost(lost) => {
-                    was_sent |= lost.may_be_sent;
                     if lost.may_be_sent && !message.may_repeat {
                         return Err(Undelivered::InDoubt(lost.reason));
                     }
+                    // A gateway that ended over a request is not asked the same thing for ever.
+                    if lost.may_be_sent && was_sent {
+                        return Err(Undelivered::Unanswered(lost.reason));
+                    }
+                    was_sent |= lost.may_be_sent;
                     true
                 }
                 Attempt::SessionEnded => match self.reopen(&sent_in).await {
@@ -196,11 +207,7 @@ impl DaemonRelay {
     }
 
     /// Sends a message once.
-    async fn attempt(
-        self: &Arc<Self>,
-        message: &OutgoingMessage<'_>,
-        headers: HeaderMap,
-    ) -> Attempt {
+    async fn attempt(self: &Arc<Self>, message: &DaemonMessage<'_>, headers: HeaderMap) -> Attempt {
         let has_session = headers.contains_key(SESSION_ID);
         let sent = self
             .daemon
@@ -304,9 +311,9 @@ impl DaemonRelay {
     }
 }
 
-// === impl OutgoingMessage ===
+// === impl DaemonMessage ===
 
-impl OutgoingMessage<'_> {
+impl DaemonMessage<'_> {
     /// Message that has one answer at most, and is sent once.
     fn unanswered(line: Bytes) -> Self {
         Self {
@@ -324,7 +331,7 @@ impl Undelivered {
     fn answer_to(&self, id: &RequestId) -> String {
         match self {
             Self::Refused(answer) => with_id(answer, id),
-            Self::InDoubt(_) | Self::Gone { .. } => failed(id, self.message()),
+            _ => failed(id, self.message()),
         }
     }
 
@@ -334,6 +341,7 @@ impl Undelivered {
             Self::InDoubt(reason) => format!(
                 "{reason}: the request was sent, and it may have taken effect. Look before you repeat it"
             ),
+            Self::Unanswered(reason) => format!("{reason}, twice: the request was not answered"),
             Self::Gone { was_sent } => {
                 let done = if *was_sent { "answered" } else { "sent" };
                 format!(

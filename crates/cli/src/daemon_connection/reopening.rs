@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::messages::pass_on;
-use super::relay::{DaemonRelay, MOST_TRIES, STEP, SentIn};
+use super::relay::{DaemonRelay, MOST_TRIES, NotReopened, STEP, SentIn};
 use super::session::{SessionMark, Terms, is_result, subscription, updated};
 use crate::daemon::{SESSION_ID, Stream};
 
@@ -21,12 +21,6 @@ const IDLE_STEP: Duration = Duration::from_secs(1);
 
 /// Pause before a server is asked a second time to tell of a resource; it doubles, to four minutes.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-
-/// Reason why there is no other session.
-pub(super) enum NotReopened {
-    Lost,
-    Refused(Vec<u8>),
-}
 
 impl DaemonRelay {
     /// Opens the session anew, unless another request has done it; gives the one to go on in.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use mcpproxy_server::stdio::RequestMessage;
-use mcpproxy_wire::{Message, method, rpc};
+use mcpproxy_wire::{Message, Method, method, rpc};
 use serde_json::{Value, json};
 
 use crate::daemon::SESSION_ID;
@@ -105,19 +105,19 @@ impl ClientSession {
 
     /// Remembers what a request that was answered changed in the session.
     pub(super) fn remember(&mut self, request: &RequestMessage, line: &Bytes, answer: &[u8]) {
-        use mcpproxy_wire::Method::{LoggingSetLevel, ResourcesSubscribe, ResourcesUnsubscribe};
-        let is_done = || is_result(answer);
-        let uri = || request.params.text("uri").map(std::borrow::Cow::into_owned);
-        match request.method {
-            LoggingSetLevel if is_done() => self.log_level = Some(line.clone()),
-            ResourcesSubscribe if is_done() => {
-                uri().into_iter().for_each(|uri| self.subscribe(uri))
+        let is_kept = matches!(
+            request.method,
+            Method::LoggingSetLevel | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe
+        );
+        if !is_kept || !is_result(answer) {
+            return;
+        }
+        match (request.method, request.params.text("uri")) {
+            (Method::ResourcesSubscribe, Some(uri)) => self.subscribe(uri.into_owned()),
+            (Method::ResourcesUnsubscribe, Some(uri)) => {
+                self.subscriptions.retain(|known| **known != *uri);
             }
-            ResourcesUnsubscribe if is_done() => {
-                let uri = uri();
-                self.subscriptions
-                    .retain(|known| Some(known) != uri.as_ref());
-            }
+            (Method::LoggingSetLevel, _) => self.log_level = Some(line.clone()),
             _ => {}
         }
     }
@@ -182,8 +182,8 @@ impl Terms {
             ("prompts", method::PROMPTS_CHANGED),
             ("resources", method::RESOURCES_CHANGED),
         ];
-        let announces = |list: &str| result["capabilities"][list]["listChanged"] == true;
-        let announced = lists.iter().filter(|(list, _)| announces(list));
+        let changes = |list: &str| result["capabilities"][list]["listChanged"] == true;
+        let announced = lists.iter().filter(|(list, _)| changes(list));
         Self {
             revision: result["protocolVersion"].as_str().map(str::to_owned),
             announced: announced.map(|(_, method)| *method).collect(),
