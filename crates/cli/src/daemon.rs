@@ -25,6 +25,13 @@ const ANSWER_TIME: Duration = Duration::from_mins(65);
 /// The largest answer that is read.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
+/// Time that a gateway has to come back after it was found gone. One that stops needs up to 18 seconds for what is
+/// under way and for its servers, and clients wait for a minute mostly.
+pub(crate) const RESTART_TIME: Duration = Duration::from_secs(30);
+
+/// Pause before a gateway that is started again is looked for once more.
+pub(crate) const STEP: Duration = Duration::from_millis(50);
+
 const TOO_LATE: &str = "the gateway did not answer in time";
 
 /// Names an MCP session.

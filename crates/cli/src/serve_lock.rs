@@ -86,6 +86,16 @@ impl ServeLock {
     }
 }
 
+/// Whether a gateway holds the lock of a data directory, which may be starting or stopping. To see it the lock is taken
+/// for a moment, beside others who look; a gateway that starts at this moment tries again.
+pub(crate) fn is_held(data_dir: &Path) -> bool {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(data_dir.join(LOCK_FILE));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Error of a gateway that would be the second one.
 pub(crate) fn already_runs(data_dir: &Path, holder: &str) -> CliError {
     CliError::refused(format!(
@@ -139,6 +149,18 @@ mod tests {
         assert_eq!(read_id(&mut file), Some(std::process::id()));
         let mode = file.metadata().expect("the file is there").permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn looking_at_the_lock_keeps_nobody_from_it() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        assert!(!is_held(folder.path()));
+        let file = open(&folder.path().join(LOCK_FILE)).expect("the file can be made");
+        assert!(!is_held(folder.path()));
+        file.try_lock().expect("nobody holds the lock");
+        assert!(is_held(folder.path()));
+        drop(file);
+        assert!(!is_held(folder.path()));
     }
 
     #[test]

@@ -128,21 +128,7 @@ async fn of_two_that_start_at_the_same_moment_one_runs() {
 #[tokio::test]
 async fn one_that_starts_while_another_stops_waits_for_it() {
     let home = Home::new(PROGRAMS, &json!({}));
-    let started = home.data_dir().join("started");
-    // It does not end when it is asked to, and so the gateway takes its time.
-    let script = "trap '' TERM HUP; echo > \"$0\"; while :; do sleep 1; done";
-    let server = json!({ "command": "sh", "args": ["-c", script, started] });
-    home.write_config(&json!({ "mcpServers": { "slow": server } }));
-    let mut first = Serving::start(&home);
-    first.announcement().await;
-    eventually("the server runs", async || started.exists().then_some(())).await;
-    let asked = Command::new("kill").arg(first.pid().to_string()).status();
-    assert!(asked.is_ok_and(|status| status.success()));
-    eventually("the first one is stopping", async || {
-        (!socket(&home).exists()).then_some(())
-    })
-    .await;
-    assert!(first.is_running());
+    let mut first = slow_to_stop(&home, &[]).await;
     let mut second = Serving::start(&home);
     second.announcement().await;
     let id = first.pid();
@@ -153,6 +139,54 @@ async fn one_that_starts_while_another_stops_waits_for_it() {
     let (_, stderr) = second.kill().await;
     let waited = format!("waiting for the gateway (process {id}) that is stopping");
     assert!(stderr.contains(&waited), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_client_that_came_while_the_gateway_was_restarted_had_one_of_its_own() {
+    let home = Home::new(PROGRAMS, &json!({}));
+    let fixture = Fixture::new(PROGRAMS).tools(&TOOLS).gate("change");
+    let _first = slow_to_stop(&home, &[fixture.entry()]).await;
+    let (client, second) = tokio::join!(home.stdio(), async {
+        let mut second = Serving::start(&home);
+        second.announcement().await;
+        second
+    });
+    let arguments = json!({ "name": "a:change", "intent": { "operation_type": "write" } });
+    let params = json!({ "name": "call_tool_write", "arguments": arguments });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    client.send_line(&call.to_string()).await;
+    eventually("the call is under way", async || {
+        (fixture.ledger().len() == 1).then_some(())
+    })
+    .await;
+    // A gateway of its own would not notice.
+    let mut second = second;
+    second.kill().await;
+    let answer = client.read_line().await;
+    assert!(answer.contains("may have taken effect"), "{answer}");
+}
+
+/// A gateway that was asked to end and takes its time, for the sake of a server; with others beside it.
+async fn slow_to_stop(home: &Home, others: &[Value]) -> Serving {
+    let started = home.data_dir().join("started");
+    let script = "trap '' TERM HUP; echo > \"$0\"; while :; do sleep 1; done";
+    let server = json!({ "command": "sh", "args": ["-c", script, started] });
+    let mut servers = json!({ "slow": server });
+    for (name, entry) in SERVERS.iter().zip(others) {
+        servers[name] = entry.clone();
+    }
+    home.write_config(&json!({ "mcpServers": servers }));
+    let mut gateway = Serving::start(home);
+    gateway.announcement().await;
+    eventually("the server runs", async || started.exists().then_some(())).await;
+    let asked = Command::new("kill").arg(gateway.pid().to_string()).status();
+    assert!(asked.is_ok_and(|status| status.success()));
+    eventually("the gateway is stopping", async || {
+        (!socket(home).exists()).then_some(())
+    })
+    .await;
+    assert!(gateway.is_running());
+    gateway
 }
 
 #[tokio::test]

@@ -14,14 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::messages::{StreamEnd, failed, failed_batch, pass_on, with_id, withdrawn};
 use super::repeat::may_repeat;
 use super::session::{ClientSession, SessionMark};
-use crate::daemon::{Daemon, LostRequest, SESSION_ID, Stream};
-
-/// Time that a gateway has to come back after it was found gone. One that stops needs up to 18 seconds for what is
-/// under way and for its servers, and clients wait for a minute mostly.
-const RETURN_TIME: Duration = Duration::from_secs(30);
-
-/// Pause before the gateway is looked for again.
-pub(super) const STEP: Duration = Duration::from_millis(50);
+use crate::daemon::{Daemon, LostRequest, RESTART_TIME, SESSION_ID, STEP, Stream};
 
 /// Times that one message is sent: a gateway that comes back and goes again is left alone some time.
 pub(super) const MOST_TRIES: u32 = 10;
@@ -291,7 +284,7 @@ impl DaemonRelay {
             tokio::time::sleep(STEP).await;
             self.listens_again(STEP).await;
         };
-        let waiting = tokio::time::timeout_at(since + RETURN_TIME, looking);
+        let waiting = tokio::time::timeout_at(since + RESTART_TIME, looking);
         let waited = self.closing.run_until_cancelled(waiting).await;
         // The last look, of a request that came when the time was over.
         matches!(waited, Some(Ok(()))) || (waited.is_some() && self.daemon.listens().await)
@@ -336,7 +329,7 @@ impl Undelivered {
     }
 
     fn message(&self) -> String {
-        let seconds = RETURN_TIME.as_secs();
+        let seconds = RESTART_TIME.as_secs();
         match self {
             Self::InDoubt(reason) => format!(
                 "{reason}: the request was sent, and it may have taken effect. Look before you repeat it"

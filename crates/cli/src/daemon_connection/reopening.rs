@@ -9,9 +9,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::messages::pass_on;
-use super::relay::{DaemonRelay, MOST_TRIES, NotReopened, STEP, SentIn};
+use super::relay::{DaemonRelay, MOST_TRIES, NotReopened, SentIn};
 use super::session::{SessionMark, Terms, is_result, subscription, updated};
-use crate::daemon::{SESSION_ID, Stream};
+use crate::daemon::{SESSION_ID, STEP, Stream};
 
 /// Time that opening a session anew may take.
 const REOPEN_TIME: Duration = Duration::from_secs(30);
