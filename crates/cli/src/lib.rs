@@ -12,7 +12,9 @@ mod daemon_connection;
 mod error;
 mod logging;
 mod output;
+mod own_socket;
 mod progress_bar;
+mod serve_lock;
 
 use std::process::ExitCode;
 

@@ -37,7 +37,9 @@ pub use offerings::subscriptions::{Subscription, SubscriptionEnded};
 pub use process::{guard, log_files};
 pub use read_request::ReadRequest;
 pub use runtime::{Observer, Runtime};
-pub use spec::{BuiltIn, HttpSpec, ProtocolSetting, Spec, StdioSpec, TransportSpec};
+pub use spec::{
+    AllVariables, BuiltIn, HttpSpec, InheritEnv, ProtocolSetting, Spec, StdioSpec, TransportSpec,
+};
 pub use state::{StartAttempt, StartWait, UpstreamState};
 pub use upstream::Upstream;
 

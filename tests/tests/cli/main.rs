@@ -1,6 +1,7 @@
 //! The commands.
 
 mod commands;
+mod restart;
 
 use mcpproxy_tests::{Programs, programs};
 

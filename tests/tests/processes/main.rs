@@ -1,5 +1,6 @@
 //! The processes of the gateway and its servers.
 
+mod environment;
 mod no_process_survives;
 mod other_users;
 mod starts;

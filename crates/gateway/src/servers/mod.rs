@@ -371,7 +371,7 @@ impl Servers {
         for warning in warnings(server) {
             tracing::warn!(server = %server.name, "the server {warning}");
         }
-        match transport(server) {
+        match transport(server, &self.settings.load().config_file) {
             Some(transport) => self.run(server, transport),
             None => RunState::NotStarted,
         }

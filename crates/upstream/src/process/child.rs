@@ -130,7 +130,7 @@ fn command(spec: &StdioSpec, guard: Option<&Path>, environment: Variables) -> (C
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(directory) = &spec.working_dir {
+    if let Some(directory) = environment::folder(spec) {
         command.current_dir(directory);
     }
     // A group of its own: an interrupt typed at the gateway's terminal must not reach the

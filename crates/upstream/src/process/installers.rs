@@ -52,6 +52,7 @@ pub(crate) fn installs_first(spec: &StdioSpec) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::InheritEnv;
 
     #[test]
     fn commands_that_install_first_are_known() {
@@ -79,7 +80,9 @@ mod tests {
                 command: words.next().unwrap_or_default(),
                 args: words.collect(),
                 env: Vec::new(),
+                inherit_env: InheritEnv::default(),
                 working_dir: None,
+                config_dir: None,
             };
             assert_eq!(installs_first(&spec), expected, "{command}");
         }

@@ -1,8 +1,9 @@
 //! Programs of this machine that are servers: starting them, ending them, reading what they print.
 
 pub(crate) mod child;
-mod environment;
+pub(crate) mod environment;
 pub mod guard;
+mod inherited;
 pub(crate) mod installers;
 pub(crate) mod life_signs;
 pub(crate) mod lines;

@@ -17,6 +17,7 @@ use super::shared::SharedUpstream;
 use super::start::Start;
 use super::start_slots::{QueuedStart, StartSlot};
 use crate::backoff::{self, WELL_AFTER};
+use crate::process::environment;
 use crate::process::installers::installs_first;
 use crate::protocol::connection::UpstreamConnection;
 use crate::spec::TransportSpec;
@@ -253,7 +254,10 @@ impl UpstreamTask {
             Retry::WhenThere => Some(LOOKUP_PAUSE),
             Retry::WhenConfigured => None,
         };
-        let reason: Arc<str> = self.shared.mask.apply(reason).into();
+        let reason = self.shared.mask.apply(reason);
+        let transport = &self.shared.spec.transport;
+        let reason = environment::with_advice(&reason, transport, &lock(&self.shared.tail).lines());
+        let reason: Arc<str> = reason.into();
         self.shared
             .log(&format!("attempt {attempt} failed: {reason}"));
         self.last_error = Some(Arc::clone(&reason));
