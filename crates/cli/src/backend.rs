@@ -44,7 +44,7 @@ impl Backend {
             return Ok(Self::Daemon(daemon));
         }
         let settings = settings::load(sources)?;
-        Ok(Self::Own(own(settings, wanted, LogRole::Command)?))
+        Ok(Self::Own(own(settings, sources, wanted, LogRole::Command)?))
     }
 
     /// Makes a call, as the variants of the menu take it; the answer is a `CallToolResult`.
@@ -188,6 +188,7 @@ impl Backend {
 /// Starts a gateway in this process.
 pub(crate) fn own(
     settings: Settings,
+    sources: &Sources,
     to_start: ServersToStart,
     role: LogRole,
 ) -> Result<Arc<Gateway>, CliError> {
@@ -201,6 +202,7 @@ pub(crate) fn own(
         to_start,
         built_ins,
         role,
+        sources: sources.clone(),
     };
     Gateway::start(settings, options).map_err(|error| {
         CliError::refused(format!(

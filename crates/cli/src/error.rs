@@ -73,6 +73,17 @@ impl CliError {
         Self { kind, ..self }
     }
 
+    /// Error with the exit code that goes with the code of the gateway's answer: what was typed may be wrong, or the
+    /// configuration.
+    #[must_use]
+    pub(crate) fn by_code(self) -> Self {
+        if self.error()["code"] == Code::InvalidConfiguration.as_str() {
+            let kind = ExitKind::Configuration;
+            return Self { kind, ..self };
+        }
+        self.wrong_if_invalid()
+    }
+
     /// Error with an answer of the gateway.
     pub(crate) fn of_gateway(answer: Value) -> Self {
         let kind = ExitKind::Refused;

@@ -14,6 +14,7 @@ mod logging;
 mod output;
 mod own_socket;
 mod progress_bar;
+mod secret_input;
 mod serve_lock;
 
 use std::process::ExitCode;
@@ -69,6 +70,8 @@ fn run(common: &Common, command: Command) -> CommandResult {
             Command::Call(call) => commands::call::run(common, call).await,
             Command::Tools(tools) => commands::tools::run(common, tools).await,
             Command::Activity(activity) => commands::activity::run(common, *activity).await,
+            Command::Upstream(upstream) => commands::upstream::run(common, upstream).await,
+            Command::Secrets(secrets) => commands::secrets::run(common, secrets),
             Command::Token(token) => commands::token::run(common, token).await,
             Command::Contract(contract) => commands::contract::run(common, contract).await,
             Command::Config(config) => commands::config::run(common, config).await,

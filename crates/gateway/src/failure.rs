@@ -72,6 +72,8 @@ words! {
         NotFound = "NOT_FOUND",
         /// Something of this name is there already.
         NameTaken = "NAME_TAKEN",
+        /// The configuration file cannot be used, or not be changed.
+        InvalidConfiguration = "INVALID_CONFIGURATION",
         /// The credential is missing or wrong.
         Unauthorized = "UNAUTHORIZED",
         /// The caller may not do this.
@@ -174,6 +176,7 @@ impl Code {
             | Self::ServerQuarantined
             | Self::RateLimited
             | Self::NameTaken
+            | Self::InvalidConfiguration
             | Self::Unauthorized
             | Self::Forbidden => FailureCategory::Business,
             Self::UpstreamUnavailable

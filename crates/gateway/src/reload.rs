@@ -1,7 +1,7 @@
 //! Configuration that changes while the gateway runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use mcpproxy_redact::OwnSecrets;
 
@@ -15,6 +15,7 @@ impl Gateway {
     /// Runs until it is dropped. Whatever goes wrong with one change is reported, and the next one
     /// is followed again.
     pub async fn follow(self: Arc<Self>, sources: Sources, mut key_changed: impl FnMut(Secret)) {
+        let watched = sources.clone();
         let mut watch = match settings::watch(sources, Settings::clone(&self.settings.load())) {
             Ok(watch) => watch,
             Err(error) => {
@@ -22,11 +23,11 @@ impl Gateway {
                 return;
             }
         };
+        let sources = watched;
         while let Some(read) = watch.changed().await {
-            let read = read.and_then(|settings| {
-                settings::check_start(&settings, Some(&self.settings.load()))?;
-                Ok(settings)
-            });
+            let _one_at_a_time = self.one_reload_at_a_time();
+            // Read again: a command may have put a newer one in force since this one was read.
+            let read = read.and_then(|_| self.usable(&sources));
             // First the key, which may be made by this: the gateway then knows what to hide.
             let take = || {
                 let key = read.as_ref().ok().map(settings::api_key);
@@ -48,32 +49,67 @@ impl Gateway {
         }
     }
 
+    /// Puts settings in force: servers are started, replaced and stopped as they say.
+    pub(crate) fn put_in_force(&self, mut settings: Settings) {
+        let running = self.settings.load();
+        if settings.listen != running.listen {
+            tracing::warn!("the new listen address takes effect at the next start");
+        }
+        if settings.store != running.store {
+            tracing::warn!("the new store takes effect at the next start");
+        }
+        if must_keep_tls(&running, &settings) {
+            tracing::warn!(
+                "`tls` stays in force until the next start: without it, anybody on the way could listen"
+            );
+            settings.certificate.clone_from(&running.certificate);
+        }
+        drop(running);
+        redaction::set_from(&settings);
+        settings.log_warnings();
+        self.records.apply(&settings);
+        let settings = self.settings.replace(settings);
+        self.servers.reconcile(&settings);
+        self.settings.set_problem(None);
+    }
+
+    /// Reads the configuration and puts it in force, without waiting for somebody to notice its change.
+    pub(crate) fn reload_now(&self) -> Result<(), SettingsError> {
+        let _one_at_a_time = self.one_reload_at_a_time();
+        let settings = self.usable(&self.sources)?;
+        self.reload(Ok(settings));
+        Ok(())
+    }
+
+    /// Settings of the sources, if a gateway that runs may take them.
+    fn usable(&self, sources: &Sources) -> Result<Settings, SettingsError> {
+        let settings = settings::load(sources)?;
+        settings::check_start(&settings, Some(&self.settings.load()))?;
+        Ok(settings)
+    }
+
+    fn is_in_force(&self, settings: &Settings) -> bool {
+        *settings == **self.settings.load() && self.settings.problem().is_none()
+    }
+
+    fn one_reload_at_a_time(&self) -> MutexGuard<'_, ()> {
+        let held = self.reloading.lock();
+        held.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a configuration that was read anew. One that cannot be used is reported, and
     /// what runs stays as it is.
     fn reload(&self, read: Result<Settings, SettingsError>) {
         match read {
-            Ok(mut settings) => {
-                let running = self.settings.load();
-                if settings.listen != running.listen {
-                    tracing::warn!("the new listen address takes effect at the next start");
-                }
-                if settings.store != running.store {
-                    tracing::warn!("the new store takes effect at the next start");
-                }
-                if must_keep_tls(&running, &settings) {
-                    tracing::warn!(
-                        "`tls` stays in force until the next start: without it, anybody on the way could listen"
-                    );
-                    settings.certificate.clone_from(&running.certificate);
-                }
-                drop(running);
+            // A command put it in force before its change was noticed.
+            Ok(settings) if self.is_in_force(&settings) => {
+                // The key that stands beside the file may be another one.
                 redaction::set_from(&settings);
-                settings.log_warnings();
                 self.records.apply(&settings);
-                let settings = self.settings.replace(settings);
+            }
+            Ok(settings) => {
                 self.records.configuration_reloaded();
-                self.servers.reconcile(&settings);
-                self.settings.set_problem(None);
+                self.put_in_force(settings);
                 tracing::info!("configuration reloaded");
             }
             Err(error) => {

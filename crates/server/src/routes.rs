@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 
 use crate::access::{self, Reach};
 use crate::app::App;
@@ -31,14 +31,7 @@ impl Entrance {
 /// A route: its method and path, and what answers there.
 pub(crate) struct Route {
     /// Whether agents with a token may use it; administrators may use all.
-    is_for_tokens: bool,
-    #[cfg_attr(
-        not(all(test, feature = "openapi")),
-        expect(
-            dead_code,
-            reason = "the handler knows; this is for the tests of the description"
-        )
-    )]
+    pub(crate) is_for_tokens: bool,
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     handler: MethodRouter<Arc<App>>,
@@ -68,6 +61,7 @@ pub(crate) fn rest() -> Vec<Route> {
         ..read(path, handler)
     };
     vec![
+        for_tokens(read("/", get(rest::index::list))),
         for_tokens(read("/activity", get(rest::activity::list))),
         for_tokens(read("/activity/summary", get(rest::activity::summary))),
         for_tokens(read("/activity/export", get(rest::activity::export))),
@@ -76,6 +70,25 @@ pub(crate) fn rest() -> Vec<Route> {
         for_tokens(read("/events", get(rest::events::events))),
         read("/openapi.json", get(rest::openapi::document)),
         for_tokens(read("/servers", get(rest::servers::list))),
+        sent("post", "/servers", post(rest::servers::add)),
+        read("/servers/{server}", get(rest::servers::show)),
+        sent("patch", "/servers/{server}", patch(rest::servers::merge)),
+        sent("delete", "/servers/{server}", delete(rest::servers::remove)),
+        sent(
+            "post",
+            "/servers/{server}/enable",
+            post(rest::servers::enable),
+        ),
+        sent(
+            "post",
+            "/servers/{server}/disable",
+            post(rest::servers::disable),
+        ),
+        sent(
+            "post",
+            "/servers/{server}/restart",
+            post(rest::servers::restart),
+        ),
         read(
             "/servers/{server}/contract",
             get(rest::servers::show_contract),

@@ -1,7 +1,9 @@
 //! The commands.
 
 mod commands;
+mod manage;
 mod restart;
+mod secrets;
 
 use mcpproxy_tests::{Programs, programs};
 

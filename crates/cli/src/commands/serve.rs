@@ -45,7 +45,12 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
 
     // Before anything is on record: a stop is to be on record too.
     let interrupted = interrupted();
-    let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
+    let gateway = backend::own(
+        settings.clone(),
+        &sources,
+        ServersToStart::All,
+        LogRole::Daemon,
+    )?;
     // Read once before anybody can come; a store that does not answer yet is read as soon as it does.
     if let Err(failure) = gateway.tokens().load().await {
         tracing::warn!(problem = failure.message, "the tokens cannot be read yet");
@@ -139,7 +144,7 @@ Try the sample server, in another terminal:
         ""
     };
     let empty = if announcement["servers"] == 0 && demo.is_empty() {
-        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+        "\nNo servers yet: add one with `mcpproxy upstream add`, or under \"mcpServers\" in the configuration.\n"
     } else {
         ""
     };

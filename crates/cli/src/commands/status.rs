@@ -48,7 +48,7 @@ fn page(status: &Value) -> String {
     let servers = elements(&status["servers"]);
     let is_own = |server: &Value| server["name"] == admin_tools::NAME;
     if servers.iter().all(is_own) {
-        page.push_str("No servers yet. Add them under \"mcpServers\" in the configuration.\n");
+        page.push_str("No servers yet. Add one with `mcpproxy upstream add`.\n");
     }
     page.push('\n');
     page.push_str(&table(

@@ -42,7 +42,12 @@ pub(crate) async fn run(common: &Common, arguments: &StdioArguments) -> CommandR
         .await
     } else {
         let settings = settings::load(&sources)?;
-        let gateway = backend::own(settings, ServersToStart::All, LogRole::Command)?;
+        let gateway = backend::own(
+            settings,
+            &common.sources(),
+            ServersToStart::All,
+            LogRole::Command,
+        )?;
         if token.is_some() {
             gateway.tokens().load().await?;
         }

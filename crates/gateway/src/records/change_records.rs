@@ -64,6 +64,12 @@ impl Records {
         }
     }
 
+    /// Records a change of a server in the configuration that a command without a daemon made.
+    pub(crate) fn server_configured(&self, server: &str, word: &str) {
+        self.log()
+            .record(change(RecordKind::ServerChange, Some(server), word));
+    }
+
     /// Records a server that somebody had started anew.
     pub(crate) fn server_restarted(&self, server: &str) {
         let restarted = change(RecordKind::ServerChange, Some(server), "restarted");

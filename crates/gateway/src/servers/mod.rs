@@ -237,6 +237,11 @@ impl Servers {
         names
     }
 
+    /// Whether there is a server of this name.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.configured.load().contains_key(name)
+    }
+
     /// Whether a server is one inside this program.
     pub(crate) fn is_built_in(&self, name: &str) -> bool {
         let configured = self.configured.load();

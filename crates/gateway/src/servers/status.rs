@@ -1,11 +1,12 @@
 //! Status of each server, for people and for agents.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use mcpproxy_catalog::ServerState;
-use mcpproxy_policy::{AccessTo, Rights};
+use mcpproxy_catalog::{CatalogTool, ServerState};
+use mcpproxy_policy::{AccessTo, Effect, Rights};
 use mcpproxy_upstream::{StartAttempt, StartWait, UpstreamState};
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,10 @@ pub struct ServerStatus {
     /// Number of its tools.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub tools: usize,
+    /// Number of its tools of which it is known whether they read, write or destroy.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64, required))]
+    pub annotated: usize,
     /// How it keeps the tool contract, if it announces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractStatus>,
@@ -160,6 +165,8 @@ impl Servers {
         for server in &mut servers {
             let known = snapshot.server(&server.name).into_iter();
             let tools = known.flat_map(ServerState::tools);
+            let tools = tools.filter(|tool| tool.is_within(rights));
+            let tools: Vec<&Arc<CatalogTool>> = tools.collect();
             let told = |reason: Option<String>| {
                 reason.map(|reason| without_host_files(&reason).to_owned())
             };
@@ -169,7 +176,8 @@ impl Servers {
                 last_error: told(own.last_error),
                 warnings: Vec::new(),
                 stderr: Vec::new(),
-                tools: tools.filter(|tool| tool.is_within(rights)).count(),
+                annotated: annotated(tools.iter().copied()),
+                tools: tools.len(),
                 contract: None,
                 ..own
             };
@@ -185,6 +193,9 @@ impl Servers {
             tools: snapshot
                 .server(name)
                 .map_or(0, |known| known.tools().count()),
+            annotated: snapshot
+                .server(name)
+                .map_or(0, |known| annotated(known.tools())),
             ..ServerStatus::default()
         };
         let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
@@ -267,6 +278,12 @@ fn utc(time: SystemTime) -> String {
 /// Last lines of a server, as many as are shown.
 fn last_lines(mut lines: Vec<String>) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(LAST_LINES))
+}
+
+/// Number of tools whose effect is known.
+fn annotated<'t>(tools: impl Iterator<Item = &'t Arc<CatalogTool>>) -> usize {
+    let is_known = |tool: &&Arc<CatalogTool>| !matches!(tool.effect(), Effect::Unknown { .. });
+    tools.filter(is_known).count()
 }
 
 /// Reason why a server does not run, without files of the host: agents are not told of those.

@@ -401,3 +401,16 @@ pub(super) fn is_variable(name: &str) -> bool {
             .bytes()
             .all(|one| one.is_ascii_alphanumeric() || one == b'_')
 }
+
+/// Whether an object says how a server is reached, in anybody's words: then it is the entry of one.
+pub(super) fn names_transport(object: &Object<'_>) -> bool {
+    let is_transport = |name: &str| {
+        let is_foreign = |(key, meaning): &(&str, Meaning)| {
+            *key == name && matches!(meaning, Meaning::Is("url" | "command"))
+        };
+        matches!(name, "command" | "url") || FOREIGN.iter().any(is_foreign)
+    };
+    let mut properties = object.properties.iter();
+    // A server may be called so; then its entry stands there.
+    properties.any(|one| is_transport(one.name.as_str()) && !matches!(one.value, Value::Object(_)))
+}

@@ -15,7 +15,7 @@ pub(super) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)> {
     };
     let mut warnings = Vec::new();
     if let Some(inputs) = take(file, "inputs") {
-        let warning = "'inputs' is not used here: nobody is asked for them, write ${env:NAME} or ${file:PATH} in place of ${input:NAME}";
+        let warning = "'inputs' is not used here: nobody is asked for them, write ${env:NAME}, ${file:PATH} or ${secret:NAME} in place of ${input:NAME}";
         warnings.push((inputs.name.range(), warning.to_owned()));
     }
     if let Some(servers) = take(file, "servers") {

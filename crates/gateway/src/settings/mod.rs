@@ -12,6 +12,7 @@ mod api_key;
 mod client_entries;
 mod client_files;
 mod document;
+pub mod edit;
 mod env_file;
 mod environment;
 mod generated;
@@ -24,6 +25,7 @@ pub mod redaction;
 mod references;
 mod rules;
 mod secret;
+pub mod secret_files;
 mod server_names;
 mod server_reader;
 mod sources;
@@ -75,6 +77,11 @@ pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
     Ok(Locations::find_existing(sources)?.data_dir)
 }
 
+/// File of a data folder with what the process of a server wrote for people.
+pub fn server_log(data_dir: &Path, server: &str) -> PathBuf {
+    data_dir.join("logs").join(format!("{server}.log"))
+}
+
 /// Every key with the value that holds, defaults included; each secret is `***`.
 pub fn effective(settings: &Settings) -> serde_json::Value {
     settings.shown.clone()
@@ -108,22 +115,38 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
-    let path = locations.config_file;
-    let bytes = match read_bounded(&path, SIZE_LIMIT) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => b"{}".to_vec(),
+    let bytes = read_file(&locations)?.unwrap_or_else(|| b"{}".to_vec());
+    settings_of(locations, sources, &bytes)
+}
+
+/// Bytes of the configuration file; nothing where there is none and none has to be.
+fn read_file(locations: &Locations) -> Result<Option<Vec<u8>>, SettingsError> {
+    let path = &locations.config_file;
+    match read_bounded(path, SIZE_LIMIT) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(SettingsError::Missing(path));
+            Err(SettingsError::Missing(path.clone()))
         }
-        Err(source) => return Err(SettingsError::Unreadable(path, source)),
-    };
+        Err(source) => Err(SettingsError::Unreadable(path.clone(), source)),
+    }
+}
+
+/// Settings of a configuration file with these bytes.
+fn settings_of(
+    locations: Locations,
+    sources: &Sources,
+    bytes: &[u8],
+) -> Result<Settings, SettingsError> {
+    let path = locations.config_file;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let document = Document::parse(&name.to_string_lossy(), &bytes)?;
+    let document = Document::parse(&name.to_string_lossy(), bytes)?;
     let mut tree = document.tree()?;
     let of_clients = client_files::rewrite(&mut tree);
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
+        data_dir: &locations.data_dir,
     };
     let mut reader = SettingsReader::new(&document, &references);
     for (place, warning) in of_clients {
@@ -142,6 +165,7 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
         secrets,
         mut warnings,
         has_literal_secrets,
+        secret_names,
         mut problems,
         problems_of_servers,
         ..
@@ -175,5 +199,6 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     settings.shown = read.shown;
     settings.secrets = secrets;
     settings.warnings = warnings;
+    settings.secret_names = secret_names;
     Ok(settings)
 }

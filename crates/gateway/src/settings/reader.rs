@@ -1,7 +1,7 @@
 //! Reading of a configuration file: the tree is walked once, and every problem is gathered.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,12 +49,16 @@ pub(super) struct SettingsReader<'d> {
     pub(super) server_problems: Option<Problems>,
     /// Problems of all servers that were read.
     pub(super) problems_of_servers: Problems,
+    /// Number of references of that server which lead nowhere.
+    pub(super) dangling: usize,
     /// Context of the string that is read next.
     pub(super) context: StringContext,
     /// Secrets that were read.
     pub(super) secrets: Vec<Secret>,
     /// Whether some of them are written out in the file.
     pub(super) has_literal_secrets: bool,
+    /// Names of the secrets of the data folder that references lead to.
+    pub(super) secret_names: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
     pub(super) problems: Problems,
 }
@@ -67,9 +71,11 @@ impl<'d> SettingsReader<'d> {
             given: Vec::new(),
             server_problems: None,
             problems_of_servers: Problems::of_file(),
+            dangling: 0,
             context: StringContext::Any,
             secrets: Vec::new(),
             has_literal_secrets: false,
+            secret_names: BTreeSet::new(),
             warnings: Vec::new(),
             problems: Problems::of_file(),
         }
@@ -363,6 +369,7 @@ pub(super) fn defaults(section: &'static Section) -> Json {
     let references = References {
         environment: &environment,
         folder: Path::new(""),
+        data_dir: Path::new(""),
     };
     let document = Document::default();
     let mut reader = SettingsReader::new(&document, &references);

@@ -1,5 +1,5 @@
-//! References in strings: `${env:NAME}` and `${file:PATH}`, and as clients write them `${NAME}`, `${NAME:-default}` and
-//! `${workspaceFolder}`.
+//! References in strings: `${env:NAME}`, `${file:PATH}` and `${secret:NAME}`, and as clients write them `${NAME}`,
+//! `${NAME:-default}` and `${workspaceFolder}`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,6 +11,7 @@ use super::environment::Environment;
 use super::problem::shown;
 use super::protection::private_files::mending_command;
 use super::secret::Secret;
+use super::secret_files;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: usize = 64 * 1024;
@@ -20,6 +21,8 @@ pub(super) struct References<'a> {
     pub(super) environment: &'a Environment,
     /// Relative paths start here.
     pub(super) folder: &'a Path,
+    /// Folder of the secrets' folder.
+    pub(super) data_dir: &'a Path,
 }
 
 /// A reference, read.
@@ -28,6 +31,10 @@ enum Reference<'a> {
     Variable(&'a str, Option<&'a str>),
     /// What a file holds.
     File(&'a str),
+    /// A secret of the data folder.
+    Stored(&'a str),
+    /// The same, as where there is a keyring.
+    Keyring(&'a str),
     /// The folder of the configuration file.
     Folder,
     /// What only some client has.
@@ -41,9 +48,17 @@ enum Part {
     Plain(String),
 }
 
-/// Whether every reference in a string is well formed, and if not, what is wrong.
-pub(super) fn check(raw: &str) -> Result<(), String> {
-    replace(raw, |_| Ok(Part::Plain(String::new()))).map(drop)
+/// Names of the secrets that a string refers to, if every reference in it is well formed; else what is wrong.
+pub(super) fn secret_names(raw: &str) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    replace(raw, |reference| {
+        if let Reference::Stored(name) | Reference::Keyring(name) = reference {
+            secret_files::check_name(name)?;
+            names.push(name.to_owned());
+        }
+        Ok(Part::Plain(String::new()))
+    })?;
+    Ok(names)
 }
 
 /// String in which every reference is replaced.
@@ -65,13 +80,22 @@ impl References<'_> {
                 (None, None) => Err(format!("environment variable {} is not set", shown(name))),
             },
             Reference::File(path) => self.file(path, &mut warnings).map(Part::Secret),
+            Reference::Stored(name) => {
+                secret_files::read(self.data_dir, name, &mut warnings).map(Part::Secret)
+            }
+            Reference::Keyring(name) => {
+                warnings.push(format!(
+                    "there is no keyring here: ${{keyring:{name}}} is read as ${{secret:{name}}}"
+                ));
+                secret_files::read(self.data_dir, name, &mut warnings).map(Part::Secret)
+            }
             Reference::Folder => {
                 let folder = self.folder.to_str();
                 let folder = folder.ok_or("the folder of the configuration is not valid UTF-8");
                 Ok(Part::Plain(folder?.to_owned()))
             }
             Reference::Foreign(text) => Err(format!(
-                "only a client knows what ${{{}}} is, write ${{env:NAME}} or ${{file:PATH}}",
+                "only a client knows what ${{{}}} is, write ${{env:NAME}}, ${{file:PATH}} or ${{secret:NAME}}",
                 shown(text)
             )),
         })?;
@@ -133,7 +157,9 @@ impl<'a> Reference<'a> {
             (_, "") => None,
             ("env", name) => Some(Self::Variable(name, None)),
             ("file", path) => Some(Self::File(path)),
-            ("input" | "command" | "config" | "keyring" | "secret", _) => Some(Self::Foreign(text)),
+            ("secret", name) => Some(Self::Stored(name)),
+            ("keyring", name) => Some(Self::Keyring(name)),
+            ("input" | "command" | "config", _) => Some(Self::Foreign(text)),
             (name, default) if is_variable(name) => {
                 let default = default.strip_prefix('-')?;
                 // A reference inside another would end too early.
@@ -162,7 +188,7 @@ fn replace(
         };
         let Some(known) = Reference::parse(reference) else {
             return Err(format!(
-                "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{NAME}}, ${{NAME:-default}}, ${{file:PATH}}, ${{workspaceFolder}}; write $${{ for a literal ${{",
+                "found the reference ${{{}}}, allowed: ${{env:NAME}}, ${{NAME}}, ${{NAME:-default}}, ${{file:PATH}}, ${{secret:NAME}}, ${{workspaceFolder}}; write $${{ for a literal ${{",
                 shown(reference)
             ));
         };

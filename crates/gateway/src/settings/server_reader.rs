@@ -121,6 +121,7 @@ impl SettingsReader<'_> {
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
         value["name"] = json!(name);
+        value["dangling"] = json!(std::mem::take(&mut self.dangling));
         value["problems"] = json!(problems.into_lines());
         let foreign: &[&str] = match shown.get("url") {
             Some(_) => &["args", "env"],

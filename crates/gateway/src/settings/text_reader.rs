@@ -36,9 +36,12 @@ impl SettingsReader<'_> {
             return None;
         };
         let Written { value, path } = at;
-        if let Err(problem) = references::check(raw) {
-            self.report(value, || format!("{path}: {problem}"));
-            return None;
+        match references::secret_names(raw) {
+            Ok(names) => self.secret_names.extend(names),
+            Err(problem) => {
+                self.report(value, || format!("{path}: {problem}"));
+                return None;
+            }
         }
         // What references will make of it cannot be known here.
         if !raw.contains("${") && !is_valid(raw) {
@@ -58,7 +61,10 @@ impl SettingsReader<'_> {
             Ok(_) => {
                 format!("its references give a value that is not allowed, allowed: {allowed}")
             }
-            Err(problem) => problem,
+            Err(problem) => {
+                self.dangling += 1;
+                problem
+            }
         };
         self.report(value, || format!("{path}: {problem}"));
         // It concerns one server only, which keeps the string as it was written.

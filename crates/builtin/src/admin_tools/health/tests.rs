@@ -11,6 +11,7 @@ fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
         state: state.into(),
         reason: reason.map(str::to_owned),
         tools: 3,
+        annotated: 3,
         ..ServerStatus::default()
     }
 }

@@ -4,6 +4,7 @@ pub(super) mod section;
 mod servers;
 mod tls;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,6 +80,8 @@ section! {
         pub(super) shown: Value;
         /// Every secret of the file.
         pub(super) secrets: Vec<Secret>;
+        /// Names of the secrets of the data folder that references lead to, whether or not they are there.
+        pub(super) secret_names: BTreeSet<String>;
         /// Remarks about what is allowed and dangerous, each with what to do. Holds no secret.
         pub warnings: Vec<String>;
     }
@@ -218,6 +221,11 @@ impl Settings {
             strict_server_validation: self.intent_declaration.strict_server_validation,
             unannotated: self.intent_declaration.unannotated,
         }
+    }
+
+    /// Names of the secrets that references lead to, whether or not they are there.
+    pub fn secret_names(&self) -> &BTreeSet<String> {
+        &self.secret_names
     }
 
     /// Tells the log what is dangerous about settings that can be used.

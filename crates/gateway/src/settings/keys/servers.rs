@@ -77,6 +77,8 @@ section! {
     beside {
         /// Reasons why it cannot be used, for example a reference that is not set. They hold no secret.
         pub problems: Vec<String>;
+        /// Number of these that are references which lead nowhere: the entry itself is well written.
+        pub(crate) dangling: usize;
         /// Secrets of its keys.
         pub(crate) secrets: Vec<Secret>;
     }

@@ -11,11 +11,12 @@ use rustix::fs::OFlags;
 
 /// Names in the data folder that the gateway writes. None may be a link: the gateway would write somewhere else than
 /// where its owner looks.
-const STATE: [&str; 9] = [
+const STATE: [&str; 10] = [
     "api_key",
     "chains",
     "mcpproxy.sock",
     "protocols.json",
+    "secrets",
     "vectors.db",
     "serve.lock",
     "state.db",

@@ -238,7 +238,7 @@ fn files_of_vs_code_are_read() {
     assert_eq!(
         settings.servers[2].problems,
         [
-            "mcp_config.json:3:109: mcpServers.two.env.K: only a client knows what ${input:key} is, write ${env:NAME} or ${file:PATH}"
+            "mcp_config.json:3:109: mcpServers.two.env.K: only a client knows what ${input:key} is, write ${env:NAME}, ${file:PATH} or ${secret:NAME}"
         ]
     );
     let mixed = Scene::with(r#"{ "servers": [], "mcpServers": {} }"#)

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Scene;
-use crate::settings::{Secret, SettingText};
+use crate::settings::{Secret, SettingText, effective, secret_files};
 
 /// The one argument of the one server, or the server's problem.
 #[track_caller]
@@ -71,8 +71,55 @@ fn references_that_lead_nowhere_are_the_problem_of_their_server() {
     );
     check(
         "${input:key}",
-        Err("only a client knows what ${input:key} is, write ${env:NAME} or ${file:PATH}"),
+        Err(
+            "only a client knows what ${input:key} is, write ${env:NAME}, ${file:PATH} or ${secret:NAME}",
+        ),
     );
+    for reference in ["${secret:a.TOKEN}", "${keyring:a.TOKEN}"] {
+        let told = "the secret a.TOKEN is not set: `mcpproxy secrets set a.TOKEN`";
+        check(reference, Err(told));
+    }
+}
+
+#[test]
+fn secrets_of_the_data_folder_are_replaced_and_hidden() {
+    let config = r#"{ "mcpServers": {
+        "a": { "url": "https://h", "headers": { "X": "Bearer ${secret:a.X}" } },
+        "b": { "command": "x", "env": { "Y": "${keyring:b.Y}" } },
+    } }"#;
+    let scene = Scene::with(config);
+    let data_dir = scene.folder.path();
+    secret_files::set(data_dir, "a.X", "first-secret-value").unwrap();
+    secret_files::set(data_dir, "b.Y", "${env:NONE}").unwrap();
+    let settings = scene.settings();
+    let [a, b] = &settings.servers[..] else {
+        panic!("{settings:?}")
+    };
+    assert_eq!(a.headers[0].1.expose(), "Bearer first-secret-value");
+    assert_eq!(
+        b.env[0].1.expose(),
+        "${env:NONE}",
+        "a value holds no references"
+    );
+    assert!(!format!("{settings:?}").contains("first-secret"));
+    assert!(!effective(&settings).to_string().contains("first-secret"));
+    let warning =
+        "mcpServers.b.env.Y: there is no keyring here: ${keyring:b.Y} is read as ${secret:b.Y}";
+    assert_eq!(settings.warnings, [warning]);
+}
+
+#[test]
+fn a_secret_that_is_kept_or_replaced_is_a_change() {
+    let config =
+        r#"{ "mcpServers": { "a": { "command": "x", "env": { "Y": "${secret:a.Y}" } } } }"#;
+    let scene = Scene::with(config);
+    let missing = scene.settings();
+    assert!(missing.servers[0].problem().is_some());
+    secret_files::set(scene.folder.path(), "a.Y", "one-secret-value").unwrap();
+    let kept = scene.settings();
+    assert_eq!(kept.servers[0].problem(), None);
+    secret_files::set(scene.folder.path(), "a.Y", "another-secret-value").unwrap();
+    assert!(kept.servers[0].needs_restart(&scene.settings().servers[0]));
 }
 
 #[test]

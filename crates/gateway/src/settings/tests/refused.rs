@@ -292,7 +292,8 @@ fn references_that_are_not_well_formed() {
         "{ \"command\": \"${env:X\" }",
         "2:14: mcpServers.a.command: a reference has no closing }, write $${ for a literal ${",
     );
-    let allowed = "${env:NAME}, ${NAME}, ${NAME:-default}, ${file:PATH}, ${workspaceFolder}";
+    let allowed =
+        "${env:NAME}, ${NAME}, ${NAME:-default}, ${file:PATH}, ${secret:NAME}, ${workspaceFolder}";
     for reference in ["${env:}", "${vault:x}", "${}", "${A B}", "${A:+x}"] {
         check_server(
             &format!("{{ \"command\": \"{reference}\" }}"),

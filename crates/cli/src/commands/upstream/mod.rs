@@ -1,0 +1,105 @@
+//! `mcpproxy upstream`
+
+mod add;
+mod backend;
+mod logs;
+mod pages;
+mod wanted;
+
+use std::process::ExitCode;
+
+use mcpproxy_gateway::ServersToStart;
+use mcpproxy_gateway::settings::{self, secret_files};
+use mcpproxy_wire::json::decode_for_display;
+use serde_json::Value;
+
+use self::backend::Change;
+use super::tools;
+use crate::CommandResult;
+use crate::arguments::{Common, ToolsCommand, UpstreamCommand};
+use crate::backend::Backend;
+use crate::daemon::Daemon;
+use crate::error::CliError;
+use crate::output::{note, printable, text};
+
+pub(crate) async fn run(common: &Common, command: UpstreamCommand) -> CommandResult {
+    match command {
+        UpstreamCommand::List => list(common).await,
+        UpstreamCommand::Add(arguments) => add::run(common, &arguments).await,
+        UpstreamCommand::Remove(one) => remove(common, &one.server).await,
+        UpstreamCommand::Enable(one) => change(common, &one.server, Change::Enable).await,
+        UpstreamCommand::Disable(one) => change(common, &one.server, Change::Disable).await,
+        UpstreamCommand::Restart(one) => {
+            Daemon::require(&common.sources()).await?;
+            change(common, &one.server, Change::Restart).await
+        }
+        UpstreamCommand::Tools(one) => {
+            let server = Some(one.server);
+            tools::run(common, ToolsCommand::List { server }).await
+        }
+        UpstreamCommand::Logs(arguments) => logs::run(common, &arguments).await,
+        UpstreamCommand::Inspect(one) => inspect(common, &one.server).await,
+    }
+}
+
+/// A gateway of its own that starts no server.
+fn nothing() -> ServersToStart {
+    ServersToStart::Only(String::new())
+}
+
+async fn list(common: &Common) -> CommandResult {
+    let backend = Backend::find(&common.sources(), nothing()).await?;
+    let is_own = matches!(backend, Backend::Own(_));
+    let listed = backend.list_servers().await;
+    backend.finish().await;
+    let code = common.output.result(&listed?, pages::list);
+    if is_own {
+        note(
+            "no gateway runs on this data directory, so no server is started: `mcpproxy serve` starts them",
+        );
+    }
+    Ok(code)
+}
+
+async fn inspect(common: &Common, server: &str) -> CommandResult {
+    let wanted = ServersToStart::Only(server.to_owned());
+    let backend = Backend::find(&common.sources(), wanted).await?;
+    let shown = backend.inspect_server(server).await;
+    backend.finish().await;
+    Ok(common.output.result(&shown?, pages::inspect))
+}
+
+async fn change(common: &Common, server: &str, change: Change) -> CommandResult {
+    let backend = Backend::find(&common.sources(), nothing()).await?;
+    let changed = backend.change_server(server, change).await;
+    backend.finish().await;
+    let changed = changed?;
+    let report = decode_for_display(&changed);
+    if report["state"] == "failed" {
+        let why = text(&report["reason"]);
+        let message = format!(
+            "server '{server}' is {}, but it cannot be started: {why}",
+            change.word()
+        );
+        return Err(CliError::refused(message));
+    }
+    let page = |report: &Value| pages::changed(change.word(), report);
+    Ok(common.output.result(&changed, page))
+}
+
+async fn remove(common: &Common, server: &str) -> CommandResult {
+    let sources = common.sources();
+    let backend = Backend::find(&sources, nothing()).await?;
+    let removed = backend.remove_server(server).await;
+    backend.finish().await;
+    removed?;
+    note(&printable(&format!("server '{server}' is removed")));
+    let kept = secret_files::list(&settings::data_dir(&sources)?).unwrap_or_default();
+    let own = format!("{server}.");
+    for name in kept.iter().filter(|name| name.starts_with(&own)) {
+        note(&format!(
+            "its secret is still kept: `mcpproxy secrets remove {name}`"
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,238 @@
+//! What a change makes of the text of a file. Nothing here reads or writes files.
+
+use jsonc_parser::ast::{Object, Value};
+use serde_json::{Map, Value as Json, json};
+
+use super::snippet::to_json;
+use super::splice::{Layout, Members, Splice};
+use super::{EditError, ServerChange};
+use crate::settings::document::Document;
+use crate::settings::server_names;
+
+/// Keys of the file that have servers. The first is that of a file that has none yet.
+const KEYS: [&str; 2] = ["mcpServers", "servers"];
+
+/// Entry of a server, with its place in its list.
+struct Entry<'v> {
+    /// Key that has its list.
+    key: &'static str,
+    place: usize,
+    value: &'v Value<'v>,
+}
+
+/// Text of the file after a change. Without a text there is no file.
+pub(super) fn apply(
+    text: Option<&str>,
+    name: &str,
+    change: &ServerChange,
+) -> Result<String, EditError> {
+    let missing = "{}\n";
+    let text = text.unwrap_or(missing);
+    let unsafe_change = || EditError::NotSafe(name.to_owned());
+    let after = match change {
+        ServerChange::Add(entry) => add(text, name, entry)?,
+        ServerChange::Remove => remove(text, name, None)?,
+        ServerChange::TakeBack(entry) => remove(text, name, Some(entry))?,
+        ServerChange::Enable(enabled) => enable(text, name, *enabled)?,
+        ServerChange::Merge(keys) => merge(text, name, keys)?,
+    };
+    let others = |text: &str| with_tree(text, |root, _| Ok(all_but(root, name)));
+    if others(text)? != others(&after).map_err(|_| unsafe_change())? {
+        return Err(unsafe_change());
+    }
+    Ok(after)
+}
+
+fn add(text: &str, name: &str, entry: &Map<String, Json>) -> Result<String, EditError> {
+    with_tree(text, |root, splice| {
+        if find(root, name).is_some() {
+            return Err(EditError::NameTaken(name.to_owned()));
+        }
+        let written = KEYS.iter().find_map(|key| root.get(key));
+        let entry = Json::Object(entry.clone());
+        Ok(match written.map(|property| &property.value) {
+            Some(Value::Object(map)) => splice
+                .append(&Members::of_object(map), |splice, layout| {
+                    splice.member(name, &entry, layout)
+                }),
+            Some(Value::Array(list)) => {
+                let mut named = Map::from_iter([("name".to_owned(), json!(name))]);
+                named.extend(entry.as_object().cloned().unwrap_or_default());
+                let named = Json::Object(named);
+                splice.append(&Members::of_array(list), |splice, layout| {
+                    splice.json(&named, layout)
+                })
+            }
+            Some(_) => return Err(EditError::NotSafe(name.to_owned())),
+            None => {
+                let servers = json!({ name: entry });
+                splice.append(&Members::of_object(root), |splice, layout| {
+                    splice.member(KEYS[0], &servers, layout)
+                })
+            }
+        })
+    })
+}
+
+fn remove(text: &str, name: &str, only: Option<&Map<String, Json>>) -> Result<String, EditError> {
+    with_tree(text, |root, splice| {
+        let entry = existing(root, name)?;
+        if let Some(only) = only
+            && without_name(to_json(entry.value)) != Json::Object(only.clone())
+        {
+            return Err(EditError::Changed(name.to_owned()));
+        }
+        let list = root.get(entry.key).map(|property| &property.value);
+        let members = match list {
+            Some(Value::Object(map)) => Members::of_object(map),
+            Some(Value::Array(list)) => Members::of_array(list),
+            _ => return Err(EditError::NotSafe(name.to_owned())),
+        };
+        Ok(splice.without(&members, entry.place))
+    })
+}
+
+/// Clients have a word for the contrary, which stays the word of the entry.
+fn enable(text: &str, name: &str, enabled: bool) -> Result<String, EditError> {
+    let has = |key: &str| {
+        with_tree(text, |root, _| {
+            let entry = existing(root, name)?;
+            Ok(entry
+                .value
+                .as_object()
+                .and_then(|entry| entry.get(key))
+                .is_some())
+        })
+    };
+    let mut keys = Map::new();
+    if has("disabled")? {
+        keys.insert("disabled".to_owned(), json!(!enabled));
+    }
+    if has("enabled")? || (keys.is_empty() && !enabled) {
+        keys.insert("enabled".to_owned(), json!(enabled));
+    }
+    merge(text, name, &keys)
+}
+
+/// One key after the other: each is found in the text that the one before it left.
+fn merge(text: &str, name: &str, keys: &Map<String, Json>) -> Result<String, EditError> {
+    with_tree(text, |root, _| existing(root, name).map(drop))?;
+    if keys.contains_key("name") {
+        let problem =
+            "'name' cannot be changed: add the server under the new name, and remove this one";
+        return Err(EditError::Entry(problem.to_owned()));
+    }
+    let mut text = text.to_owned();
+    for (key, value) in keys {
+        text = with_tree(&text, |root, splice| {
+            let Value::Object(entry) = existing(root, name)?.value else {
+                return Err(EditError::NotSafe(name.to_owned()));
+            };
+            let members = Members::of_object(entry);
+            let mut properties = entry.properties.iter();
+            let place = properties.position(|one| one.name.as_str() == key);
+            Ok(match (place, value) {
+                (None, Json::Null) => splice.unchanged(),
+                (Some(place), Json::Null) => splice.without(&members, place),
+                (Some(place), value) => splice.with_value(&entry.properties[place].value, value),
+                (None, value) => splice.append(&members, |splice, layout: Layout<'_>| {
+                    splice.member(key, value, layout)
+                }),
+            })
+        })?;
+    }
+    Ok(text)
+}
+
+/// Gives the tree of a text to somebody who does something with it.
+fn with_tree<T>(
+    text: &str,
+    then: impl FnOnce(&Object<'_>, &Splice<'_>) -> Result<T, EditError>,
+) -> Result<T, EditError> {
+    let document = Document::parse("the configuration", text.as_bytes())?;
+    let tree = document.tree()?;
+    let splice = Splice::new(text, &tree);
+    match &tree {
+        Value::Object(root) => then(root, &splice),
+        _ => Err(EditError::Entry(
+            "the configuration is no object".to_owned(),
+        )),
+    }
+}
+
+fn existing<'v>(root: &'v Object<'v>, name: &str) -> Result<Entry<'v>, EditError> {
+    find(root, name).ok_or_else(|| EditError::UnknownServer(name.to_owned()))
+}
+
+/// Entry of the server that has this name here, which may stand under another one in the file.
+fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<Entry<'v>> {
+    let of_key = |key: &&'static str| {
+        let list = root.get(key).map(|property| entries(&property.value));
+        let entries = list.into_iter().flatten().enumerate();
+        let entry = |(place, (name, value))| (name, Entry { key, place, value });
+        entries.map(entry).collect::<Vec<_>>()
+    };
+    // One list, as the reader has it: a name that is taken in the first is taken in the second.
+    let all: Vec<(String, Entry<'v>)> = KEYS.iter().flat_map(of_key).collect();
+    let written: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
+    let names = server_names::usable(&written);
+    let found = names.iter().position(|one| one == name)?;
+    all.into_iter().nth(found).map(|(_, entry)| entry)
+}
+
+/// Names and entries of a list, as the reader of the file has them.
+fn entries<'v>(list: &'v Value<'v>) -> Vec<(String, &'v Value<'v>)> {
+    match list {
+        Value::Object(map) => {
+            let properties = map.properties.iter();
+            properties
+                .map(|one| (one.name.as_str().to_owned(), &one.value))
+                .collect()
+        }
+        Value::Array(list) => {
+            let elements = list.elements.iter().enumerate();
+            let named = elements.map(|(index, value)| {
+                let name = value.as_object().and_then(|entry| entry.get_string("name"));
+                let name = name.map_or_else(
+                    || format!("server-{}", index + 1),
+                    |name| name.value.to_string(),
+                );
+                (name, value)
+            });
+            named.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Everything that the file says but one server, in its order.
+fn all_but(root: &Object<'_>, name: &str) -> Json {
+    let found = find(root, name).map(|entry| (entry.key, entry.place));
+    let properties = root.properties.iter().filter_map(|property| {
+        let key = property.name.as_str();
+        if !KEYS.contains(&key) {
+            return Some(json!([key, to_json(&property.value)]));
+        }
+        let others = entries(&property.value).into_iter().enumerate();
+        let others = others.filter(|(place, _)| found != Some((known_key(key), *place)));
+        let others: Vec<Json> = others
+            .map(|(_, (name, value))| json!([name, to_json(value)]))
+            .collect();
+        // A list that was made for the server is nothing else.
+        (!others.is_empty()).then(|| json!([key, others]))
+    });
+    properties.collect()
+}
+
+fn known_key(key: &str) -> &'static str {
+    KEYS.into_iter()
+        .find(|known| *known == key)
+        .unwrap_or(KEYS[0])
+}
+
+fn without_name(mut entry: Json) -> Json {
+    if let Some(entry) = entry.as_object_mut() {
+        entry.shift_remove("name");
+    }
+    entry
+}
