@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
-use crate::output::note;
 
 /// Longest wait of a gateway of our own for its servers, before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_mins(1);
@@ -101,12 +100,6 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                // Servers have no tools if they failed.
-                for ServerStatus { name, reason, .. } in gateway.servers().status() {
-                    if let Some(reason) = reason {
-                        note(&format!("server '{name}' failed: {reason}"));
-                    }
-                }
                 let search = gateway.search();
                 if request.query.is_some() {
                     search.settled(MEANINGS_TIME).await;

@@ -12,8 +12,10 @@ mod daemon_connection;
 mod error;
 mod logging;
 mod output;
+mod own_socket;
 mod progress_bar;
 mod secret_input;
+mod serve_lock;
 
 use std::process::ExitCode;
 

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::menu;
+use crate::servers::{told_start, without_host_files};
 
 /// Member of an answer that the warnings stand in.
 const META: &str = "_meta";
@@ -338,6 +339,19 @@ impl Failure {
                 let after = in_words(after);
                 let what = format!("did not answer within {after}. {}", effect(sent));
                 failed(Code::UpstreamTimeout, &what).with("sent", sent)
+            }
+            CallError::StillStarting { after, start } => {
+                let last = start.last_error.as_deref().map(without_host_files);
+                let told = told_start(&start, last);
+                let what = format!(
+                    "{told}. It was waited for {}. {}",
+                    in_words(after),
+                    effect(false)
+                );
+                let failure = failed(Code::UpstreamTimeout, &what).with("sent", false);
+                failure
+                    .with("attempt", start.attempt)
+                    .with("waiting_for", start.waiting_for.as_str())
             }
             CallError::Disconnected { sent, reason } => {
                 let what = format!("went away: {reason}. {}", effect(sent));

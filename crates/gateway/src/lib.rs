@@ -49,7 +49,7 @@ use crate::tokens::Tokens;
 pub use mcpproxy_activity::LogRole;
 pub use mcpproxy_policy::Caller;
 use mcpproxy_policy::LimitKey;
-pub use mcpproxy_upstream::client;
+pub use mcpproxy_upstream::{client, log_files};
 
 /// Parts of one running gateway, and the one way that every call takes through them.
 pub struct Gateway {

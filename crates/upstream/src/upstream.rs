@@ -16,8 +16,9 @@ use crate::lifecycle::readiness::{Need, Readiness};
 use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::task;
 use crate::offerings::subscriptions::Subscription;
-use crate::process::stderr::StderrTail;
-use crate::{CallError, Runtime, Spec, UpstreamState};
+use crate::process::server_log::ServerLog;
+use crate::spec::TransportSpec;
+use crate::{CallError, Runtime, Spec, UpstreamState, lock};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
 #[derive(Clone)]
@@ -34,17 +35,23 @@ impl Upstream {
     ///
     /// Must be called within a tokio runtime.
     pub fn start(spec: Spec, runtime: &Runtime) -> Self {
+        let is_program = matches!(spec.transport, TransportSpec::Stdio(_));
+        let data_dir = runtime.data_dir.as_deref().filter(|_| is_program);
         let shared = Arc::new(SharedUpstream {
             readiness: Arc::new(Readiness::new()),
-            tail: Arc::new(StderrTail::new(spec.mask.clone())),
+            tail: Mutex::default(),
+            log: data_dir
+                .and_then(|folder| ServerLog::start(folder, &spec.name, spec.mask.clone())),
             mask: spec.mask.clone(),
             slots: FairSlots::new(spec.max_concurrent),
             last_used: Mutex::new(Instant::now()),
             runtime: runtime.clone(),
             spec,
         });
+        // Servers start in the order of the configuration, whichever task comes first.
+        let queued = is_program.then(|| runtime.start_slots.enter());
         let (stop, stopping) = watch::channel(None);
-        tokio::spawn(task::run(Arc::clone(&shared), stopping));
+        tokio::spawn(task::run(Arc::clone(&shared), queued, stopping));
         Self(Arc::new(UpstreamHandle { shared, stop }))
     }
 
@@ -59,9 +66,10 @@ impl Upstream {
         self.0.shared.readiness.read().state.clone()
     }
 
-    /// Last lines that the server wrote to its standard error, secrets hidden.
+    /// Last lines that the newest process of the server wrote to its standard error, secrets hidden.
     pub fn stderr_tail(&self) -> Vec<String> {
-        self.0.shared.tail.lines()
+        let tail = Arc::clone(&lock(&self.0.shared.tail));
+        tail.lines()
     }
 
     /// Name in the configuration.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod manage;
+mod restart;
 mod secrets;
 
 use mcpproxy_tests::{Programs, programs};

@@ -146,6 +146,7 @@ impl Servers {
                     let reason = self.settings.mask().apply(&reason).into_owned();
                     format!("failed: {}", without_host_files(&reason))
                 }
+                UpstreamState::Starting(start) => self.told(&start),
                 _ => "is still starting".to_owned(),
             };
             let message = format!("Server '{server}' has not listed its tools, it {why}");

@@ -31,7 +31,8 @@ pub(crate) use self::lookup::{
 use self::observer::CatalogObserver;
 use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
-pub use self::status::{ServerStatus, without_host_files};
+pub(crate) use self::status::told_start;
+pub use self::status::{FailedServer, ServerStatus, without_host_files};
 pub use self::warnings::warnings;
 use crate::background::Background;
 use crate::contract_check::{ContractStatus, ContractWatch};
@@ -139,9 +140,10 @@ impl Servers {
             records: Arc::clone(records),
             contract: Arc::clone(&contract),
         };
-        let protocols = settings.load().data_dir.join("protocols.json");
+        let data_dir = settings.load().data_dir.clone();
         let runtime = Runtime::new(guard, env!("CARGO_PKG_VERSION"), Arc::new(observer))
-            .remember_protocols_in(protocols);
+            .remember_protocols_in(data_dir.join("protocols.json"))
+            .keep_logs_in(data_dir);
         Arc::new_cyclic(|servers: &Weak<Self>| Self {
             catalog,
             contract,
@@ -281,6 +283,7 @@ impl Servers {
         let _one_at_a_time = self.one_at_a_time();
         // The catalog knows the operator's word before a server can list a tool.
         self.catalog.configure(self.operators(settings));
+        self.runtime.set_starts_at_once(settings.starts_at_once);
         let before = self.configured.load_full();
         let mut after = ServerMap::new();
         let mut untouched: HashSet<Arc<str>> = HashSet::new();
@@ -373,7 +376,7 @@ impl Servers {
         for warning in warnings(server) {
             tracing::warn!(server = %server.name, "the server {warning}");
         }
-        match transport(server) {
+        match transport(server, &self.settings.load().config_file) {
             Some(transport) => self.run(server, transport),
             None => RunState::NotStarted,
         }

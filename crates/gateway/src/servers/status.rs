@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use mcpproxy_catalog::{CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, Effect, Rights};
-use mcpproxy_upstream::UpstreamState;
+use mcpproxy_upstream::{StartAttempt, StartWait, UpstreamState};
 use serde::{Deserialize, Serialize};
 
 use super::warnings::warnings;
@@ -15,8 +17,22 @@ use crate::contract_check::ContractStatus;
 /// Number of the last lines of a server that are shown.
 const LAST_LINES: usize = 5;
 
+/// Words for what a server that failed waits for.
+const NEXT_ATTEMPT: &str = "the next attempt";
+const OTHER_CONFIGURATION: &str = "another configuration";
+
+/// A server that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FailedServer {
+    /// Its name.
+    pub server: String,
+    /// Why it failed.
+    pub reason: String,
+}
+
 /// Status of a server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ServerStatus {
     /// Its name.
@@ -30,11 +46,28 @@ pub struct ServerStatus {
     /// Why it is not ready, for people: it may name files of the host.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub reason: Option<String>,
+    /// The number of the attempt to start it that is under way, or that failed; counted from the last time it was well.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub attempt: Option<u32>,
+    /// Since when it is in this state, in UTC.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub since: Option<String>,
+    /// What it waits for: `a start slot`, `installing` for commands that install a package first, `its answer`, `its tools`;
+    /// if it failed, `the next attempt`, or `another configuration` where only that or a restart helps.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub waiting_for: Option<Cow<'static, str>>,
+    /// Why the last attempt failed, also while the next one is under way.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub last_error: Option<String>,
     /// What is dangerous about its settings, although it can be used.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required))]
     pub warnings: Vec<String>,
-    /// The last lines that it wrote for people, if it failed.
+    /// The last lines that it wrote for people in this attempt, if it is starting, or has failed.
     pub stderr: Vec<String>,
     /// Number of its tools.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
@@ -51,19 +84,46 @@ pub struct ServerStatus {
 impl Servers {
     /// Whether every server that should run has answered once or failed, and what it lists was looked at.
     pub fn is_settled(&self) -> bool {
-        self.starting().is_empty() && self.contract().is_settled()
+        let is_first = |start: &StartAttempt| start.last_error.is_none();
+        self.starting_with(is_first).is_empty() && self.contract().is_settled()
     }
 
-    /// Names of the servers that have not answered yet.
+    /// Names of the servers that are starting, also of those that failed and are tried again.
     pub fn starting(&self) -> Vec<String> {
+        self.starting_with(|_| true)
+    }
+
+    fn starting_with(&self, is_meant: impl Fn(&StartAttempt) -> bool) -> Vec<String> {
         let servers = self.configured.load();
         let starting = servers.iter().filter(|(_, server)| {
             matches!(&server.run, RunState::Running(upstream)
-                if matches!(upstream.state(), UpstreamState::Starting))
+                if matches!(upstream.state(), UpstreamState::Starting(start) if is_meant(&start)))
         });
         let mut names: Vec<String> = starting.map(|(name, _)| name.to_string()).collect();
         names.sort_unstable();
         names
+    }
+
+    /// Servers without which a list of tools is not whole, of those that a caller with these rights may use: the names of
+    /// those that are starting, and those that failed. One that failed and is tried again is among the latter.
+    pub(crate) fn missing(
+        &self,
+        rights: &Rights,
+        only: Option<&str>,
+    ) -> (Vec<String>, Vec<FailedServer>) {
+        let (mut starting, mut failed) = (Vec::new(), Vec::new());
+        let servers = self.status_with_reasons(rights).into_iter();
+        for server in servers.filter(|one| only.is_none_or(|only| one.name == only)) {
+            match (&*server.state, server.last_error) {
+                ("starting", None) => starting.push(server.name),
+                ("starting" | "failed", reason) => failed.push(FailedServer {
+                    server: server.name,
+                    reason: reason.unwrap_or_default(),
+                }),
+                _ => {}
+            }
+        }
+        (starting, failed)
     }
 
     /// Status of every server, by name.
@@ -87,6 +147,7 @@ impl Servers {
         if !rights.allow(AccessTo::Administration) {
             for server in &mut servers {
                 server.reason = None;
+                server.last_error = None;
             }
         }
         servers
@@ -106,17 +167,19 @@ impl Servers {
             let tools = known.flat_map(ServerState::tools);
             let tools = tools.filter(|tool| tool.is_within(rights));
             let tools: Vec<&Arc<CatalogTool>> = tools.collect();
-            let reason = server.reason.take();
+            let told = |reason: Option<String>| {
+                reason.map(|reason| without_host_files(&reason).to_owned())
+            };
+            let own = std::mem::take(server);
             *server = ServerStatus {
-                name: std::mem::take(&mut server.name),
-                state: std::mem::take(&mut server.state),
-                revision: server.revision.take(),
-                reason: reason.map(|reason| without_host_files(&reason).to_owned()),
+                reason: told(own.reason),
+                last_error: told(own.last_error),
                 warnings: Vec::new(),
                 stderr: Vec::new(),
                 annotated: annotated(tools.iter().copied()),
                 tools: tools.len(),
                 contract: None,
+                ..own
             };
         }
         servers
@@ -126,11 +189,6 @@ impl Servers {
         let snapshot = self.catalog.snapshot();
         let mut status = ServerStatus {
             name: name.to_owned(),
-            state: Cow::default(),
-            revision: None,
-            reason: None,
-            warnings: Vec::new(),
-            stderr: Vec::new(),
             contract: self.contract_status(name),
             tools: snapshot
                 .server(name)
@@ -138,6 +196,7 @@ impl Servers {
             annotated: snapshot
                 .server(name)
                 .map_or(0, |known| annotated(known.tools())),
+            ..ServerStatus::default()
         };
         let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
         let state = match run {
@@ -146,28 +205,79 @@ impl Servers {
             RunState::NotStarted => "not started",
             RunState::Broken(problem) => {
                 status.reason = masked(problem);
+                status.last_error.clone_from(&status.reason);
+                status.waiting_for = Some(OTHER_CONFIGURATION.into());
                 "failed"
             }
-            RunState::Running(upstream) => match upstream.state() {
-                UpstreamState::Starting => "starting",
-                UpstreamState::Idle => "idle",
-                UpstreamState::Stopped => "stopped",
-                UpstreamState::Ready { revision, .. } => {
-                    status.revision = revision.map(|revision| revision.as_str().into());
-                    "ready"
+            RunState::Running(upstream) => {
+                let state = upstream.state();
+                match &state {
+                    UpstreamState::Ready {
+                        revision, since, ..
+                    } => {
+                        status.revision = revision.map(|revision| revision.as_str().into());
+                        status.since = Some(utc(*since));
+                    }
+                    UpstreamState::Starting(start) => {
+                        status.attempt = Some(start.attempt);
+                        status.since = Some(utc(start.since));
+                        status.waiting_for = Some(start.waiting_for.as_str().into());
+                        status.last_error = start.last_error.as_deref().and_then(masked);
+                        status.stderr = last_lines(upstream.stderr_tail());
+                    }
+                    UpstreamState::Failed {
+                        reason,
+                        attempt,
+                        since,
+                        retry_in,
+                    } => {
+                        status.attempt = Some(*attempt);
+                        status.since = Some(utc(*since));
+                        let next = retry_in.map_or(OTHER_CONFIGURATION, |_| NEXT_ATTEMPT);
+                        status.waiting_for = Some(next.into());
+                        status.reason = masked(reason);
+                        status.last_error.clone_from(&status.reason);
+                        status.stderr = last_lines(upstream.stderr_tail());
+                    }
+                    _ => {}
                 }
-                UpstreamState::Failed { reason, .. } => {
-                    status.reason = masked(&reason);
-                    let lines = upstream.stderr_tail();
-                    status.stderr = lines[lines.len().saturating_sub(LAST_LINES)..].to_vec();
-                    "failed"
-                }
-                _ => "unknown",
-            },
+                state.as_str()
+            }
         };
         status.state = state.into();
         status
     }
+
+    /// What is told to an agent of a server that is starting, after its name.
+    pub(crate) fn told(&self, start: &StartAttempt) -> String {
+        let last = start.last_error.as_deref();
+        let last = last.map(|last| self.settings.mask().apply(last).into_owned());
+        told_start(start, last.as_deref().map(without_host_files))
+    }
+}
+
+/// How far the start of a server is, after its name, with why the attempt before failed.
+pub(crate) fn told_start(start: &StartAttempt, last_error: Option<&str>) -> String {
+    let (attempt, since) = (start.attempt, utc(start.since));
+    let waiting = match start.waiting_for {
+        StartWait::Installation => "it is installing".to_owned(),
+        wait => format!("it waits for {}", wait.as_str()),
+    };
+    let last = last_error.map_or_else(String::new, |last| {
+        format!("; the last attempt failed: {last}")
+    });
+    format!("is still starting, attempt {attempt}, since {since}: {waiting}{last}")
+}
+
+/// A moment as JSON has it.
+fn utc(time: SystemTime) -> String {
+    let time = Timestamp::try_from(time).unwrap_or_default();
+    format!("{time:.3}")
+}
+
+/// Last lines of a server, as many as are shown.
+fn last_lines(mut lines: Vec<String>) -> Vec<String> {
+    lines.split_off(lines.len().saturating_sub(LAST_LINES))
 }
 
 /// Number of tools whose effect is known.

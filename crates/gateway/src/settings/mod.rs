@@ -67,14 +67,14 @@ use sources::Locations;
 
 /// Loads the settings: flags over environment over file over defaults.
 ///
-/// A file that was not named by a person may be missing: then the defaults hold.
+/// A file that was not named by a person may be missing: then the defaults hold. So may the data folder.
 pub fn load(sources: &Sources) -> Result<Settings, SettingsError> {
-    load_from(Locations::find(sources)?, sources)
+    load_from(Locations::find_existing(sources)?, sources)
 }
 
 /// Folder of the state, whatever the configuration file says or whether it can be read.
 pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
-    Ok(Locations::find(sources)?.data_dir)
+    Ok(Locations::find_existing(sources)?.data_dir)
 }
 
 /// File of a data folder with what the process of a server wrote for people.

@@ -31,6 +31,19 @@ pub enum SettingsError {
         .0.display()
     )]
     Missing(PathBuf),
+    /// A data folder that was given is not there.
+    #[error(
+        "the data directory '{}', which {by} names, does not exist or is no directory: `{command}` creates it; without {by} it is ~/.mcpproxy",
+        .data_dir.display()
+    )]
+    MissingDataDir {
+        /// Folder that was given.
+        data_dir: PathBuf,
+        /// Flag or variable that names it.
+        by: &'static str,
+        /// Command that creates it.
+        command: String,
+    },
     /// The file is there and cannot be read.
     #[error("the configuration file '{}' cannot be read: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),

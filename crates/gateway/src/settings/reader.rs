@@ -89,6 +89,12 @@ impl<'d> SettingsReader<'d> {
             (KeyRule::AnyString | KeyRule::ServerName, Value::StringLit(text)) => {
                 Some(json!(text.value).into())
             }
+            (KeyRule::Plain(text), Value::StringLit(raw)) => {
+                if (text.is_valid)(&raw.value) {
+                    return Some(json!(raw.value).into());
+                }
+                self.refuse(rule, at, &format!("\"{}\"", shown(&raw.value)))
+            }
             (
                 KeyRule::Whole(least, most) | KeyRule::Milliseconds(least, most),
                 Value::NumberLit(number),
@@ -122,7 +128,10 @@ impl<'d> SettingsReader<'d> {
                 self.refuse(rule, at, &format!("\"{}\"{hint}", shown(&word.value)))
             }
             (KeyRule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
-            (KeyRule::List(rule), Value::Array(array)) => {
+            (KeyRule::ListOrWord(_, word), Value::StringLit(text)) if text.value == *word => {
+                Some(json!(word).into())
+            }
+            (KeyRule::List(rule) | KeyRule::ListOrWord(rule, _), Value::Array(array)) => {
                 let items = array.elements.iter().enumerate();
                 let mut previous = "";
                 let items = items.map(|(index, item)| {

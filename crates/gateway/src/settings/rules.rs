@@ -31,6 +31,8 @@ pub(super) enum KeyRule {
     Flag,
     /// A string that is taken as it stands.
     AnyString,
+    /// A string that is taken as it stands, if the rule allows it.
+    Plain(TextRule),
     /// The name of a server.
     ServerName,
     /// A whole number between two bounds.
@@ -45,6 +47,8 @@ pub(super) enum KeyRule {
     Text(TextRule, TextKind),
     /// An array.
     List(&'static KeyRule),
+    /// An array, or one word in its place.
+    ListOrWord(&'static KeyRule, &'static str),
     /// An object whose keys the person chooses: the rule of the keys and that of the values.
     Entries(TextRule, &'static KeyRule),
     /// A section.
@@ -87,11 +91,9 @@ impl KeyRule {
                 format!("a duration from {from} to {to} such as \"30s\"")
             }
             Self::Choice(words) => quoted(words),
-            Self::Text(text, _) => text.allowed.to_owned(),
-            Self::List(item) => match item.allowed().strip_prefix("a ") {
-                Some(noun) => format!("an array, each item a {noun}"),
-                None => "an array".to_owned(),
-            },
+            Self::Text(text, _) | Self::Plain(text) => text.allowed.to_owned(),
+            Self::List(item) => array_of(item),
+            Self::ListOrWord(item, word) => format!("{}, or \"{word}\"", array_of(item)),
             Self::Entries(..) | Self::Nested(_) => "an object".to_owned(),
             Self::Servers(_) => {
                 "an object with a key for each server, or an array of objects with a name"
@@ -105,7 +107,7 @@ impl KeyRule {
     pub(super) fn schema(&self) -> Value {
         match self {
             Self::Flag => json!({ "type": "boolean" }),
-            Self::AnyString | Self::Text(..) => json!({ "type": "string" }),
+            Self::AnyString | Self::Plain(_) | Self::Text(..) => json!({ "type": "string" }),
             Self::ServerName => json!({ "type": "string", "pattern": SERVER_NAME_PATTERN }),
             Self::Whole(least, most) | Self::Milliseconds(least, most) => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
@@ -113,6 +115,9 @@ impl KeyRule {
             Self::Span(..) => json!({ "type": "string", "examples": ["30s", "10m"] }),
             Self::Choice(words) => json!({ "type": "string", "enum": words }),
             Self::List(item) => json!({ "type": "array", "items": item.schema() }),
+            Self::ListOrWord(item, word) => json!({
+                "oneOf": [{ "type": "array", "items": item.schema() }, { "const": word }],
+            }),
             Self::Entries(_, value) => {
                 json!({ "type": "object", "additionalProperties": value.schema() })
             }
@@ -181,6 +186,14 @@ fn schema_of_servers(server: &Section) -> Value {
             { "type": "array", "items": in_array },
         ],
     })
+}
+
+/// Array of such items, in words.
+fn array_of(item: &KeyRule) -> String {
+    match item.allowed().strip_prefix("a ") {
+        Some(noun) => format!("an array, each item a {noun}"),
+        None => "an array".to_owned(),
+    }
 }
 
 /// Words in quotes, with commas between them.

@@ -222,7 +222,11 @@ impl SettingsReader<'_> {
                     });
                 }
                 (Some(_), None) => ("command", &["headers"], &["stdio"]),
-                (None, Some(_)) => ("url", &["args", "env", "working_dir"], &HTTP_TYPES),
+                (None, Some(_)) => (
+                    "url",
+                    &["args", "env", "inherit_env", "working_dir"],
+                    &HTTP_TYPES,
+                ),
             };
         for property in foreign.iter().filter_map(|key| server.get(key)) {
             // Some clients always write an empty list or object.

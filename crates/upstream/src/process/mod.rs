@@ -1,9 +1,16 @@
 //! Programs of this machine that are servers: starting them, ending them, reading what they print.
 
 pub(crate) mod child;
-mod environment;
+pub(crate) mod environment;
 pub mod guard;
+mod inherited;
+pub(crate) mod installers;
+pub(crate) mod life_signs;
 pub(crate) mod lines;
+pub mod log_files;
 #[cfg(unix)]
 mod server_command;
+pub(crate) mod server_log;
 pub(crate) mod stderr;
+#[cfg(target_os = "linux")]
+pub(crate) mod tree;

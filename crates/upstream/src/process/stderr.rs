@@ -1,14 +1,16 @@
-//! Last lines that a program wrote to its standard error.
+//! Last lines that a program wrote to its standard error. Each program has a tail of its own, so that nobody takes the
+//! lines of an attempt for those of another.
 //!
 //! The stream is read at full speed always, so that no program blocks on it, and only its
 //! end is kept, so that no program fills our memory.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::server_log::ServerLog;
 use crate::lock;
 
 /// Most lines that are stored.
@@ -48,12 +50,20 @@ impl StderrTail {
             .collect()
     }
 
-    /// Reads the stream to its end.
-    pub(crate) async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
+    /// Reads the stream to its end; all of it goes to the log as well.
+    pub(crate) async fn drain(
+        &self,
+        mut stream: impl AsyncRead + Unpin,
+        log: Option<&Arc<ServerLog>>,
+    ) {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut open_line = false;
+        let mut log = log.map(ServerLog::stderr);
         while let Ok(read @ 1..) = stream.read(&mut chunk).await {
             open_line = self.take(&chunk[..read], open_line);
+            if let Some(log) = &mut log {
+                log.take(&chunk[..read]);
+            }
         }
     }
 
@@ -97,7 +107,7 @@ mod tests {
         }
         stream.extend_from_slice(&vec![b'x'; 5 * CHUNK_BYTES]);
         stream.extend_from_slice(b"\nend without a line break");
-        tail.drain(stream.as_slice()).await;
+        tail.drain(stream.as_slice(), None).await;
         let lines = tail.lines();
         assert_eq!(lines.len(), LINES);
         assert_eq!(lines[0], "line 902 ***");

@@ -17,6 +17,9 @@ const NEW: Revision = Revision::V2026_07_28;
 /// Shorter than a slow server takes to start.
 const SHORT: Duration = Duration::from_millis(100);
 
+/// Shorter than a busy server takes to start, and longer than it gets no processor time.
+const BUSY: Duration = Duration::from_millis(800);
+
 /// A folder in which programs note their starts, and what they speak is remembered.
 struct Scene {
     folder: TempDir,
@@ -104,14 +107,33 @@ async fn a_server_that_starts_slowly_connects_like_any_other() {
         ("slow-ignores", OLD, 1),
         ("slow-falls-over", OLD, 2),
         // It was greeted in both ways by the time it read either.
-        ("slow-stateless", NEW, 2),
-        ("slow-dual", NEW, 2),
+        ("slow-stateless", NEW, 1),
+        ("slow-dual", OLD, 1),
     ] {
         let scene = Scene::new();
         let learned = scene.learn_within(mode, SHORT).await;
         assert_eq!(learned, Some(revision), "{mode}");
         assert_eq!(scene.starts(), starts, "{mode}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_starting_was_started_twice() {
+    for mode in ["busy-stateless", "busy-dual"] {
+        let scene = Scene::new();
+        let learned = scene.learn_within(mode, BUSY).await;
+        assert_eq!(learned, Some(NEW), "{mode}");
+        assert_eq!(scene.starts(), 1, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_slow_once_is_not_taken_for_an_old_one() {
+    let scene = Scene::new();
+    assert_eq!(scene.learn_within("slow-dual", SHORT).await, Some(OLD));
+    until_remembered(&scene.file("protocols.json")).await;
+    assert_eq!(scene.learn_within("slow-dual", SHORT).await, Some(NEW));
+    assert_eq!(scene.starts(), 2, "once each time");
 }
 
 #[tokio::test]

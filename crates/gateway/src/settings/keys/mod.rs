@@ -48,6 +48,9 @@ section! {
         "allow_plain_http" pub allow_plain_http: bool = false, Flag;
         /// The MCP servers behind the gateway, by name.
         "mcpServers" pub servers: Vec<ServerSettings> = {}, Servers(&ServerSettings::SECTION);
+        /// How many programs may be starting at once; the others wait, and their `start_timeout` has not begun. Without it,
+        /// twice as many as there are processor cores, at least 4 and at most 16.
+        "starts_at_once" pub starts_at_once: Option<usize> = null, Whole(1, 1024);
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
         "input_timeout" pub input_timeout: Duration = "5m", Span(MILLISECOND, DAY);
         /// The direct endpoints, which list tools under their own names.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_upstream::{InheritEnv, ProtocolSetting};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,12 +12,14 @@ use super::section::section;
 use super::{HOUR, MILLISECOND};
 use crate::settings::reader::defaults;
 use crate::settings::rules::KeyRule::{
-    AnyString, Choice, Entries, Flag, List, Milliseconds, Nested, ServerName, Span, Text, Unkept,
-    Whole,
+    AnyString, Choice, Entries, Flag, List, ListOrWord, Milliseconds, Nested, Plain, ServerName,
+    Span, Text, Unkept, Whole,
 };
 use crate::settings::rules::TextKind::{Path, Url, Visible};
 use crate::settings::secret::{Secret, SettingText};
-use crate::settings::text::{ANYTHING, HEADER_NAME, HEADER_VALUE, NOT_EMPTY, URL, VARIABLE_NAME};
+use crate::settings::text::{
+    ANYTHING, HEADER_NAME, HEADER_VALUE, INHERITED_NAME, NOT_EMPTY, URL, VARIABLE_NAME,
+};
 
 section! {
     /// One MCP server: a `command` to start, or a `url` (Streamable HTTP or HTTP with a separate stream, as is found out).
@@ -33,7 +35,11 @@ section! {
         /// Environment variables of the program. Values under names such as `API_KEY` are treated as secrets. May hold
         /// references.
         "env" pub env: Vec<(String, SettingText)> = {}, Entries(VARIABLE_NAME, &Text(ANYTHING, Visible));
-        /// The folder the program starts in. A relative one is taken from the folder of this file. May hold references.
+        /// The variables of the gateway that the program inherits besides the usual ones, by name; `"all"` for all but
+        /// those that begin with `MCPPROXY_`.
+        "inherit_env" pub inherit_env: InheritEnv = [], ListOrWord(&Plain(INHERITED_NAME), "all");
+        /// The folder the program starts in, by default that of this file. A relative one is taken from there. May hold
+        /// references.
         "working_dir" pub working_dir: Option<SettingText> = null, Text(NOT_EMPTY, Path);
         /// The address of the server, `http://` or `https://`. May hold references.
         "url" pub url: Option<SettingText> = null, Text(URL, Url);
@@ -50,8 +56,9 @@ section! {
         /// Whether new and changed tools of the server are used at once (`auto`), wait for approval once it is known
         /// (`changes`), or always wait (`manual`). Checked, without effect in this version.
         "trust" pub trust: Trust = "changes", Choice(&["auto", "changes", "manual"]);
-        /// How long the server may take to start. One that installs itself first, as with `npx` and `uvx`, needs its time:
-        /// it is ended when this is over, and begins anew.
+        /// How long a program may show no sign of life while it starts: no output, and no processor time where the system
+        /// tells. It is then ended and tried again. As long as it is busy, it has half an hour in all. How long a `url`
+        /// may take to answer.
         "start_timeout" pub start_timeout: Duration = "5m", Span(MILLISECOND, HOUR);
         /// How long one call may take.
         "timeout" pub timeout: Duration = "30s", Span(MILLISECOND, HOUR);

@@ -130,7 +130,7 @@ fn is_ours(found: &Metadata) -> bool {
 }
 
 /// Path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(in crate::settings) fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "/._-+,@%:".contains(one);
     if !path.is_empty() && path.chars().all(is_plain) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
-use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_upstream::{AllVariables, InheritEnv, ProtocolSetting};
 use serde_json::{Value, json};
 
 use super::Scene;
@@ -19,6 +19,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "listen": "0.0.0.0:9000",
   "api_key": "configured-key-of-length",
   "allow_plain_http": true, // a comment
+  "starts_at_once": 3,
   "mcpServers": {
     "github": {
       "type": "http",
@@ -75,6 +76,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.store.url, StoreAddress::Sqlite);
     assert_eq!(settings.hints.proxied, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
+    assert_eq!(settings.starts_at_once, None);
 }
 
 #[test]
@@ -109,6 +111,7 @@ fn every_global_key_is_used() {
     assert_eq!(settings.store.url, StoreAddress::Postgres(address));
     assert_eq!(settings.hints.proxied, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
+    assert_eq!(settings.starts_at_once, Some(3));
 }
 
 #[test]
@@ -276,7 +279,10 @@ fn edges(rule: &KeyRule) -> Vec<Value> {
             servers.map(|one| json!({ "any": one })).collect()
         }
         KeyRule::Unkept(rule) => edges(rule),
-        KeyRule::AnyString | KeyRule::ServerName | KeyRule::Text(..) => Vec::new(),
+        KeyRule::ListOrWord(_, word) => vec![json!([]), json!(word)],
+        KeyRule::AnyString | KeyRule::Plain(_) | KeyRule::ServerName | KeyRule::Text(..) => {
+            Vec::new()
+        }
     }
 }
 
@@ -307,5 +313,43 @@ fn whatever_a_rule_admits_becomes_a_setting() {
         let settings = Scene::with(&file.to_string()).settings();
         let problems = settings.servers.iter().flat_map(|one| &one.problems);
         assert_eq!(problems.collect::<Vec<_>>(), [""; 0], "{file}");
+    }
+}
+
+#[test]
+fn a_server_inherits_named_variables_or_all_but_our_own() {
+    let inherited = |value: &str| {
+        let server = format!(r#"{{ "command": "x", "inherit_env": {value} }}"#);
+        let scene = Scene::with(&format!(r#"{{ "mcpServers": {{ "a": {server} }} }}"#));
+        let settings = scene.settings();
+        let shown = effective(&settings)["mcpServers"]["a"]["inherit_env"].clone();
+        (settings.servers[0].clone(), shown)
+    };
+    for (value, expected) in [
+        (
+            r#"["KUBECONFIG", "${HOME}"]"#,
+            InheritEnv::Named(vec!["KUBECONFIG".into(), "${HOME}".into()]),
+        ),
+        ("[]", InheritEnv::default()),
+        (r#""all""#, InheritEnv::All(AllVariables::All)),
+    ] {
+        let (server, shown) = inherited(value);
+        assert_eq!(server.problem(), None, "{value}");
+        assert_eq!(server.inherit_env, expected, "{value}");
+        assert_eq!(shown, serde_json::from_str::<Value>(value).unwrap());
+    }
+    for value in [
+        r#""ALL""#,
+        r#"["MCPPROXY_API_KEY"]"#,
+        r#"["mcpproxy_token"]"#,
+        r#"["a=b"]"#,
+        r#"[""]"#,
+        "[1]",
+        "true",
+    ] {
+        let (server, _) = inherited(value);
+        let problem = server.problem().expect("it cannot be used");
+        assert!(problem.contains("inherit_env"), "{value}: {problem}");
+        assert_eq!(server.inherit_env, InheritEnv::default(), "{value}");
     }
 }
