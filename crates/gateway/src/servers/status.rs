@@ -58,7 +58,7 @@ pub struct ServerStatus {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required))]
     pub waiting_for: Option<Cow<'static, str>>,
-    /// Why the last attempt failed, also while the next one is under way.
+    /// Why it failed or was lost last, also while the next attempt is under way.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required))]
     pub last_error: Option<String>,
@@ -253,7 +253,7 @@ pub(crate) fn told_start(start: &StartAttempt, last_error: Option<&str>) -> Stri
         wait => format!("it waits for {}", wait.as_str()),
     };
     let last = last_error.map_or_else(String::new, |last| {
-        format!("; the last attempt failed: {last}")
+        format!("; its last failure: {last}")
     });
     format!("is still starting, attempt {attempt}, since {since}: {waiting}{last}")
 }
