@@ -11,8 +11,8 @@ use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
 
 use super::result_cache::{CachePlace, ChangingCall, ResultCache};
-use super::status::without_host_files;
 use super::{RunState, Servers};
+use crate::failure::starting::without_host_files;
 use crate::failure::{Code, Failure};
 use crate::request::{cut, split_name};
 use crate::settings::{ServerSettings, ToolRateLimit};
