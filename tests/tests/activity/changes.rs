@@ -50,6 +50,14 @@ async fn changes_of_servers_are_on_record() {
             json!({ "one": changed, "two": two.entry_with(&json!({ "tools": { "look": { "enabled": false } } })) }),
             vec!["two tools configured"],
         ),
+        (
+            json!({ "one": changed, "two": two.entry_with(&json!({ "check_arguments": "strict" })) }),
+            vec!["two tools configured"],
+        ),
+        (
+            json!({ "one": changed, "two": two.entry_with(&json!({ "check_arguments": "strict", "coerce": false })) }),
+            vec!["two tools configured"],
+        ),
         (json!({ "one": changed }), vec!["two removed"]),
         (
             json!({ "one": changed, "gone": gone }),

@@ -139,7 +139,11 @@ fn change_of_server(old: &ServerSettings, new: &ServerSettings) -> Option<&'stat
         (false, true) => Some("quarantined"),
         (true, false) => Some("approved"),
         _ if old.needs_restart(new) => Some("changed"),
-        _ => (old.tools != new.tools).then_some("tools configured"),
+        _ => {
+            let of_tools = |server: &ServerSettings| (server.coerce, server.check_arguments);
+            let is_other = old.tools != new.tools || of_tools(old) != of_tools(new);
+            is_other.then_some("tools configured")
+        }
     }
 }
 
