@@ -29,7 +29,7 @@ struct Stage {
 }
 
 /// The gateway with a server that has these settings, under these global ones.
-async fn stage(server: Value, global: Value) -> Stage {
+async fn stage(server: &Value, global: &Value) -> Stage {
     let fixture = Fixture::new(PROGRAMS).tools(&TOOLS);
     let mut entry = fixture.entry();
     merge(&mut entry, server);
@@ -50,7 +50,7 @@ async fn stage(server: Value, global: Value) -> Stage {
     }
 }
 
-fn merge(into: &mut Value, from: Value) {
+fn merge(into: &mut Value, from: &Value) {
     let members = from.as_object().cloned().unwrap_or_default();
     for (name, value) in members {
         into[name] = value;
@@ -107,7 +107,7 @@ const CONVERTED: &str =
 
 #[tokio::test]
 async fn arguments_as_models_write_them_are_converted_with_a_warning_and_recorded_as_sent() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     for place in [Place::Menu, Place::All] {
         let result = stage.read_log(place, WRITTEN_BY_A_MODEL).await;
         assert_eq!(code(&result), "", "{place:?}: {result}");
@@ -135,7 +135,7 @@ async fn arguments_as_models_write_them_are_converted_with_a_warning_and_recorde
 
 #[tokio::test]
 async fn the_warning_about_converted_arguments_names_no_value_and_few_places() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     let texts = vec![r#""4711""#; 30].join(",");
     let arguments =
         format!(r#"{{"max_count":"4711","password":"471108","tables":"x","list":[{texts}]}}"#);
@@ -159,7 +159,7 @@ async fn the_warning_about_converted_arguments_names_no_value_and_few_places() {
 
 #[tokio::test]
 async fn what_cannot_be_converted_is_refused_for_what_was_given() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     for (arguments, path) in [
         (r#"{"max_count":"3.0"}"#, "/max_count"),
         (r#"{"max_count":"3","all":"yes"}"#, "/max_count"),
@@ -189,7 +189,7 @@ async fn what_cannot_be_converted_is_refused_for_what_was_given() {
 
 #[tokio::test]
 async fn intent_and_arguments_may_be_json_text_of_an_object() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     let intent = r#""{\"operation_type\":\"read\",\"reason\":\"because\"}""#;
     let args = Value::from(r#"{"max_count":"3"}"#).to_string();
     let call = format!(r#"{{"name":"srv:read_log","args":{args},"intent":{intent}}}"#);
@@ -254,7 +254,7 @@ async fn without_coerce_everything_is_refused_as_it_was() {
         (json!({ "coerce": true }), off(), true),
         (off(), json!({ "coerce": true }), false),
     ] {
-        let stage = stage(server, global).await;
+        let stage = stage(&server, &global).await;
         let call = r#"{"name":"srv:read_log","args":{"max_count":3},"intent":"{\"operation_type\":\"read\"}"}"#;
         let intent = decode(&stage.clients[0].call_raw("call_tool_read", call).await);
         let results = [
@@ -294,7 +294,7 @@ async fn a_server_judges_its_arguments_itself_where_the_check_is_lenient() {
         (json!({ "check_arguments": "strict" }), &[]),
         (json!({ "check_arguments": "lenient" }), &PLACES),
     ] {
-        let stage = stage(check.clone(), json!({})).await;
+        let stage = stage(&check, &json!({})).await;
         for place in PLACES {
             let before = stage.fixture.ledger().len();
             // The first cannot be converted, and the second is converted only where arguments are checked.
@@ -312,11 +312,7 @@ async fn a_server_judges_its_arguments_itself_where_the_check_is_lenient() {
             }
             // The rules of JSON are nobody's but ours.
             let before = stage.fixture.ledger().len();
-            let deep = format!(
-                "{}{}",
-                r#"{"a":"#.repeat(200),
-                format!("1{}", "}".repeat(200))
-            );
+            let deep = [&*r#"{"a":"#.repeat(200), "1", &*"}".repeat(200)].concat();
             for arguments in [
                 r#"{"max_count":1,"max_count":2}"#,
                 r#"{"max_count":10.0000000000000000001}"#,
@@ -351,7 +347,7 @@ async fn refusal(stage: &Stage, place: Place, arguments: &str) -> bool {
 
 #[tokio::test]
 async fn how_arguments_are_checked_is_followed_without_a_restart_of_the_server() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     let pid = stage.fixture.pid();
     let home = &stage.product.home;
     let mut config = decode(&std::fs::read_to_string(home.config_file()).unwrap());
@@ -368,7 +364,7 @@ async fn how_arguments_are_checked_is_followed_without_a_restart_of_the_server()
 
 #[tokio::test]
 async fn a_misspelt_argument_is_told_with_the_one_that_was_likely_meant() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     let result = stage.read_log(Place::All, r#"{"max_cuont":3}"#).await;
     let error = &result["structuredContent"]["error"];
     let message = error["message"].as_str().unwrap();
@@ -379,7 +375,7 @@ async fn a_misspelt_argument_is_told_with_the_one_that_was_likely_meant() {
 
 #[tokio::test]
 async fn deletions_on_other_servers_were_proposed_for_a_misspelt_read() {
-    let stage = stage(json!({}), json!({})).await;
+    let stage = stage(&json!({}), &json!({})).await;
     for (operation, name, expected) in [
         ("read", "srv:read_lgo", &["srv:read_log"][..]),
         // The variant could not call these, or they sound like more.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcpproxy_catalog::{CatalogTool, Violation};
+use mcpproxy_catalog::{CatalogTool, CoercedArguments, Violation};
 use mcpproxy_policy::{Operation, Warning};
 use mcpproxy_support::one_line::one_line;
 use mcpproxy_wire::json::InexactNumber;
@@ -64,12 +64,13 @@ impl Gateway {
         let Err(violations) = schema.check(Some(arguments.value())) else {
             return Ok(Cow::Borrowed(arguments));
         };
-        let coerces = self.coerces_for(tool.server());
-        let Some(coerced) = coerces.then(|| schema.coerce(arguments)).flatten() else {
+        let may_convert = self.coerces_for(tool.server());
+        let converted = may_convert.then(|| schema.coerce(arguments));
+        let Some(CoercedArguments { arguments, paths }) = converted.flatten() else {
             return Err(refused(tool, &violations));
         };
-        warnings.push(conversion_warning(tool.qualified(), &coerced.paths));
-        Ok(Cow::Owned(coerced.arguments))
+        warnings.push(conversion_warning(tool.qualified(), &paths));
+        Ok(Cow::Owned(arguments))
     }
 }
 
