@@ -82,7 +82,7 @@ async fn changes_of_servers_are_on_record() {
     assert_eq!(failed["error"]["code"], "UPSTREAM_UNAVAILABLE", "{failed}");
     let reloads = product.get("/activity?type=config_change&limit=1000").await;
     let reloads = reloads["activities"].as_array().unwrap();
-    assert_eq!(reloads.len(), 9);
+    assert_eq!(reloads.len(), 11);
     assert!(
         reloads
             .iter()

@@ -14,7 +14,7 @@ use serde_json::{Number, Value};
 const ROUND_LIMIT: usize = 4;
 
 /// The most values that are converted. A model does it the same way everywhere, but it writes arguments by hand.
-const CHANGE_LIMIT: usize = 100;
+const CONVERSION_LIMIT: usize = 100;
 
 /// The most steps of the check of what comes out, a tenth of what a check may take otherwise: this is the second one.
 const STEP_LIMIT: usize = 200_000;
@@ -32,7 +32,7 @@ pub struct CoercedArguments {
 }
 
 /// Conversion of one value.
-struct Change {
+struct Conversion {
     path: String,
     value: Value,
     /// Whether the value became the one item of a list.
@@ -49,21 +49,21 @@ pub(super) fn coerced(schema: &Schema, given: &JsonObject) -> Option<CoercedArgu
     let mut paths: Vec<String> = Vec::new();
     let mut items: Vec<String> = Vec::new();
     for _ in 0..ROUND_LIMIT {
-        let mismatches = schema.mismatches(&value, CHANGE_LIMIT);
+        let mismatches = schema.mismatches(&value, CONVERSION_LIMIT);
         if mismatches.is_empty() {
             break;
         }
-        for change in changes(&mismatches, &items)? {
-            *value.pointer_mut(&change.path)? = change.value;
-            if change.is_wrapped {
-                items.push(format!("{}/0", change.path));
+        for conversion in conversions(&mismatches, &items)? {
+            *value.pointer_mut(&conversion.path)? = conversion.value;
+            if conversion.is_wrapped {
+                items.push(format!("{}/0", conversion.path));
             }
             // What is converted inside of what was converted is no other place to who wrote it.
-            if !paths.iter().any(|path| is_within(&change.path, path)) {
-                paths.push(change.path);
+            if !paths.iter().any(|path| is_within(&conversion.path, path)) {
+                paths.push(conversion.path);
             }
         }
-        if paths.len() > CHANGE_LIMIT {
+        if paths.len() > CONVERSION_LIMIT {
             return None;
         }
     }
@@ -75,34 +75,34 @@ pub(super) fn coerced(schema: &Schema, given: &JsonObject) -> Option<CoercedArgu
 
 /// Conversions that mend all mismatches; nothing if one of them cannot be mended. `items` are places of values around
 /// which a list was put.
-fn changes(mismatches: &[Mismatch<'_>], items: &[String]) -> Option<Vec<Change>> {
-    let mut changes: Vec<Change> = Vec::new();
+fn conversions(mismatches: &[Mismatch<'_>], items: &[String]) -> Option<Vec<Conversion>> {
+    let mut conversions: Vec<Conversion> = Vec::new();
     // What is wrong with a type comes first: then nothing else matters that is wrong at the same place.
     let (of_type, others): (Vec<_>, Vec<_>) = mismatches
         .iter()
         .map(|mismatch| (mismatch, wanted_types(mismatch, &mismatch.path)))
         .partition(|(_, wanted)| wanted.is_some());
     for (mismatch, wanted) in of_type.into_iter().chain(others) {
-        if changes.iter().any(|change| change.path == mismatch.path) {
+        if conversions.iter().any(|one| one.path == mismatch.path) {
             continue;
         }
         match (wanted, &mismatch.kind) {
             (Some(types), _) => {
                 let can_wrap = !items.contains(&mismatch.path);
                 let (value, is_wrapped) = converted(mismatch.value, &types, can_wrap)?;
-                changes.push(Change {
+                conversions.push(Conversion {
                     path: mismatch.path.clone(),
                     value,
                     is_wrapped,
                 });
             }
             (None, Kind::NoAlternative(alternatives)) => {
-                changes.extend(only_mended(alternatives, &mismatch.path, items)?);
+                conversions.extend(only_mended(alternatives, &mismatch.path, items)?);
             }
             _ => return None,
         }
     }
-    Some(changes)
+    Some(conversions)
 }
 
 /// Conversions for the one alternative that takes the type of the value and can be mended, if there is one only.
@@ -110,11 +110,11 @@ fn only_mended(
     alternatives: &[Vec<Mismatch<'_>>],
     path: &str,
     items: &[String],
-) -> Option<Vec<Change>> {
+) -> Option<Vec<Conversion>> {
     let near = alternatives.iter().filter(|mismatches| {
         !mismatches.is_empty() && types_of_alternative(mismatches, path).is_none()
     });
-    let mut mended = near.filter_map(|mismatches| changes(mismatches, items));
+    let mut mended = near.filter_map(|mismatches| conversions(mismatches, items));
     let only = mended.next()?;
     mended.next().is_none().then_some(only)
 }

@@ -58,7 +58,7 @@ impl Gateway {
         if let Some(number) = number.flatten() {
             return Err(refused(tool, &[inexact(number)]));
         }
-        if is_left_to_server(&server.settings, request) {
+        if is_left_to_server(&server.settings, tool, request) {
             return Ok(Cow::Borrowed(arguments));
         }
         let Err(violations) = schema.check(Some(arguments.value())) else {
@@ -105,9 +105,10 @@ fn conversion_warning(tool: &str, paths: &[String]) -> Warning {
 }
 
 /// Whether arguments that only the published schema refuses are left to the server.
-fn is_left_to_server(settings: &ServerSettings, request: &CallRequest) -> bool {
+fn is_left_to_server(settings: &ServerSettings, tool: &CatalogTool, request: &CallRequest) -> bool {
     match settings.check_arguments {
-        ArgumentCheck::Auto => request.is_at_own_endpoint,
+        // What a tool of the contract publishes is what it enforces, so leaving it to the server would gain nothing.
+        ArgumentCheck::Auto => request.is_at_own_endpoint && !tool.announces_contract(),
         ArgumentCheck::Strict => false,
         ArgumentCheck::Lenient => true,
     }

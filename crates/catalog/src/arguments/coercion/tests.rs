@@ -248,9 +248,9 @@ fn everything_has_to_be_mended_and_all_else_stays() {
 fn conversions_are_bounded() {
     let schema = json!({"properties": {"a": {"items": {"type": "integer"}}}});
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec![r#""1""#; count].join(","));
-    let (_, paths) = coerce(&schema, &list(CHANGE_LIMIT)).unwrap();
-    assert_eq!(paths.len(), CHANGE_LIMIT);
-    assert_eq!(coerce(&schema, &list(CHANGE_LIMIT + 1)), None);
+    let (_, paths) = coerce(&schema, &list(CONVERSION_LIMIT)).unwrap();
+    assert_eq!(paths.len(), CONVERSION_LIMIT);
+    assert_eq!(coerce(&schema, &list(CONVERSION_LIMIT + 1)), None);
     assert_eq!(coerce(&schema, &list(100_000)), None);
     // JSON text in JSON text is read as deep as there are rounds.
     let tree = json!({"$ref": "#/$defs/t", "$defs": {"t": {"type": "object",

@@ -63,8 +63,8 @@ section! {
         /// `coerce` at the top level says.
         "coerce" pub coerce: Option<bool> = null, Flag;
         /// Whether arguments that do not match the schema of a tool are refused (`strict`) or left to the server
-        /// (`lenient`). By default (`auto`) they are left to the server at its own endpoint `/mcp/s/{server}`, and refused
-        /// elsewhere.
+        /// (`lenient`). By default (`auto`) they are left to the server at its own endpoint `/mcp/s/{server}`, unless it
+        /// announces the tool contract, and refused elsewhere.
         "check_arguments" pub check_arguments: ArgumentCheck = "auto", Choice(&["auto", "strict", "lenient"]);
         /// The only tools that are enabled, by name; without it, or with `"*"` alone, all are. An array under `tools` and
         /// `includeTools` mean the same.
