@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -43,7 +43,9 @@ fn install_npm(server: &FieldServer, folder: &Path) -> Result<()> {
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
         .args(["--no-progress", "--loglevel=error", "--prefix"])
         .arg(folder)
-        .arg(format!("{}@{}", server.package.name, server.version));
+        .arg(format!("{}@{}", server.package.name, server.version))
+        // The table alone goes to standard output.
+        .stdout(Stdio::null());
     process::install(&mut npm)
 }
 
