@@ -140,9 +140,12 @@ fn change_of_server(old: &ServerSettings, new: &ServerSettings) -> Option<&'stat
         (true, false) => Some("approved"),
         _ if old.needs_restart(new) => Some("changed"),
         _ => {
-            let of_tools = |server: &ServerSettings| (server.coerce, server.check_arguments);
-            let is_other = old.tools != new.tools || of_tools(old) != of_tools(new);
-            is_other.then_some("tools configured")
+            let is_same = old.tools == new.tools
+                && old.enabled_tools == new.enabled_tools
+                && old.disabled_tools == new.disabled_tools
+                && old.coerce == new.coerce
+                && old.check_arguments == new.check_arguments;
+            (!is_same).then_some("tools configured")
         }
     }
 }

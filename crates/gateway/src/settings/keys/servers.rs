@@ -172,9 +172,9 @@ impl ServerSettings {
     /// operator says about its tools and their arguments does not need it.
     pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
         let without_tools = |server: &Self| Self {
-            tools: Vec::new(),
             coerce: None,
             check_arguments: ArgumentCheck::Auto,
+            tools: Vec::new(),
             ..server.clone()
         };
         without_tools(self) != without_tools(wanted)

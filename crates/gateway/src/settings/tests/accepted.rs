@@ -137,11 +137,11 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(files.start_timeout, Duration::from_secs(90));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
+    let protocols = (github.protocol, files.protocol);
+    assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
     assert_eq!((github.coerce, files.coerce), (None, Some(true)));
     let checks = (github.check_arguments, files.check_arguments);
     assert_eq!(checks, (ArgumentCheck::Auto, ArgumentCheck::Lenient));
-    let protocols = (github.protocol, files.protocol);
-    assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
 
     assert_eq!(files.command, Some(plain("npx")));
     assert_eq!(files.args, ["-y", "server", "/data"].map(plain));
