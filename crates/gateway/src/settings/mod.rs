@@ -46,9 +46,9 @@ pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
-    ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
-    EndpointSettings, HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings,
-    StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
+    ActivitySettings, AnnotationOverrides, AnonymousAccess, ArgumentCheck, Detail,
+    DiscoverySettings, Durability, EndpointSettings, HintSettings, IntentSettings, ProxiedHints,
+    ServerSettings, Settings, StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
