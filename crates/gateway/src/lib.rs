@@ -13,7 +13,6 @@ mod management;
 pub mod menu;
 pub mod prompts_resources;
 pub mod records;
-mod reload;
 pub mod request;
 pub mod search;
 pub mod servers;

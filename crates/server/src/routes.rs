@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::{Extension, Router};
 
 use crate::access::{self, Reach};
 use crate::app::App;
+use crate::rest::index::{ListedRoute, RouteTable};
 use crate::{respond, rest};
 
 /// Entrance to the app for callers that come from one side.
@@ -31,7 +32,7 @@ impl Entrance {
 /// A route: its method and path, and what answers there.
 pub(crate) struct Route {
     /// Whether agents with a token may use it; administrators may use all.
-    pub(crate) is_for_tokens: bool,
+    is_for_tokens: bool,
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     handler: MethodRouter<Arc<App>>,
@@ -127,6 +128,12 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
         routes.into_iter().fold(Router::new(), add)
     };
     let side = (Arc::clone(app), reach);
+    let listed = rest().into_iter().map(|route| ListedRoute {
+        method: route.method,
+        path: route.path,
+        is_for_tokens: route.is_for_tokens,
+    });
+    let table = Extension(Arc::new(RouteTable(listed.collect())));
     let (for_tokens, administration) = rest().into_iter().partition(|route| route.is_for_tokens);
     let admit = axum::middleware::from_fn_with_state(side.clone(), access::administration);
     let administration = routed(administration).layer(admit);
@@ -138,7 +145,7 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
     let admit = axum::middleware::from_fn_with_state(side, access::metrics);
     let metrics = routed(metrics).layer(admit);
     Router::new()
-        .nest("/api/v1", administration.merge(for_tokens))
+        .nest("/api/v1", administration.merge(for_tokens).layer(table))
         .merge(health.merge(metrics))
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)

@@ -168,6 +168,7 @@ async fn servers_of_a_running_gateway_are_managed() {
 }
 
 /// What is wrong is refused with its exit code, and the file stays as it is.
+#[expect(clippy::too_many_lines, reason = "one table of what is refused")]
 async fn wrong(home: &Home) {
     let fixture = fixture().exit_at_start();
     let entry = fixture.entry();

@@ -4,6 +4,7 @@
 //! what cannot be started. A command without one starts the new server by itself before it writes anything, so that one
 //! that is interrupted leaves nothing.
 
+mod reload;
 mod report;
 
 use std::sync::Arc;

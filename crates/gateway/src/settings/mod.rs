@@ -25,7 +25,6 @@ pub mod redaction;
 mod references;
 mod rules;
 mod secret;
-pub mod secret_files;
 mod server_names;
 mod server_reader;
 mod sources;
@@ -53,6 +52,7 @@ pub use keys::{
 pub use live::LiveSettings;
 pub use problem::SettingsError;
 pub use protection::private_files::{DataDirError, open_secret_warning};
+pub use protection::secret_files;
 pub use secret::{Secret, SettingText};
 pub use sources::Sources;
 pub use text::{ADMIN_SERVER, StoreAddress};

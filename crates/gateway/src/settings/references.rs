@@ -10,8 +10,8 @@ use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
 use super::protection::private_files::mending_command;
+use super::protection::secret_files;
 use super::secret::Secret;
-use super::secret_files;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: usize = 64 * 1024;

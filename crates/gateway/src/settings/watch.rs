@@ -19,8 +19,8 @@ use super::api_key::{KEY_FILE, present_key};
 use super::keys::{Settings, TlsSettings};
 use super::load_from;
 use super::problem::SettingsError;
+use super::protection::secret_files;
 use super::secret::Secret;
-use super::secret_files;
 use super::sources::{Locations, Sources};
 
 /// An editor's save is several events; this long without one means that it is done.

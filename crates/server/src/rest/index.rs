@@ -13,7 +13,17 @@ use serde::Serialize;
 #[cfg(feature = "openapi")]
 use super::described::refusals::AccessRefusals;
 use crate::respond::json_response;
-use crate::routes;
+
+/// Routes that there are, beside each request.
+pub(crate) struct RouteTable(pub(crate) Vec<ListedRoute>);
+
+/// Route of the table.
+pub(crate) struct ListedRoute {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    /// Whether agents with a token may use it.
+    pub(crate) is_for_tokens: bool,
+}
 
 /// The routes of this interface.
 #[derive(Serialize)]
@@ -40,9 +50,12 @@ struct RestRoute {
     get, path = "/api/v1", tag = "gateway", operation_id = "list_routes",
     responses((status = 200, description = "The routes", body = RestIndex), AccessRefusals),
 ))]
-pub(crate) async fn list(Extension(caller): Extension<Arc<Caller>>) -> Response {
+pub(crate) async fn list(
+    Extension(caller): Extension<Arc<Caller>>,
+    Extension(table): Extension<Arc<RouteTable>>,
+) -> Response {
     let is_administrator = caller.rights.allow(AccessTo::Administration);
-    let routes = routes::rest().into_iter();
+    let routes = table.0.iter();
     let routes = routes.filter(|route| is_administrator || route.is_for_tokens);
     let routes = routes.map(|route| RestRoute {
         method: route.method.to_uppercase(),

@@ -120,7 +120,7 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
     let backend = Backend::find(&sources, wanted).await?;
     let data_dir = settings::data_dir(&sources)?;
     let added = match check_free(&backend, &server.name).await {
-        Ok(()) => match KeptSecrets::keep(&data_dir, &server.secrets) {
+        Ok(()) => match StoredSecrets::keep(&data_dir, &server.secrets) {
             Ok(kept) => {
                 let progress = TerminalProgress::start("starting the server");
                 let added = backend.add_server(&server.name, &server.entry, force).await;
@@ -172,12 +172,12 @@ fn of_edit(error: EditError) -> CliError {
 }
 
 /// Secrets that were kept for a server, with those that they took the place of.
-struct KeptSecrets<'a> {
+struct StoredSecrets<'a> {
     data_dir: &'a Path,
     before: Vec<(&'a str, Option<String>)>,
 }
 
-impl<'a> KeptSecrets<'a> {
+impl<'a> StoredSecrets<'a> {
     fn keep(data_dir: &'a Path, secrets: &'a [(String, String)]) -> Result<Self, CliError> {
         let before = Vec::new();
         let mut kept = Self { data_dir, before };

@@ -9,15 +9,15 @@ use crate::backend::{Backend, settle};
 use crate::daemon::{encode, rest_path};
 use crate::error::CliError;
 
-/// Change of a server that has no further arguments.
+/// Action of a server that has no further arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
+pub(super) enum Action {
     Enable,
     Disable,
     Restart,
 }
 
-impl Change {
+impl Action {
     /// Word for a server after it.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -81,23 +81,23 @@ impl Backend {
     pub(super) async fn change_server(
         &self,
         name: &str,
-        change: Change,
+        change: Action,
     ) -> Result<String, CliError> {
         let changed = match self {
             Self::Daemon(daemon) => daemon.post(&path(name, change.path()), Bytes::new()).await,
             Self::Own(gateway) => {
                 let changed = match change {
-                    Change::Enable => {
+                    Action::Enable => {
                         gateway
                             .change_server(name, ServerChange::Enable(true))
                             .await
                     }
-                    Change::Disable => {
+                    Action::Disable => {
                         gateway
                             .change_server(name, ServerChange::Enable(false))
                             .await
                     }
-                    Change::Restart => gateway.restart_server(name).await,
+                    Action::Restart => gateway.restart_server(name).await,
                 };
                 changed
                     .map(|report| to_text(&report))

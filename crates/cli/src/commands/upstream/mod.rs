@@ -13,7 +13,7 @@ use mcpproxy_gateway::settings::{self, secret_files};
 use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
-use self::backend::Change;
+use self::backend::Action;
 use super::tools;
 use crate::CommandResult;
 use crate::arguments::{Common, ToolsCommand, UpstreamCommand};
@@ -27,11 +27,11 @@ pub(crate) async fn run(common: &Common, command: UpstreamCommand) -> CommandRes
         UpstreamCommand::List => list(common).await,
         UpstreamCommand::Add(arguments) => add::run(common, &arguments).await,
         UpstreamCommand::Remove(one) => remove(common, &one.server).await,
-        UpstreamCommand::Enable(one) => change(common, &one.server, Change::Enable).await,
-        UpstreamCommand::Disable(one) => change(common, &one.server, Change::Disable).await,
+        UpstreamCommand::Enable(one) => change(common, &one.server, Action::Enable).await,
+        UpstreamCommand::Disable(one) => change(common, &one.server, Action::Disable).await,
         UpstreamCommand::Restart(one) => {
             Daemon::require(&common.sources()).await?;
-            change(common, &one.server, Change::Restart).await
+            change(common, &one.server, Action::Restart).await
         }
         UpstreamCommand::Tools(one) => {
             let server = Some(one.server);
@@ -69,7 +69,7 @@ async fn inspect(common: &Common, server: &str) -> CommandResult {
     Ok(common.output.result(&shown?, pages::inspect))
 }
 
-async fn change(common: &Common, server: &str, change: Change) -> CommandResult {
+async fn change(common: &Common, server: &str, change: Action) -> CommandResult {
     let backend = Backend::find(&common.sources(), nothing()).await?;
     let changed = backend.change_server(server, change).await;
     backend.finish().await;

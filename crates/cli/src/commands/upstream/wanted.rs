@@ -18,26 +18,26 @@ pub(super) struct WantedServer {
 }
 
 /// Pair of a name and a value, as `--env` and `--header` have it.
-struct Pair<'a> {
+struct NamedText<'a> {
     name: &'a str,
     value: Option<&'a str>,
 }
 
 /// Members of an entry that hold pairs.
 #[derive(Clone, Copy)]
-struct PairKind {
+struct NamedTextKind {
     member: &'static str,
     separator: char,
     form: &'static str,
 }
 
-const ENV: PairKind = PairKind {
+const ENV: NamedTextKind = NamedTextKind {
     member: "env",
     separator: '=',
     form: "NAME=VALUE",
 };
 
-const HEADER: PairKind = PairKind {
+const HEADER: NamedTextKind = NamedTextKind {
     member: "headers",
     separator: ':',
     form: "'Name: value'",
@@ -151,7 +151,7 @@ fn complete(
         (HEADER, &arguments.header, &arguments.secret_header),
     ] {
         for text in plain {
-            let Pair { name, value } = kind.parse(text)?;
+            let NamedText { name, value } = kind.parse(text)?;
             let Some(value) = value else {
                 return Err(format!("a value of --{} is not {}", kind.flag(), kind.form));
             };
@@ -159,7 +159,7 @@ fn complete(
             server.put(kind, name, value, is_secret)?;
         }
         for text in secret {
-            let Pair { name, value } = kind.parse(text)?;
+            let NamedText { name, value } = kind.parse(text)?;
             let value = match value {
                 Some(value) => value.to_owned(),
                 None => ask(name)?,
@@ -177,7 +177,7 @@ fn absolute(folder: &Path) -> Result<String, String> {
     full.map_err(|_| "the folder of --cwd is not valid UTF-8".to_owned())
 }
 
-impl PairKind {
+impl NamedTextKind {
     fn flag(self) -> &'static str {
         if self.member == "env" {
             "env"
@@ -186,7 +186,7 @@ impl PairKind {
         }
     }
 
-    fn parse(self, text: &str) -> Result<Pair<'_>, String> {
+    fn parse(self, text: &str) -> Result<NamedText<'_>, String> {
         let (name, value) = match text.split_once(self.separator) {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -201,7 +201,7 @@ impl PairKind {
         if name.is_empty() {
             return Err(format!("a value of --{} is not {}", self.flag(), self.form));
         }
-        Ok(Pair { name, value })
+        Ok(NamedText { name, value })
     }
 }
 
@@ -209,7 +209,7 @@ impl WantedServer {
     /// Puts a value into the entry, or a reference to it.
     fn put(
         &mut self,
-        kind: PairKind,
+        kind: NamedTextKind,
         name: &str,
         value: &str,
         is_secret: bool,

@@ -4,7 +4,7 @@ use jsonc_parser::ast::{Object, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::snippet::to_json;
-use super::splice::{Layout, Members, Splice};
+use super::splice::{ListedParts, Splice, TextForm};
 use super::{EditError, ServerChange};
 use crate::settings::document::Document;
 use crate::settings::server_names;
@@ -13,7 +13,7 @@ use crate::settings::server_names;
 const KEYS: [&str; 2] = ["mcpServers", "servers"];
 
 /// Entry of a server, with its place in its list.
-struct Entry<'v> {
+struct FoundServer<'v> {
     /// Key that has its list.
     key: &'static str,
     place: usize,
@@ -52,21 +52,21 @@ fn add(text: &str, name: &str, entry: &Map<String, Json>) -> Result<String, Edit
         let entry = Json::Object(entry.clone());
         Ok(match written.map(|property| &property.value) {
             Some(Value::Object(map)) => splice
-                .append(&Members::of_object(map), |splice, layout| {
+                .append(&ListedParts::of_object(map), |splice, layout| {
                     splice.member(name, &entry, layout)
                 }),
             Some(Value::Array(list)) => {
                 let mut named = Map::from_iter([("name".to_owned(), json!(name))]);
                 named.extend(entry.as_object().cloned().unwrap_or_default());
                 let named = Json::Object(named);
-                splice.append(&Members::of_array(list), |splice, layout| {
+                splice.append(&ListedParts::of_array(list), |splice, layout| {
                     splice.json(&named, layout)
                 })
             }
             Some(_) => return Err(EditError::NotSafe(name.to_owned())),
             None => {
                 let servers = json!({ name: entry });
-                splice.append(&Members::of_object(root), |splice, layout| {
+                splice.append(&ListedParts::of_object(root), |splice, layout| {
                     splice.member(KEYS[0], &servers, layout)
                 })
             }
@@ -84,8 +84,8 @@ fn remove(text: &str, name: &str, only: Option<&Map<String, Json>>) -> Result<St
         }
         let list = root.get(entry.key).map(|property| &property.value);
         let members = match list {
-            Some(Value::Object(map)) => Members::of_object(map),
-            Some(Value::Array(list)) => Members::of_array(list),
+            Some(Value::Object(map)) => ListedParts::of_object(map),
+            Some(Value::Array(list)) => ListedParts::of_array(list),
             _ => return Err(EditError::NotSafe(name.to_owned())),
         };
         Ok(splice.without(&members, entry.place))
@@ -128,14 +128,14 @@ fn merge(text: &str, name: &str, keys: &Map<String, Json>) -> Result<String, Edi
             let Value::Object(entry) = existing(root, name)?.value else {
                 return Err(EditError::NotSafe(name.to_owned()));
             };
-            let members = Members::of_object(entry);
+            let members = ListedParts::of_object(entry);
             let mut properties = entry.properties.iter();
             let place = properties.position(|one| one.name.as_str() == key);
             Ok(match (place, value) {
                 (None, Json::Null) => splice.unchanged(),
                 (Some(place), Json::Null) => splice.without(&members, place),
                 (Some(place), value) => splice.with_value(&entry.properties[place].value, value),
-                (None, value) => splice.append(&members, |splice, layout: Layout<'_>| {
+                (None, value) => splice.append(&members, |splice, layout: TextForm<'_>| {
                     splice.member(key, value, layout)
                 }),
             })
@@ -160,20 +160,20 @@ fn with_tree<T>(
     }
 }
 
-fn existing<'v>(root: &'v Object<'v>, name: &str) -> Result<Entry<'v>, EditError> {
+fn existing<'v>(root: &'v Object<'v>, name: &str) -> Result<FoundServer<'v>, EditError> {
     find(root, name).ok_or_else(|| EditError::UnknownServer(name.to_owned()))
 }
 
 /// Entry of the server that has this name here, which may stand under another one in the file.
-fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<Entry<'v>> {
+fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<FoundServer<'v>> {
     let of_key = |key: &&'static str| {
         let list = root.get(key).map(|property| entries(&property.value));
         let entries = list.into_iter().flatten().enumerate();
-        let entry = |(place, (name, value))| (name, Entry { key, place, value });
+        let entry = |(place, (name, value))| (name, FoundServer { key, place, value });
         entries.map(entry).collect::<Vec<_>>()
     };
     // One list, as the reader has it: a name that is taken in the first is taken in the second.
-    let all: Vec<(String, Entry<'v>)> = KEYS.iter().flat_map(of_key).collect();
+    let all: Vec<(String, FoundServer<'v>)> = KEYS.iter().flat_map(of_key).collect();
     let written: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
     let names = server_names::usable(&written);
     let found = names.iter().position(|one| one == name)?;

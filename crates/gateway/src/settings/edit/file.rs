@@ -51,7 +51,7 @@ pub(super) fn replace<T>(
         if before.as_deref() == Some(text.as_bytes()) {
             return Ok(made);
         }
-        let draft = Draft::write(&folder, &target, &text).map_err(failed)?;
+        let draft = DraftFile::write(&folder, &target, &text).map_err(failed)?;
         // An editor knows no lock: what it wrote since is the new beginning.
         if read_file(locations)? != before {
             continue;
@@ -82,9 +82,9 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
 }
 
 /// New file beside the one that it replaces; removed unless it is published.
-struct Draft(PathBuf);
+struct DraftFile(PathBuf);
 
-impl Draft {
+impl DraftFile {
     fn write(folder: &Path, target: &Path, text: &str) -> io::Result<Self> {
         let mut random = [0_u8; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -117,7 +117,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftFile {
     fn drop(&mut self) {
         // It is gone if it was published.
         let _ = fs::remove_file(&self.0);

@@ -23,7 +23,7 @@ pub(super) struct Splice<'t> {
 }
 
 /// Members of an object, or elements of an array, where they stand.
-pub(super) struct Members {
+pub(super) struct ListedParts {
     /// Offset behind the opening bracket.
     open: usize,
     /// Offset of the closing bracket.
@@ -33,7 +33,7 @@ pub(super) struct Members {
 
 /// Form of what is put in.
 #[derive(Clone, Copy)]
-pub(super) enum Layout<'s> {
+pub(super) enum TextForm<'s> {
     /// All on one line.
     OneLine,
     /// On lines of its own, the first of which is indented so far.
@@ -49,9 +49,9 @@ enum Piece {
     Comma,
 }
 
-// === impl Members ===
+// === impl ListedParts ===
 
-impl Members {
+impl ListedParts {
     pub(super) fn of_object(object: &Object<'_>) -> Self {
         let parts = object.properties.iter().map(offsets);
         Self::between(&offsets(object), parts.collect())
@@ -100,14 +100,14 @@ impl<'t> Splice<'t> {
     /// Text with one more member at the end.
     pub(super) fn append(
         &self,
-        to: &Members,
-        written: impl Fn(&Self, Layout<'_>) -> String,
+        to: &ListedParts,
+        written: impl Fn(&Self, TextForm<'_>) -> String,
     ) -> String {
         let own = self.indent_at(to.open - 1);
         let Some((first, last)) = to.parts.first().zip(to.parts.last()) else {
             let indent = format!("{own}{}", self.unit);
             let inner = self.text[to.open..to.close].trim_end();
-            let new = written(self, Layout::Lines(&indent));
+            let new = written(self, TextForm::Lines(&indent));
             let new = format!("{inner}{0}{indent}{new}{0}{own}", self.newline);
             return self.replaced(vec![(to.open..to.close, new)]);
         };
@@ -115,7 +115,7 @@ impl<'t> Splice<'t> {
         let comma = behind.iter().find(|(piece, _)| *piece == Piece::Comma);
         let comma = comma.map(|(_, at)| at.end);
         if !self.text[to.open..first.start].contains('\n') {
-            let new = written(self, Layout::OneLine);
+            let new = written(self, TextForm::OneLine);
             let (at, new) = match comma {
                 Some(end) => (end, format!(" {new},")),
                 None => (last.end, format!(", {new}")),
@@ -123,7 +123,7 @@ impl<'t> Splice<'t> {
             return self.replaced(vec![(at..at, new)]);
         }
         let indent = self.indent_at(first.start);
-        let new = written(self, Layout::Lines(indent));
+        let new = written(self, TextForm::Lines(indent));
         let from = comma.unwrap_or(last.end);
         let at = self.end_of_remark(from..to.close);
         let (newline, end) = (self.newline, if comma.is_some() { "," } else { "" });
@@ -136,7 +136,7 @@ impl<'t> Splice<'t> {
 
     /// Text without one of the members, the comments that belong to it and the comma that it no longer needs: comments
     /// belong to a member if they end its line or stand directly above it.
-    pub(super) fn without(&self, of: &Members, place: usize) -> String {
+    pub(super) fn without(&self, of: &ListedParts, place: usize) -> String {
         let part = &of.parts[place];
         let before_it = place
             .checked_sub(1)
@@ -193,48 +193,48 @@ impl<'t> Splice<'t> {
         let is_on_lines = self.text[old.clone()].contains('\n')
             || !self.text[old.clone()].starts_with(['{', '[']);
         let layout = if is_on_lines {
-            Layout::Lines(indent)
+            TextForm::Lines(indent)
         } else {
-            Layout::OneLine
+            TextForm::OneLine
         };
         let new = self.json(new, layout);
         self.replaced(vec![(old, new)])
     }
 
     /// Member of an object as it is written.
-    pub(super) fn member(&self, name: &str, value: &Json, layout: Layout<'_>) -> String {
+    pub(super) fn member(&self, name: &str, value: &Json, layout: TextForm<'_>) -> String {
         format!("{}: {}", Json::from(name), self.json(value, layout))
     }
 
     /// Value as it is written. Lists of plain values stay on one line where they fit.
-    pub(super) fn json(&self, value: &Json, layout: Layout<'_>) -> String {
+    pub(super) fn json(&self, value: &Json, layout: TextForm<'_>) -> String {
         let is_plain = |value: &Json| !value.is_object() && !value.is_array();
         match (value, layout) {
             (Json::Array(items), _) if items.iter().all(is_plain) => {
-                let line = format!("[{}]", self.joined(items.iter(), ", ", Layout::OneLine));
+                let line = format!("[{}]", self.joined(items.iter(), ", ", TextForm::OneLine));
                 match layout {
-                    Layout::Lines(indent) if line.len() > LONGEST_LINE => {
+                    TextForm::Lines(indent) if line.len() > LONGEST_LINE => {
                         self.on_lines(indent, ['[', ']'], |inner| self.list(items, inner))
                     }
                     _ => line,
                 }
             }
             (Json::Object(members), _) if members.is_empty() => "{}".to_owned(),
-            (Json::Array(items), Layout::Lines(indent)) => {
+            (Json::Array(items), TextForm::Lines(indent)) => {
                 self.on_lines(indent, ['[', ']'], |inner| self.list(items, inner))
             }
-            (Json::Array(items), Layout::OneLine) => {
-                format!("[{}]", self.joined(items.iter(), ", ", Layout::OneLine))
+            (Json::Array(items), TextForm::OneLine) => {
+                format!("[{}]", self.joined(items.iter(), ", ", TextForm::OneLine))
             }
-            (Json::Object(members), Layout::OneLine) => {
+            (Json::Object(members), TextForm::OneLine) => {
                 let members = members.iter();
                 let members =
-                    members.map(|(name, value)| self.member(name, value, Layout::OneLine));
+                    members.map(|(name, value)| self.member(name, value, TextForm::OneLine));
                 format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
             }
-            (Json::Object(members), Layout::Lines(indent)) => {
+            (Json::Object(members), TextForm::Lines(indent)) => {
                 self.on_lines(indent, ['{', '}'], |inner| {
-                    let layout = Layout::Lines(inner);
+                    let layout = TextForm::Lines(inner);
                     let members = members.iter();
                     members
                         .map(|(name, value)| self.member(name, value, layout))
@@ -248,7 +248,7 @@ impl<'t> Splice<'t> {
     fn list(&self, items: &[Json], indent: &str) -> Vec<String> {
         let items = items.iter();
         items
-            .map(|item| self.json(item, Layout::Lines(indent)))
+            .map(|item| self.json(item, TextForm::Lines(indent)))
             .collect()
     }
 
@@ -256,7 +256,7 @@ impl<'t> Splice<'t> {
         &self,
         items: impl Iterator<Item = &'j Json>,
         by: &str,
-        layout: Layout<'_>,
+        layout: TextForm<'_>,
     ) -> String {
         let items: Vec<String> = items.map(|item| self.json(item, layout)).collect();
         items.join(by)

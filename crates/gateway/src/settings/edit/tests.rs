@@ -30,7 +30,7 @@ const FILE: &str = r#"// The gateway of the team.
 }
 "#;
 
-fn entry(value: Value) -> Map<String, Value> {
+fn entry(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
@@ -48,7 +48,7 @@ fn check(name: &str, change: &ServerChange, old: &str, new: &str) {
 
 fn added() -> ServerChange {
     ServerChange::Add(entry(
-        json!({ "command": "uvx", "args": ["a", "b"], "env": { "A": "1" } }),
+        &json!({ "command": "uvx", "args": ["a", "b"], "env": { "A": "1" } }),
     ))
 }
 
@@ -75,7 +75,7 @@ fn a_server_is_added_and_nothing_else_changes() {
 fn files_of_every_form_take_a_server() {
     let lines =
         "{\n  \"mcpServers\": {\n    \"new\": {\n      \"url\": \"https://h\"\n    }\n  }\n}\n";
-    let add = ServerChange::Add(entry(json!({ "url": "https://h" })));
+    let add = ServerChange::Add(entry(&json!({ "url": "https://h" })));
     assert_eq!(apply(None, "new", &add).unwrap(), lines);
     for (before, after) in [
         ("{}\n", lines),
@@ -110,7 +110,7 @@ fn files_of_every_form_take_a_server() {
         let back = changed(
             after,
             "new",
-            &ServerChange::TakeBack(entry(json!({ "url": "https://h" }))),
+            &ServerChange::TakeBack(entry(&json!({ "url": "https://h" }))),
         );
         assert!(!back.contains("https://h"), "{back}");
     }
@@ -190,7 +190,7 @@ fn a_server_is_switched_in_the_words_of_its_entry() {
 
 #[test]
 fn keys_are_merged_into_an_entry() {
-    let merge = |keys: Value| ServerChange::Merge(entry(keys));
+    let merge = |keys: Value| ServerChange::Merge(entry(&keys));
     check(
         "github",
         &merge(json!({ "url": "https://other/mcp", "disabled": null, "headers": { "A": "b" } })),

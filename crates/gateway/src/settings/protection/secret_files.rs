@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::document::read_open;
-use super::problem::shown;
-use super::protection::private_files::{self, DataDirError};
+use super::private_files::{self, DataDirError};
+use crate::settings::document::read_open;
+use crate::settings::problem::shown;
 
 /// Folder in the data folder.
 const FOLDER: &str = "secrets";
@@ -134,7 +134,7 @@ pub fn remove(data_dir: &Path, name: &str) -> Result<(), SecretError> {
 }
 
 /// Value of a secret, without the line break at its end. The error says how to keep one.
-pub(super) fn read(
+pub(in crate::settings) fn read(
     data_dir: &Path,
     name: &str,
     warnings: &mut Vec<String>,
@@ -171,7 +171,7 @@ pub fn current(data_dir: &Path, name: &str) -> Option<String> {
 }
 
 /// Path of a secret, for who follows its changes.
-pub(super) fn path(data_dir: &Path, name: &str) -> PathBuf {
+pub(in crate::settings) fn path(data_dir: &Path, name: &str) -> PathBuf {
     data_dir.join(FOLDER).join(name)
 }
 
