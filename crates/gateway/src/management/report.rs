@@ -6,10 +6,10 @@ use mcpproxy_catalog::{ServerState, present};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Gateway;
 use crate::failure::Failure;
 use crate::servers::ServerStatus;
 use crate::settings;
+use crate::{Gateway, log_files};
 
 /// Everything about one server.
 #[derive(Debug, Serialize)]
@@ -73,7 +73,7 @@ impl Gateway {
             status,
             entry: shown["mcpServers"][name].clone(),
             offered: offered.collect(),
-            log: process.map(|_| settings::server_log(&settings.data_dir, name)),
+            log: process.and_then(|_| log_files::current(&settings.data_dir, name)),
         })
     }
 }

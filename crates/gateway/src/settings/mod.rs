@@ -74,11 +74,6 @@ pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
     Ok(Locations::find_existing(sources)?.data_dir)
 }
 
-/// File of a data folder with what the process of a server wrote for people.
-pub fn server_log(data_dir: &Path, server: &str) -> PathBuf {
-    data_dir.join("logs").join(format!("{server}.log"))
-}
-
 /// Every key with the value that holds, defaults included; each secret is `***`.
 pub fn effective(settings: &Settings) -> serde_json::Value {
     settings.shown.clone()

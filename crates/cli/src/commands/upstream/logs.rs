@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use mcpproxy_gateway::log_files;
 use mcpproxy_gateway::settings::{self, Sources, edit};
 use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::{Value, json};
@@ -30,7 +31,7 @@ const STEP: Duration = Duration::from_millis(200);
 const ALIKE: f64 = 0.7;
 
 pub(super) async fn run(common: &Common, arguments: &LogArguments) -> CommandResult {
-    let path = log_path(&common.sources(), &arguments.server)?;
+    let [path, older] = log_paths(&common.sources(), &arguments.server)?;
     let unreadable = |error: io::Error| {
         CliError::refused(format!(
             "the log {} cannot be read: {error}",
@@ -38,7 +39,7 @@ pub(super) async fn run(common: &Common, arguments: &LogArguments) -> CommandRes
         ))
     };
     let mut tail = Tail::open(&path).map_err(unreadable)?;
-    let last = last_lines(&path, &mut tail, arguments.lines as usize).map_err(unreadable)?;
+    let last = last_lines(&older, &mut tail, arguments.lines as usize).map_err(unreadable)?;
     if last.is_empty() && !arguments.follow {
         note(&printable(&format!(
             "server '{}' has written nothing yet",
@@ -81,13 +82,14 @@ fn page(shown: &Value) -> String {
     lines.map(|line| text(line) + "\n").collect()
 }
 
-/// Log of a server that is configured, or was and left one.
-fn log_path(sources: &Sources, server: &str) -> Result<PathBuf, CliError> {
+/// Log of a server that is configured, or was and left one, and the one before it.
+fn log_paths(sources: &Sources, server: &str) -> Result<[PathBuf; 2], CliError> {
     let data_dir = settings::data_dir(sources)?;
-    let path = settings::server_log(&data_dir, server);
-    let is_name = edit::check_name(server).is_ok();
-    if is_name && path.is_file() {
-        return Ok(path);
+    let paths = log_files::current(&data_dir, server).zip(log_files::older(&data_dir, server));
+    let paths = paths.filter(|_| edit::check_name(server).is_ok());
+    let paths = paths.map(|(current, older)| [current, older]);
+    if let Some(paths) = paths.as_ref().filter(|paths| paths[0].is_file()) {
+        return Ok(paths.clone());
     }
     let settings = settings::load(sources)?;
     let names: Vec<String> = settings
@@ -95,10 +97,9 @@ fn log_path(sources: &Sources, server: &str) -> Result<PathBuf, CliError> {
         .iter()
         .map(|one| one.name.to_string())
         .collect();
-    if is_name && names.iter().any(|name| name == server) {
-        return Ok(path);
-    }
-    Err(unknown(server, &names))
+    paths
+        .filter(|_| names.iter().any(|name| name == server))
+        .ok_or_else(|| unknown(server, &names))
 }
 
 fn unknown(server: &str, names: &[String]) -> CliError {
@@ -115,23 +116,16 @@ fn unknown(server: &str, names: &[String]) -> CliError {
 }
 
 /// Last lines of a log, and of the one before it where those are not enough. The tail goes on behind them.
-fn last_lines(path: &Path, tail: &mut Tail, count: usize) -> io::Result<Vec<String>> {
+fn last_lines(older: &Path, tail: &mut Tail, count: usize) -> io::Result<Vec<String>> {
     let mut lines = tail.lines_so_far()?;
     if lines.len() < count {
-        let mut before = Tail::open(&previous(path))?;
+        let mut before = Tail::open(older)?;
         let mut earlier = before.lines_so_far()?;
         earlier.append(&mut lines);
         lines = earlier;
     }
     lines.drain(..lines.len().saturating_sub(count));
     Ok(lines)
-}
-
-/// File that a log becomes when it is full.
-fn previous(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
 }
 
 /// End of a file that somebody writes to, and now and then begins anew.
@@ -248,25 +242,26 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("mcpproxy-logs-{}", uuid::Uuid::new_v4()));
         fs::create_dir(&folder).unwrap();
         let path = folder.join("a.log");
+        let older = folder.join("a.log.1");
         let mut tail = Tail::open(&path).unwrap();
-        assert!(last_lines(&path, &mut tail, 3).unwrap().is_empty());
+        assert!(last_lines(&older, &mut tail, 3).unwrap().is_empty());
         assert!(tail.next_lines().unwrap().is_empty());
-        fs::write(previous(&path), "0\n1\n").unwrap();
+        fs::write(&older, "0\n1\n").unwrap();
         let mut log = File::create(&path).unwrap();
         write!(log, "2\n3").unwrap();
         let mut tail = Tail::open(&path).unwrap();
-        assert_eq!(last_lines(&path, &mut tail, 2).unwrap(), ["1", "2"]);
+        assert_eq!(last_lines(&older, &mut tail, 2).unwrap(), ["1", "2"]);
         writeln!(log).unwrap();
         assert_eq!(tail.next_lines().unwrap(), ["3"]);
         assert!(tail.next_lines().unwrap().is_empty());
         write!(log, "4").unwrap();
-        fs::rename(&path, previous(&path)).unwrap();
+        fs::rename(&path, &older).unwrap();
         fs::write(&path, "5\n").unwrap();
         assert!(tail.next_lines().unwrap().is_empty());
         assert_eq!(tail.next_lines().unwrap(), ["4"]);
         assert_eq!(tail.next_lines().unwrap(), ["5"]);
         let mut tail = Tail::open(&path).unwrap();
-        assert!(last_lines(&path, &mut tail, 0).unwrap().is_empty());
+        assert!(last_lines(&older, &mut tail, 0).unwrap().is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

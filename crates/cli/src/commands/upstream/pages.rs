@@ -117,7 +117,8 @@ fn state(server: &Value) -> String {
         _ => {}
     }
     let waiting_for = text(&server["waiting_for"]);
-    if !waiting_for.is_empty() {
+    // What a server that failed waits for is told by the command that mends it.
+    if !waiting_for.is_empty() && state == "starting" {
         more.push(waiting_for);
     }
     if !more.is_empty() {
