@@ -72,6 +72,7 @@ const FOREIGN: &[(&str, ClientKey)] = &[
     ("cwd", ClientKey::Is("working_dir")),
     ("workingDirectory", ClientKey::Is("working_dir")),
     ("environment", ClientKey::Is("env")),
+    ("env_vars", ClientKey::Is("inherit_env")),
     ("serverUrl", ClientKey::Is("url")),
     ("httpUrl", ClientKey::Is("url")),
     ("http_headers", ClientKey::Is("headers")),
