@@ -7,7 +7,7 @@ use bytes::Bytes;
 use mcpproxy_gateway::search::ToolListRequest;
 use mcpproxy_gateway::settings::{self, DataDirError, Settings, Sources};
 use mcpproxy_gateway::{
-    CallRequest, ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
+    ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
 };
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_wire::Json;
@@ -68,7 +68,7 @@ impl Backend {
                     rights: Rights::Administrator,
                     ..Caller::default()
                 });
-                let request = CallRequest::parse(variant, &Json::of(&request));
+                let request = gateway.read_call(variant, &Json::of(&request));
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
                     Err(unreadable) => gateway.refuse_call(unreadable, &caller).await,

@@ -3,6 +3,8 @@
 //! Each part has its own error type; this is the only place that turns them into what a
 //! caller sees: a stable code, a message with the remedy, and details for programs.
 
+pub(crate) mod starting;
+
 use std::time::Duration;
 
 use mcpproxy_activity::{RecordOutcome, Status, StoreError};
@@ -16,8 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use self::starting::{told_start, without_host_files};
 use crate::menu;
-use crate::servers::{told_start, without_host_files};
 
 /// Member of an answer that the warnings stand in.
 const META: &str = "_meta";

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcpproxy_wire::Offerings;
 
 use crate::UpstreamState;
-use crate::lifecycle::start_slots::StartSlots;
 use crate::process::life_signs::LifeSampler;
+use crate::process::start_slots::StartSlots;
 use crate::protocol::remembered::RememberedProtocols;
 use crate::transport::http::{self, Connector};
 

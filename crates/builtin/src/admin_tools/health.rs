@@ -126,7 +126,7 @@ fn trouble(
             match &server.last_error {
                 Some(last) => {
                     let last = without_host_files(last);
-                    format!("it is starting; the attempt before failed: {last}")
+                    format!("it is starting; its last failure: {last}")
                 }
                 None => "it is starting".to_owned(),
             },

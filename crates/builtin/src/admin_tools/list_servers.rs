@@ -54,7 +54,7 @@ pub(crate) struct ListedServer {
     state: State,
     /// How many tools it has.
     tools: u64,
-    /// Why it is not ready, or why the last attempt to start it failed.
+    /// Why it is not ready, or why it failed or was lost last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

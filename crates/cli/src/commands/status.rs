@@ -97,7 +97,7 @@ fn reason(server: &Value) -> String {
                 told.push_str(&format!(", says: {}", on_one_line(&text(line))));
             }
             if let Some(last) = last_error {
-                told.push_str(&format!("; the attempt before failed: {last}"));
+                told.push_str(&format!("; last failure: {last}"));
             }
             told
         }
@@ -226,7 +226,7 @@ mod tests {
         });
         check(
             &server,
-            "attempt 4 since 2026-11-19T12:00:00.000Z: installing, says: two; the attempt before failed: the server exited with code 1",
+            "attempt 4 since 2026-11-19T12:00:00.000Z: installing, says: two; last failure: the server exited with code 1",
         );
         server["waiting_for"] = json!("a start slot");
         server["last_error"] = Value::Null;

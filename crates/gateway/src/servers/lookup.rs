@@ -11,8 +11,8 @@ use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
 
 use super::result_cache::{CachePlace, ChangingCall, ResultCache};
-use super::status::without_host_files;
 use super::{RunState, Servers};
+use crate::failure::starting::without_host_files;
 use crate::failure::{Code, Failure};
 use crate::request::{cut, split_name};
 use crate::settings::{ServerSettings, ToolRateLimit};
@@ -134,12 +134,24 @@ impl Servers {
         tool: &str,
         rights: &Rights,
     ) -> Result<Arc<CatalogTool>, Failure> {
+        self.tool_or_near(server, tool, rights, |_| true)
+    }
+
+    /// Tool that a caller with these rights may use, as the catalog has it now. Where there is none of that name, only tools
+    /// that `may_be_meant` lets through are proposed.
+    pub(crate) fn tool_or_near(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
+    ) -> Result<Arc<CatalogTool>, Failure> {
         let snapshot = self.catalog.snapshot();
         let entry = snapshot.find(server, tool);
         let Some(entry) = entry.filter(|entry| entry.is_within(rights)) else {
             let reachable = self.reachable(server, rights)?;
             if snapshot.server(server).is_some_and(ServerState::is_listed) {
-                return Err(self.unknown_tool(server, tool, rights));
+                return Err(self.unknown_tool(server, tool, rights, may_be_meant));
             }
             let why = match reachable.upstream.state() {
                 UpstreamState::Failed { reason, .. } => {
@@ -171,7 +183,7 @@ impl Servers {
             | Availability::ServerBroken
             | Availability::ServerQuarantined => {
                 self.reachable(server, rights)?;
-                Err(self.unknown_tool(server, tool, rights))
+                Err(self.unknown_tool(server, tool, rights, may_be_meant))
             }
         }
     }
@@ -182,7 +194,7 @@ impl Servers {
         name: &'a str,
         rights: &Rights,
     ) -> Result<(&'a str, &'a str), Failure> {
-        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name, rights))
+        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name, rights, |_| true))
     }
 
     /// Adds tools that are near: a name that cannot be split is likely that of a tool alone.
@@ -191,8 +203,10 @@ impl Servers {
         mut failure: Failure,
         name: &str,
         rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
     ) -> Failure {
-        let near = self.catalog.snapshot().nearest_tools(name, rights);
+        let snapshot = self.catalog.snapshot();
+        let near = snapshot.nearest_tools(name, rights, may_be_meant);
         if near.is_empty() {
             return failure;
         }
@@ -205,9 +219,16 @@ impl Servers {
         unknown(Code::UnknownServer, "Server", &cut(name, 100), near)
     }
 
-    fn unknown_tool(&self, server: &str, tool: &str, rights: &Rights) -> Failure {
+    fn unknown_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
+    ) -> Failure {
         let shown = cut(&format!("{server}:{tool}"), 300);
-        let near = self.catalog.snapshot().nearest_tools(&shown, rights);
+        let snapshot = self.catalog.snapshot();
+        let near = snapshot.nearest_tools(&shown, rights, may_be_meant);
         unknown(Code::UnknownTool, "Tool", &shown, near)
     }
 }

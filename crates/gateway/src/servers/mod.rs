@@ -31,12 +31,12 @@ pub(crate) use self::lookup::{
 use self::observer::CatalogObserver;
 use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
-pub(crate) use self::status::told_start;
-pub use self::status::{FailedServer, ServerStatus, without_host_files};
+pub use self::status::{FailedServer, ServerStatus};
 pub use self::warnings::warnings;
 use crate::background::Background;
 use crate::contract_check::{ContractStatus, ContractWatch};
 use crate::failure::Failure;
+pub use crate::failure::starting::without_host_files;
 use crate::records::Records;
 use crate::settings::{LiveSettings, ServerSettings, Settings};
 

@@ -2,17 +2,16 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use jiff::Timestamp;
 use mcpproxy_catalog::{CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, Effect, Rights};
-use mcpproxy_upstream::{StartAttempt, StartWait, UpstreamState};
+use mcpproxy_upstream::{StartAttempt, UpstreamState};
 use serde::{Deserialize, Serialize};
 
 use super::warnings::warnings;
 use super::{RunState, Servers};
 use crate::contract_check::ContractStatus;
+use crate::failure::starting::{told_start, utc, without_host_files};
 
 /// Number of the last lines of a server that are shown.
 const LAST_LINES: usize = 5;
@@ -59,7 +58,7 @@ pub struct ServerStatus {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required))]
     pub waiting_for: Option<Cow<'static, str>>,
-    /// Why the last attempt failed, also while the next one is under way.
+    /// Why it failed or was lost last, also while the next attempt is under way.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required))]
     pub last_error: Option<String>,
@@ -256,25 +255,6 @@ impl Servers {
     }
 }
 
-/// How far the start of a server is, after its name, with why the attempt before failed.
-pub(crate) fn told_start(start: &StartAttempt, last_error: Option<&str>) -> String {
-    let (attempt, since) = (start.attempt, utc(start.since));
-    let waiting = match start.waiting_for {
-        StartWait::Installation => "it is installing".to_owned(),
-        wait => format!("it waits for {}", wait.as_str()),
-    };
-    let last = last_error.map_or_else(String::new, |last| {
-        format!("; the last attempt failed: {last}")
-    });
-    format!("is still starting, attempt {attempt}, since {since}: {waiting}{last}")
-}
-
-/// A moment as JSON has it.
-fn utc(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or_default();
-    format!("{time:.3}")
-}
-
 /// Last lines of a server, as many as are shown.
 fn last_lines(mut lines: Vec<String>) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(LAST_LINES))
@@ -284,13 +264,4 @@ fn last_lines(mut lines: Vec<String>) -> Vec<String> {
 fn annotated<'t>(tools: impl Iterator<Item = &'t Arc<CatalogTool>>) -> usize {
     let is_known = |tool: &&Arc<CatalogTool>| !matches!(tool.effect(), Effect::Unknown { .. });
     tools.filter(is_known).count()
-}
-
-/// Reason why a server does not run, without files of the host: agents are not told of those.
-pub fn without_host_files(problem: &str) -> &str {
-    if problem.contains(['/', '\\']) {
-        "a person finds the reason with `mcpproxy status`"
-    } else {
-        problem
-    }
 }

@@ -9,11 +9,9 @@
 //! the JSON Schema, the reference page and what is shown of them come from that list.
 
 mod api_key;
-mod client_entries;
-mod client_files;
+mod clients;
 mod document;
 pub mod edit;
-mod env_file;
 mod environment;
 mod generated;
 mod keys;
@@ -25,7 +23,6 @@ pub mod redaction;
 mod references;
 mod rules;
 mod secret;
-mod server_names;
 mod server_reader;
 mod sources;
 mod text;
@@ -45,9 +42,9 @@ pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
-    ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
-    EndpointSettings, HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings,
-    StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
+    ActivitySettings, AnnotationOverrides, AnonymousAccess, ArgumentCheck, Detail,
+    DiscoverySettings, Durability, EndpointSettings, HintSettings, IntentSettings, ProxiedHints,
+    ServerSettings, Settings, StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
@@ -137,7 +134,7 @@ fn settings_of(
     let name = path.file_name().unwrap_or(path.as_os_str());
     let document = Document::parse(&name.to_string_lossy(), bytes)?;
     let mut tree = document.tree()?;
-    let of_clients = client_files::rewrite(&mut tree);
+    let of_clients = clients::files::rewrite(&mut tree);
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),

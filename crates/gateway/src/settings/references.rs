@@ -5,13 +5,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::client_entries::is_variable;
 use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
 use super::protection::private_files::mending_command;
 use super::protection::secret_files;
 use super::secret::Secret;
+use super::text::is_variable;
 
 /// A token, a key or a certificate fits; a mistaken path to something large does not.
 const FILE_LIMIT: usize = 64 * 1024;
@@ -42,7 +42,7 @@ enum Reference<'a> {
 }
 
 /// What a reference stands for.
-enum Part {
+enum Replacement {
     /// Hidden wherever it is shown.
     Secret(String),
     Plain(String),
@@ -56,7 +56,7 @@ pub(super) fn secret_names(raw: &str) -> Result<Vec<String>, String> {
             secret_files::check_name(name)?;
             names.push(name.to_owned());
         }
-        Ok(Part::Plain(String::new()))
+        Ok(Replacement::Plain(String::new()))
     })?;
     Ok(names)
 }
@@ -74,25 +74,25 @@ impl References<'_> {
         let mut warnings = Vec::new();
         let text = replace(raw, |reference| match reference {
             Reference::Variable(name, default) => match (self.variable(name)?, default) {
-                (Some(value), None) => Ok(Part::Secret(value)),
-                (Some(value), Some(_)) if !value.is_empty() => Ok(Part::Secret(value)),
-                (_, Some(default)) => Ok(Part::Plain(default.to_owned())),
+                (Some(value), None) => Ok(Replacement::Secret(value)),
+                (Some(value), Some(_)) if !value.is_empty() => Ok(Replacement::Secret(value)),
+                (_, Some(default)) => Ok(Replacement::Plain(default.to_owned())),
                 (None, None) => Err(format!("environment variable {} is not set", shown(name))),
             },
-            Reference::File(path) => self.file(path, &mut warnings).map(Part::Secret),
+            Reference::File(path) => self.file(path, &mut warnings).map(Replacement::Secret),
             Reference::Stored(name) => {
-                secret_files::read(self.data_dir, name, &mut warnings).map(Part::Secret)
+                secret_files::read(self.data_dir, name, &mut warnings).map(Replacement::Secret)
             }
             Reference::Keyring(name) => {
                 warnings.push(format!(
                     "there is no keyring here: ${{keyring:{name}}} is read as ${{secret:{name}}}"
                 ));
-                secret_files::read(self.data_dir, name, &mut warnings).map(Part::Secret)
+                secret_files::read(self.data_dir, name, &mut warnings).map(Replacement::Secret)
             }
             Reference::Folder => {
                 let folder = self.folder.to_str();
                 let folder = folder.ok_or("the folder of the configuration is not valid UTF-8");
-                Ok(Part::Plain(folder?.to_owned()))
+                Ok(Replacement::Plain(folder?.to_owned()))
             }
             Reference::Foreign(text) => Err(format!(
                 "only a client knows what ${{{}}} is, write ${{env:NAME}}, ${{file:PATH}} or ${{secret:NAME}}",
@@ -174,7 +174,7 @@ impl<'a> Reference<'a> {
 /// Replaces every reference by what it stands for; `$${` stands for a literal `${`.
 fn replace(
     raw: &str,
-    mut resolve: impl FnMut(Reference<'_>) -> Result<Part, String>,
+    mut resolve: impl FnMut(Reference<'_>) -> Result<Replacement, String>,
 ) -> Result<Secret, String> {
     let (mut value, mut parts, mut rest) = (String::new(), Vec::new(), raw);
     while let Some((before, after)) = rest.split_once("${") {
@@ -194,11 +194,11 @@ fn replace(
         };
         value.push_str(before);
         match resolve(known)? {
-            Part::Secret(part) => {
+            Replacement::Secret(part) => {
                 value.push_str(&part);
                 parts.push(part);
             }
-            Part::Plain(part) => value.push_str(&part),
+            Replacement::Plain(part) => value.push_str(&part),
         }
         rest = after;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::client_entries;
+use super::clients::entries;
 use super::text::{SERVER_NAME, SERVER_NAME_PATTERN, TextRule};
 
 /// Section of the file; [`section!`](super::keys::section::section) writes it.
@@ -178,7 +178,7 @@ fn schema_of_servers(server: &Section) -> Value {
     }
     in_array["required"] = json!(["name"]);
     for server in [&mut in_map, &mut in_array] {
-        client_entries::admit(server);
+        entries::admit(server);
     }
     json!({
         "oneOf": [

@@ -6,13 +6,13 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json, json};
 
-use super::client_entries::{self, Rewritten};
+use super::clients::entries::{self, Rewritten};
+use super::clients::{self, env_file};
 use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
 use super::secret::credentials::{self, StringContext};
 use super::text::SERVER_NAME;
-use super::{env_file, server_names};
 
 /// Values of `type` for servers that have a `url`.
 const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
@@ -36,7 +36,7 @@ impl SettingsReader<'_> {
     pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
         let written = self.entries_of(at);
         let names: Vec<&str> = written.iter().map(|entry| &*entry.name).collect();
-        let names = server_names::usable(&names);
+        let names = clients::names::usable(&names);
         let (mut values, mut entries) = (Vec::new(), Map::new());
         for (entry, name) in written.iter().zip(names) {
             if name != entry.name {
@@ -153,7 +153,7 @@ impl SettingsReader<'_> {
             env_file,
             remarks,
             ..
-        } = client_entries::rewrite(entry.value.as_object()?, &ours);
+        } = entries::rewrite(entry.value.as_object()?, &ours);
         for (range, warning) in remarks.warnings {
             self.warn_at(&range, || format!("{}: {warning}", entry.path));
         }

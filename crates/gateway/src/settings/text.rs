@@ -113,6 +113,15 @@ impl From<Secret> for StoreAddress {
     }
 }
 
+/// Whether it is the name of a variable, as shells have it.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|one: char| one.is_ascii_digit())
+        && name
+            .bytes()
+            .all(|one| one.is_ascii_alphanumeric() || one == b'_')
+}
+
 /// The address a text stands for.
 pub(super) fn parse_address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {

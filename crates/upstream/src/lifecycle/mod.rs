@@ -7,5 +7,4 @@ pub(crate) mod readiness;
 mod refresher;
 pub(crate) mod shared;
 mod start;
-pub(crate) mod start_slots;
 pub(crate) mod task;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use mcpproxy_wire::Method;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::start_slots::StartSlot;
 use crate::process::life_signs::{LifeSampler, LifeSigns};
+use crate::process::start_slots::StartSlot;
 use crate::{Runtime, Spec, lock};
 
 /// Longest that a start holds its slot, however busy it is: one that computes for ever must not keep others from

@@ -1,4 +1,5 @@
-//! Programs of this machine that are servers: starting them, ending them, reading what they print.
+//! Programs of this machine that are servers: starting them, a few at a time, ending them, reading what they
+//! print.
 
 pub(crate) mod child;
 pub(crate) mod environment;
@@ -11,6 +12,7 @@ pub mod log_files;
 #[cfg(unix)]
 mod server_command;
 pub(crate) mod server_log;
+pub(crate) mod start_slots;
 pub(crate) mod stderr;
 #[cfg(target_os = "linux")]
 pub(crate) mod tree;

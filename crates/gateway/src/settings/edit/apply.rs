@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json, json};
 use super::snippet::to_json;
 use super::splice::{ListedParts, Splice, TextForm};
 use super::{EditError, ServerChange};
+use crate::settings::clients::names;
 use crate::settings::document::Document;
-use crate::settings::server_names;
 
 /// Keys of the file that have servers. The first is that of a file that has none yet.
 const KEYS: [&str; 2] = ["mcpServers", "servers"];
@@ -175,7 +175,7 @@ fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<FoundServer<'v>> {
     // One list, as the reader has it: a name that is taken in the first is taken in the second.
     let all: Vec<(String, FoundServer<'v>)> = KEYS.iter().flat_map(of_key).collect();
     let written: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
-    let names = server_names::usable(&written);
+    let names = names::usable(&written);
     let found = names.iter().position(|one| one == name)?;
     all.into_iter().nth(found).map(|(_, entry)| entry)
 }

@@ -111,7 +111,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 
 /// Name that a server of this name of somebody else's gets here.
 pub fn usable_name(written: &str) -> String {
-    let names = super::server_names::usable(&[written]);
+    let names = super::clients::names::usable(&[written]);
     names.into_iter().next().unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use serde_json::{Map, Number, Value as Json};
 
-use crate::settings::client_entries::names_transport;
+use crate::settings::clients::entries::names_transport;
 use crate::settings::document::Document;
 use crate::settings::problem::shown;
 

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::section::section;
-pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
+pub use self::servers::{
+    AnnotationOverrides, ArgumentCheck, ServerSettings, ToolRateLimit, ToolSettings, Trust,
+};
 pub use self::tls::TlsSettings;
 use super::rules::KeyRule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
 use super::rules::TextKind::{Address, Hidden, Store};
@@ -57,6 +59,9 @@ section! {
         "endpoints" pub endpoints: EndpointSettings = {}, Nested(&EndpointSettings::SECTION);
         /// How declared intent is checked.
         "intent_declaration" pub intent_declaration: IntentSettings = {}, Nested(&IntentSettings::SECTION);
+        /// Whether arguments that say the right thing in another form are converted, with a warning: `"3"` where a schema
+        /// wants 3, one value where it wants a list of such, JSON text where it wants a list or an object.
+        "coerce" pub coerce: bool = true, Flag;
         /// What a search answers.
         "discovery" pub discovery: DiscoverySettings = {}, Nested(&DiscoverySettings::SECTION);
         /// The record of calls.

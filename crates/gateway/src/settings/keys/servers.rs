@@ -66,6 +66,13 @@ section! {
         "max_concurrent" pub max_concurrent: usize = 64, Whole(1, 1024);
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" pub idle_stop: Option<Duration> = null, Span(Duration::from_millis(100), Duration::from_hours(7 * 24));
+        /// Whether arguments that say the right thing in another form are converted, with a warning; without it, as the key
+        /// `coerce` at the top level says.
+        "coerce" pub coerce: Option<bool> = null, Flag;
+        /// Whether arguments that do not match the schema of a tool are refused (`strict`) or left to the server
+        /// (`lenient`). By default (`auto`) they are left to the server at its own endpoint `/mcp/s/{server}`, unless it
+        /// announces the tool contract, and refused elsewhere.
+        "check_arguments" pub check_arguments: ArgumentCheck = "auto", Choice(&["auto", "strict", "lenient"]);
         /// The only tools that are enabled, by name; without it, or with `"*"` alone, all are. An array under `tools` and
         /// `includeTools` mean the same.
         "enabled_tools" pub enabled_tools: Option<Vec<String>> = null, List(&AnyString);
@@ -137,6 +144,18 @@ pub enum Trust {
     Manual,
 }
 
+/// What becomes of arguments that do not match the schema of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArgumentCheck {
+    /// They are left to the server at its own endpoint, and refused elsewhere.
+    Auto,
+    /// They are refused.
+    Strict,
+    /// They are left to the server.
+    Lenient,
+}
+
 // === impl ServerSettings ===
 
 impl ServerSettings {
@@ -180,9 +199,11 @@ impl ServerSettings {
     }
 
     /// Whether a running server has to be started anew to become the one that is wanted; what the
-    /// operator says about its tools does not need it.
+    /// operator says about its tools and their arguments does not need it.
     pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
         let without_tools = |server: &Self| Self {
+            coerce: None,
+            check_arguments: ArgumentCheck::Auto,
             tools: Vec::new(),
             enabled_tools: None,
             disabled_tools: Vec::new(),

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Scene;
 use crate::settings::rules::{KeyRule, Section};
 use crate::settings::{
-    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, SettingText,
-    Settings, StoreAddress, ToolRateLimit, Trust, effective,
+    ActivitySettings, ArgumentCheck, Detail, DiscoverySettings, Durability, ProxiedHints, Secret,
+    SettingText, Settings, StoreAddress, ToolRateLimit, Trust, effective,
 };
 
 /// A file with every key in it, but for `tls`, which needs files of its own.
@@ -32,6 +32,7 @@ pub(super) const EVERYTHING: &str = r#"{
       "env": { "LEVEL": "quiet-please", "API_KEY": "literal-key" }, "working_dir": "/srv",
       "enabled": false, "quarantined": true,
       "start_timeout": "90s", "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
+      "coerce": true, "check_arguments": "lenient",
       "tools": {
         "write_file": {
           "enabled": false,
@@ -48,7 +49,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "discovery": { "limit": 50, "detail": "compact", "semantic": false },
   "activity": { "retention_days": 1, "max_payload_bytes": 1024, "durability": "balanced" },
   "store": { "url": "postgres://user:password@db/mcpproxy" },
-  "input_timeout": "90s",
+  "input_timeout": "90s", "coerce": false,
   "hints": { "proxied": "content" }, /* and another */
 }"#;
 
@@ -77,6 +78,7 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.hints.proxied, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
     assert_eq!(settings.starts_at_once, None);
+    assert!(settings.coerce);
 }
 
 #[test]
@@ -112,6 +114,7 @@ fn every_global_key_is_used() {
     assert_eq!(settings.hints.proxied, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
     assert_eq!(settings.starts_at_once, Some(3));
+    assert!(!settings.coerce);
 }
 
 #[test]
@@ -139,6 +142,9 @@ fn every_key_of_a_server_is_used() {
     assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Changes));
     let protocols = (github.protocol, files.protocol);
     assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
+    assert_eq!((github.coerce, files.coerce), (None, Some(true)));
+    let checks = (github.check_arguments, files.check_arguments);
+    assert_eq!(checks, (ArgumentCheck::Auto, ArgumentCheck::Lenient));
 
     assert_eq!(files.command, Some(plain("npx")));
     assert_eq!(files.args, ["-y", "server", "/data"].map(plain));

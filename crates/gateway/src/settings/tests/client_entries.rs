@@ -96,8 +96,8 @@ fn words_of_clients_are_understood() {
     );
     // Codex.
     check(
-        r#"{ "command": "x", "startup_timeout_sec": 20, "tool_timeout_sec": 45.5 }"#,
-        &json!({ "start_timeout": "20s", "timeout": "45s 500ms" }),
+        r#"{ "command": "x", "startup_timeout_sec": 20, "tool_timeout_sec": 45.5, "env_vars": ["KUBECONFIG"] }"#,
+        &json!({ "start_timeout": "20s", "timeout": "45s 500ms", "inherit_env": ["KUBECONFIG"] }),
         &[],
     );
 }

@@ -86,7 +86,7 @@ fn the_defaults_of_the_schema_are_the_defaults_of_the_program() {
     let (schema, holds) = (schema(), effective(&Scene::empty().settings()));
     let mut compared = 0;
     compare_defaults(&schema, &holds, &mut compared);
-    assert_eq!(compared, 18, "every global key that has a default");
+    assert_eq!(compared, 19, "every global key that has a default");
 }
 
 fn compare_defaults(schema: &Value, holds: &Value, compared: &mut usize) {

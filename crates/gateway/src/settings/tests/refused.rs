@@ -2,8 +2,8 @@
 
 use super::Scene;
 
-const SERVER_KEYS: &str = "name, type, command, args, env, inherit_env, working_dir, url, headers, protocol, enabled, quarantined, trust, start_timeout, timeout, max_concurrent, idle_stop, enabled_tools, disabled_tools, tools";
-const TOP_KEYS: &str = "$schema, listen, api_key, anonymous, tls, allow_plain_http, mcpServers, starts_at_once, input_timeout, endpoints, intent_declaration, discovery, activity, store, hints";
+const SERVER_KEYS: &str = "name, type, command, args, env, inherit_env, working_dir, url, headers, protocol, enabled, quarantined, trust, start_timeout, timeout, max_concurrent, idle_stop, coerce, check_arguments, enabled_tools, disabled_tools, tools";
+const TOP_KEYS: &str = "$schema, listen, api_key, anonymous, tls, allow_plain_http, mcpServers, starts_at_once, input_timeout, endpoints, intent_declaration, coerce, discovery, activity, store, hints";
 
 #[track_caller]
 fn check(config: &str, expected: &[&str]) {

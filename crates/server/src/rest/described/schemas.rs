@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use mcpproxy_gateway::servers::FailedServer;
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::Value;
 use utoipa::ToSchema;

@@ -26,13 +26,13 @@ struct StartTable {
     held: usize,
     next_number: u64,
     /// Servers that wait, the next one first.
-    waiting: BTreeMap<Place, oneshot::Sender<()>>,
+    waiting: BTreeMap<QueuePlace, oneshot::Sender<()>>,
 }
 
 /// Place in the queue: servers that somebody calls come first, and each of the two sorts in the order it came in. A call
-/// has a deadline, and a server that nobody calls has not.
+/// has a deadline, and a server that nobody calls has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct QueuePlace {
     is_uncalled: bool,
     number: u64,
 }
@@ -45,7 +45,7 @@ pub(crate) struct StartSlot(Arc<StartSlots>);
 #[derive(Debug)]
 pub(crate) struct QueuedStart {
     slots: Arc<StartSlots>,
-    place: Place,
+    place: QueuePlace,
     granted: oneshot::Receiver<()>,
     is_taken: bool,
 }
@@ -76,7 +76,7 @@ impl StartSlots {
     pub(crate) fn enter(self: &Arc<Self>) -> QueuedStart {
         let (grant, granted) = oneshot::channel();
         let mut table = lock(&self.0);
-        let place = Place {
+        let place = QueuePlace {
             is_uncalled: true,
             number: table.next_number,
         };

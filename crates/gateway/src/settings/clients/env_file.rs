@@ -3,21 +3,22 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Range;
 
-use super::client_entries::{is_variable, property, string};
-use super::problem::shown;
-use super::references::{Expansion, References};
+use super::entries::{property, string};
+use crate::settings::problem::shown;
+use crate::settings::references::{Expansion, References};
+use crate::settings::text::is_variable;
 
 /// What a file said.
-pub(super) struct Read {
-    pub(super) variables: Vec<(String, String)>,
-    pub(super) warnings: Vec<String>,
+pub(in crate::settings) struct Read {
+    pub(in crate::settings) variables: Vec<(String, String)>,
+    pub(in crate::settings) warnings: Vec<String>,
 }
 
 /// Most variables of a file.
 const MOST: usize = 1_000;
 
 /// Variables of a file, and remarks about it. The error says what is wrong, and no value.
-pub(super) fn read(references: &References<'_>, path: &str) -> Result<Read, String> {
+pub(in crate::settings) fn read(references: &References<'_>, path: &str) -> Result<Read, String> {
     let Expansion { text, mut warnings } = references.expand(path)?;
     let text = references.file(text.expose(), &mut warnings)?;
     let variables = parse(&text)?;
@@ -28,7 +29,11 @@ pub(super) fn read(references: &References<'_>, path: &str) -> Result<Read, Stri
 }
 
 /// Adds variables to the `env` of an entry, which wins over them.
-pub(super) fn add(entry: &mut Object<'_>, at: Range, variables: Vec<(String, String)>) {
+pub(in crate::settings) fn add(
+    entry: &mut Object<'_>,
+    at: Range,
+    variables: Vec<(String, String)>,
+) {
     let place = entry
         .properties
         .iter()

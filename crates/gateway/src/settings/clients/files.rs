@@ -3,13 +3,13 @@
 use jsonc_parser::ast::{Object, ObjectProp, ObjectPropName, Value};
 use jsonc_parser::common::{Range, Ranged};
 
-use super::client_entries::property;
+use super::entries::property;
 
 /// Our name of the list of servers.
 const SERVERS: &str = "mcpServers";
 
 /// Puts the top level of a file into our words, and gives what to say of it, each with its place.
-pub(super) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)> {
+pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)> {
     let Value::Object(file) = tree else {
         return Vec::new();
     };

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::text::{ADMIN_SERVER, SERVER_NAME};
+use crate::settings::text::{ADMIN_SERVER, SERVER_NAME};
 
 /// Longest name, in characters, all of which are ASCII.
 const LONGEST: usize = 64;
 
 /// A usable name for each server, no two the same. Names that can be used as they are stay, whatever comes before them.
-pub(super) fn usable(written: &[&str]) -> Vec<String> {
+pub(in crate::settings) fn usable(written: &[&str]) -> Vec<String> {
     let is_usable = |name: &&str| (SERVER_NAME.is_valid)(name);
     let mut taken: HashSet<String> = written
         .iter()

@@ -11,30 +11,31 @@ use jsonc_parser::common::{Range, Ranged};
 use mcpproxy_support::nearest::nearest_keyword;
 use serde_json::{Value as Json, json};
 
-use super::problem::shown;
+use crate::settings::problem::shown;
+use crate::settings::text::is_variable;
 
 /// Seconds above which a number is taken for milliseconds: no client waits longer than an hour.
 const MOST_SECONDS: f64 = 3_600.0;
 
 /// Entry in our words.
-pub(super) struct Rewritten<'a> {
-    pub(super) object: Object<'a>,
+pub(in crate::settings) struct Rewritten<'a> {
+    pub(in crate::settings) object: Object<'a>,
     /// Names of its keys in the file.
     names: Vec<String>,
     /// File with further variables of the process, and where it is named.
-    pub(super) env_file: Option<(Range, String)>,
-    pub(super) remarks: Remarks,
+    pub(in crate::settings) env_file: Option<(Range, String)>,
+    pub(in crate::settings) remarks: Remarks,
 }
 
 /// Things to say of an entry, each with the place it is about.
 #[derive(Default)]
-pub(super) struct Remarks {
-    pub(super) warnings: Vec<(Range, String)>,
-    pub(super) problems: Vec<(Range, String)>,
+pub(in crate::settings) struct Remarks {
+    pub(in crate::settings) warnings: Vec<(Range, String)>,
+    pub(in crate::settings) problems: Vec<(Range, String)>,
 }
 
 /// Meaning of a key that is not ours.
-enum Meaning {
+enum ClientKey {
     /// Another name of one of ours.
     Is(&'static str),
     /// The contrary of one of ours that is true or false.
@@ -67,40 +68,44 @@ const APPROVAL_OF_TOOLS: &str =
     "nothing waits for approval in this version, what a server offers is used at once";
 
 /// Keys of clients, and what they mean.
-const FOREIGN: &[(&str, Meaning)] = &[
-    ("cwd", Meaning::Is("working_dir")),
-    ("workingDirectory", Meaning::Is("working_dir")),
-    ("environment", Meaning::Is("env")),
-    ("serverUrl", Meaning::Is("url")),
-    ("httpUrl", Meaning::Is("url")),
-    ("http_headers", Meaning::Is("headers")),
-    ("transport", Meaning::Is("type")),
-    ("transportType", Meaning::Is("type")),
-    ("includeTools", Meaning::Is("enabled_tools")),
-    ("excludeTools", Meaning::Is("disabled_tools")),
-    ("disabledTools", Meaning::Is("disabled_tools")),
-    ("disabled", Meaning::IsNot("enabled")),
-    ("timeout", Meaning::Lasts("timeout", Unit::Guessed)),
+const FOREIGN: &[(&str, ClientKey)] = &[
+    ("cwd", ClientKey::Is("working_dir")),
+    ("workingDirectory", ClientKey::Is("working_dir")),
+    ("environment", ClientKey::Is("env")),
+    ("env_vars", ClientKey::Is("inherit_env")),
+    ("serverUrl", ClientKey::Is("url")),
+    ("httpUrl", ClientKey::Is("url")),
+    ("http_headers", ClientKey::Is("headers")),
+    ("transport", ClientKey::Is("type")),
+    ("transportType", ClientKey::Is("type")),
+    ("includeTools", ClientKey::Is("enabled_tools")),
+    ("excludeTools", ClientKey::Is("disabled_tools")),
+    ("disabledTools", ClientKey::Is("disabled_tools")),
+    ("disabled", ClientKey::IsNot("enabled")),
+    ("timeout", ClientKey::Lasts("timeout", Unit::Guessed)),
     (
         "start_timeout",
-        Meaning::Lasts("start_timeout", Unit::Guessed),
+        ClientKey::Lasts("start_timeout", Unit::Guessed),
     ),
-    ("tool_timeout_sec", Meaning::Lasts("timeout", Unit::Seconds)),
+    (
+        "tool_timeout_sec",
+        ClientKey::Lasts("timeout", Unit::Seconds),
+    ),
     (
         "startup_timeout_sec",
-        Meaning::Lasts("start_timeout", Unit::Seconds),
+        ClientKey::Lasts("start_timeout", Unit::Seconds),
     ),
     (
         "startup_timeout_ms",
-        Meaning::Lasts("start_timeout", Unit::Milliseconds),
+        ClientKey::Lasts("start_timeout", Unit::Milliseconds),
     ),
-    ("envFile", Meaning::EnvFile),
-    ("description", Meaning::Nothing),
-    ("autoApprove", Meaning::Unused(APPROVALS)),
-    ("alwaysAllow", Meaning::Unused(APPROVALS)),
-    ("oauth", Meaning::Unused(LOGIN)),
-    ("auth", Meaning::Unused(LOGIN)),
-    ("bearer_token_env_var", Meaning::Unused(BEARER)),
+    ("envFile", ClientKey::EnvFile),
+    ("description", ClientKey::Nothing),
+    ("autoApprove", ClientKey::Unused(APPROVALS)),
+    ("alwaysAllow", ClientKey::Unused(APPROVALS)),
+    ("oauth", ClientKey::Unused(LOGIN)),
+    ("auth", ClientKey::Unused(LOGIN)),
+    ("bearer_token_env_var", ClientKey::Unused(BEARER)),
 ];
 
 /// Words for the ways to reach a server, and ours.
@@ -112,7 +117,7 @@ const TYPES: &[(&str, &str)] = &[
 ];
 
 /// Puts an entry into our words. `ours` are the keys that an entry may have here.
-pub(super) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
+pub(in crate::settings) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
     let mut rewritten = Rewritten {
         object: Object {
             range: entry.range,
@@ -130,11 +135,11 @@ pub(super) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
 }
 
 /// Lets the schema of an entry admit what [`rewrite`] understands.
-pub(super) fn admit(entry: &mut Json) {
+pub(in crate::settings) fn admit(entry: &mut Json) {
     entry["additionalProperties"] = json!(true);
     let addresses = FOREIGN
         .iter()
-        .filter(|(_, meaning)| matches!(meaning, Meaning::Is("url")));
+        .filter(|(_, meaning)| matches!(meaning, ClientKey::Is("url")));
     let addresses = addresses.map(|(name, _)| *name);
     let ways = ["command", "url"].into_iter().chain(addresses);
     entry["oneOf"] = ways.map(|key| json!({ "required": [key] })).collect();
@@ -162,13 +167,17 @@ pub(super) fn admit(entry: &mut Json) {
 }
 
 /// A string that stands where another value stood.
-pub(super) fn string(range: Range, text: impl Into<String>) -> Value<'static> {
+pub(in crate::settings) fn string(range: Range, text: impl Into<String>) -> Value<'static> {
     let value = Cow::Owned(text.into());
     Value::StringLit(StringLit { range, value })
 }
 
 /// A key with a value, where another key stood.
-pub(super) fn property<'a>(range: Range, name: &str, value: Value<'a>) -> ObjectProp<'a> {
+pub(in crate::settings) fn property<'a>(
+    range: Range,
+    name: &str,
+    value: Value<'a>,
+) -> ObjectProp<'a> {
     let value_of_name = Cow::Owned(name.to_owned());
     let name = ObjectPropName::String(StringLit {
         range,
@@ -186,11 +195,11 @@ impl<'a> Rewritten<'a> {
         let at = written.name.range();
         // A map of tools is ours, a list is that of clients; so is trust as a word or as true or false.
         let meaning = match (name.as_str(), &written.value) {
-            ("tools", Value::Array(_)) => Some(&Meaning::Is("enabled_tools")),
+            ("tools", Value::Array(_)) => Some(&ClientKey::Is("enabled_tools")),
             ("trust", Value::BooleanLit(BooleanLit { value: true, .. })) => {
-                Some(&Meaning::Unused(APPROVALS))
+                Some(&ClientKey::Unused(APPROVALS))
             }
-            ("trust", Value::BooleanLit(_)) => Some(&Meaning::Nothing),
+            ("trust", Value::BooleanLit(_)) => Some(&ClientKey::Nothing),
             ("trust", _) => {
                 self.warn(
                     at,
@@ -209,11 +218,11 @@ impl<'a> Rewritten<'a> {
             None => {
                 return self.warn(at, format!("'{}' is not used here", shown(&name)));
             }
-            Some(Meaning::Nothing) => return,
-            Some(Meaning::Unused(instead)) => {
+            Some(ClientKey::Nothing) => return,
+            Some(ClientKey::Unused(instead)) => {
                 return self.warn(at, format!("'{name}' is not used here: {instead}"));
             }
-            Some(Meaning::EnvFile) => {
+            Some(ClientKey::EnvFile) => {
                 match &written.value {
                     Value::StringLit(path) => {
                         self.env_file = Some((path.range, path.value.clone().into_owned()));
@@ -225,14 +234,14 @@ impl<'a> Rewritten<'a> {
                 }
                 return;
             }
-            Some(Meaning::Is(key)) => written = property(at, key, written.value),
-            Some(Meaning::IsNot(key)) => {
+            Some(ClientKey::Is(key)) => written = property(at, key, written.value),
+            Some(ClientKey::IsNot(key)) => {
                 if let Value::BooleanLit(flag) = &mut written.value {
                     flag.value = !flag.value;
                 }
                 written = property(at, key, written.value);
             }
-            Some(Meaning::Lasts(key, unit)) => {
+            Some(ClientKey::Lasts(key, unit)) => {
                 let value = self.duration(&name, *unit, written.value);
                 written = property(at, key, value);
             }
@@ -393,20 +402,11 @@ fn rewrite_texts(value: &mut Value<'_>) {
     }
 }
 
-/// Whether it is the name of a variable, as shells have it.
-pub(super) fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with(|one: char| one.is_ascii_digit())
-        && name
-            .bytes()
-            .all(|one| one.is_ascii_alphanumeric() || one == b'_')
-}
-
 /// Whether an object says how a server is reached, in anybody's words: then it is the entry of one.
-pub(super) fn names_transport(object: &Object<'_>) -> bool {
+pub(in crate::settings) fn names_transport(object: &Object<'_>) -> bool {
     let is_transport = |name: &str| {
-        let is_foreign = |(key, meaning): &(&str, Meaning)| {
-            *key == name && matches!(meaning, Meaning::Is("url" | "command"))
+        let is_foreign = |(key, meaning): &(&str, ClientKey)| {
+            *key == name && matches!(meaning, ClientKey::Is("url" | "command"))
         };
         matches!(name, "command" | "url") || FOREIGN.iter().any(is_foreign)
     };
