@@ -1,6 +1,6 @@
 //! Changes of the configuration file by commands: what a person wrote around them stays as it stands.
 //!
-//! [`planned`] says what a change would make of the file, [`write`] makes it. A change is applied to the file as it is at
+//! [`planned`] says what a change would make of the file, [`write()`] makes it. A change is applied to the file as it is at
 //! that moment, under a lock that other commands respect, and a file that somebody replaces meanwhile is read again.
 //! Nothing is written that could not be read back as intended.
 
