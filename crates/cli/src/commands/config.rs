@@ -28,7 +28,13 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
         ConfigCommand::Check => {
             let settings = settings::load(&common.sources())?;
             settings::check_start(&settings, None)?;
-            let problems = settings.servers.iter().flat_map(|server| {
+            let (used, unused): (Vec<_>, Vec<_>) =
+                settings.servers.iter().partition(|server| server.enabled);
+            let of_unused = unused.into_iter().flat_map(|server| {
+                let problems = server.problems.iter();
+                problems.map(|problem| format!("server {} is disabled: {problem}", server.name))
+            });
+            let problems = used.into_iter().flat_map(|server| {
                 let problems = server.problems.iter();
                 problems.map(|problem| json!({ "server": server.name, "problem": problem }))
             });
@@ -50,6 +56,7 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
                 "warnings": (settings.warnings.iter().cloned())
                     .chain(of_tls)
                     .chain(of_servers)
+                    .chain(of_unused)
                     .collect::<Vec<_>>(),
             });
             common.output.result(&report.to_string(), checked);

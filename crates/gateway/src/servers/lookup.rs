@@ -106,7 +106,7 @@ impl Servers {
             }
             RunState::Disabled => refused(
                 Code::ToolDisabled,
-                "is disabled; a person has to set \"enabled\": true for it in the configuration",
+                "is disabled; a person has to enable it, with `mcpproxy upstream enable NAME` or in the configuration",
             ),
             RunState::Quarantined => refused(
                 Code::ServerQuarantined,

@@ -358,15 +358,16 @@ impl Servers {
     }
 
     fn start(&self, server: &ServerSettings) -> RunState {
-        if let Some(problem) = server.problem() {
-            tracing::warn!(server = %server.name, problem, "server cannot be started");
-            return RunState::Broken(problem);
-        }
         if server.quarantined {
             return RunState::Quarantined;
         }
+        // Who switches a server off need not mend its entry first.
         if !server.enabled {
             return RunState::Disabled;
+        }
+        if let Some(problem) = server.problem() {
+            tracing::warn!(server = %server.name, problem, "server cannot be started");
+            return RunState::Broken(problem);
         }
         if let ServersToStart::Only(only) = &self.to_start
             && **only != *server.name

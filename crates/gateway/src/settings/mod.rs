@@ -158,15 +158,15 @@ fn settings_of(
         mut warnings,
         has_literal_secrets,
         secret_names,
-        mut problems,
+        problems,
         problems_of_servers,
         ..
     } = reader;
     if !problems.is_empty() {
-        // Who has to mend the file anyway is told all of it.
-        problems.add_all(&problems_of_servers);
+        // Who has to mend the file anyway is told all of it, after what stops the start.
+        let all = [problems.into_lines(), problems_of_servers.into_lines()];
+        return Err(SettingsError::Invalid(all.concat().join("\n")));
     }
-    problems.into_result()?;
     if has_literal_secrets
         && let Ok(metadata) = path.metadata()
         && let Some(command) = private_files::mending_command(&path, &metadata)

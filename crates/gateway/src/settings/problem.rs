@@ -139,12 +139,4 @@ impl Problems {
         let more = (self.unlisted > 0).then_some(more);
         lines.chain(more).collect()
     }
-
-    /// `Ok` when nothing is wrong.
-    pub(super) fn into_result(self) -> Result<(), SettingsError> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        Err(SettingsError::Invalid(self.into_lines().join("\n")))
-    }
 }

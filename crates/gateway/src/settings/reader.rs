@@ -47,6 +47,8 @@ pub(super) struct SettingsReader<'d> {
     pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
     pub(super) server_problems: Option<Problems>,
+    /// Keys of the server that is being read which the file calls otherwise, as paths: ours, and that of the file.
+    pub(super) written_keys: Vec<(String, String)>,
     /// Problems of all servers that were read.
     pub(super) problems_of_servers: Problems,
     /// Number of references of that server which lead nowhere.
@@ -70,6 +72,7 @@ impl<'d> SettingsReader<'d> {
             references,
             given: Vec::new(),
             server_problems: None,
+            written_keys: Vec::new(),
             problems_of_servers: Problems::of_file(),
             dangling: 0,
             context: StringContext::Any,
@@ -215,7 +218,8 @@ impl<'d> SettingsReader<'d> {
     fn key(&mut self, key: &Key, object: &Object<'_>, path: &str) -> Option<Resolved> {
         let key_path = join(path, key.name);
         let read = if let Some(property) = object.get(key.name) {
-            self.read(&key.rule, Written::new(&property.value, &key_path))
+            let written = self.written_key(&key_path);
+            self.read(&key.rule, Written::new(&property.value, &written))
         } else if let Some(default) = key.default {
             self.read_default(&key.rule, default, &key_path)
         } else {
@@ -230,6 +234,13 @@ impl<'d> SettingsReader<'d> {
             Some((_, given)) => given.take(),
             None => read,
         }
+    }
+
+    /// Path of a key, as the file calls it.
+    pub(super) fn written_key(&self, path: &str) -> String {
+        let mut written = self.written_keys.iter();
+        let written = written.find(|(ours, _)| ours == path);
+        written.map_or(path, |(_, written)| written).to_owned()
     }
 
     /// What holds for a key of a server that cannot be read. The server is not used; the rest of it is shown.

@@ -61,6 +61,12 @@ pub(super) fn secret_names(raw: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// String without its references.
+pub(super) fn without(raw: &str) -> String {
+    let rest = replace(raw, |_| Ok(Replacement::Plain(String::new())));
+    rest.map_or_else(|_| raw.to_owned(), |rest| rest.value)
+}
+
 /// String in which every reference is replaced.
 pub(super) struct Expansion {
     pub(super) text: Secret,
@@ -74,8 +80,10 @@ impl References<'_> {
         let mut warnings = Vec::new();
         let text = replace(raw, |reference| match reference {
             Reference::Variable(name, default) => match (self.variable(name)?, default) {
-                (Some(value), None) => Ok(Replacement::Secret(value)),
-                (Some(value), Some(_)) if !value.is_empty() => Ok(Replacement::Secret(value)),
+                (Some(value), None) => Ok(Replacement::of_variable(name, value)),
+                (Some(value), Some(_)) if !value.is_empty() => {
+                    Ok(Replacement::of_variable(name, value))
+                }
                 (_, Some(default)) => Ok(Replacement::Plain(default.to_owned())),
                 (None, None) => Err(format!("environment variable {} is not set", shown(name))),
             },
@@ -139,6 +147,30 @@ impl References<'_> {
         let mut content = String::from_utf8(content).map_err(|_| problem("is not valid UTF-8"))?;
         content.truncate(content.trim_end_matches(['\n', '\r']).len());
         Ok(content)
+    }
+}
+
+// === impl Replacement ===
+
+impl Replacement {
+    /// Value of a variable. That of the few which only say who and where somebody is would hide half of all paths.
+    fn of_variable(name: &str, value: String) -> Self {
+        const PLAIN: [&str; 9] = [
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "PWD",
+            "TMPDIR",
+            "LANG",
+            "USERPROFILE",
+            "HOSTNAME",
+        ];
+        if PLAIN.contains(&name) || name.starts_with("XDG_") {
+            Self::Plain(value)
+        } else {
+            Self::Secret(value)
+        }
     }
 }
 

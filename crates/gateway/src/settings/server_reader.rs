@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
+use mcpproxy_redact::mask::MASKED;
 use serde_json::{Map, Value as Json, json};
 
 use super::clients::entries::{self, Rewritten};
@@ -11,6 +12,7 @@ use super::clients::{self, env_file};
 use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
+use super::secret::Secret;
 use super::secret::credentials::{self, StringContext};
 use super::text::SERVER_NAME;
 
@@ -100,6 +102,10 @@ impl SettingsReader<'_> {
         self.server_problems = Some(Problems::of_server());
         let known = self.secrets.len();
         let rewritten = self.in_our_words(keys, entry);
+        let (rewritten, variables) = match rewritten {
+            Some((object, variables)) => (Some(object), variables),
+            None => (None, Vec::new()),
+        };
         let value = rewritten.as_ref().unwrap_or(entry.value);
         if let Some(object) = value.as_object() {
             self.check_form(object, entry);
@@ -110,6 +116,7 @@ impl SettingsReader<'_> {
         let read = self.read(&rule, Written::new(value, path));
         // Of an entry that is no object nothing is left.
         let read = read.or_else(|| self.read_default(&rule, "{}", path));
+        self.written_keys.clear();
         let problems = (self.server_problems.take()).unwrap_or_else(Problems::of_server);
         self.problems_of_servers.add_all(&problems);
         let Resolved {
@@ -117,6 +124,7 @@ impl SettingsReader<'_> {
             mut shown,
         } = read?;
         self.warn_of_arguments(&value["args"], path);
+        self.add_variables(variables, &mut value["env"], &mut shown["env"]);
         let secrets = self.secrets[known..].iter();
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
@@ -141,18 +149,18 @@ impl SettingsReader<'_> {
         Some(Resolved { value, shown })
     }
 
-    /// The entry in the words of this program; nothing if it is no object.
+    /// The entry in the words of this program, with the variables of its file; nothing if it is no object.
     fn in_our_words<'v>(
         &mut self,
         keys: &'static Section,
         entry: &ServerEntry<'v>,
-    ) -> Option<Value<'v>> {
+    ) -> Option<(Value<'v>, Vec<(String, String)>)> {
         let ours: Vec<&str> = keys.keys.iter().map(|key| key.name).collect();
         let Rewritten {
-            mut object,
+            object,
+            names,
             env_file,
             remarks,
-            ..
         } = entries::rewrite(entry.value.as_object()?, &ours);
         for (range, warning) in remarks.warnings {
             self.warn_at(&range, || format!("{}: {warning}", entry.path));
@@ -160,10 +168,17 @@ impl SettingsReader<'_> {
         for (range, problem) in remarks.problems {
             self.report(&range, || format!("{}: {problem}", entry.path));
         }
+        // Problems name the key that the file has.
+        let keys = object.properties.iter().map(|one| one.name.as_str());
+        let written = keys.zip(names).filter(|(key, name)| key != name);
+        self.written_keys = written
+            .map(|(key, name)| (join(&entry.path, key), join(&entry.path, &name)))
+            .collect();
+        let mut variables = Vec::new();
         if let Some((range, file)) = env_file {
             match env_file::read(self.references, &file) {
                 Ok(read) => {
-                    env_file::add(&mut object, range, read.variables);
+                    variables = read.variables;
                     for warning in read.warnings {
                         self.warn(|| format!("{}: envFile: {warning}", entry.path));
                     }
@@ -173,7 +188,32 @@ impl SettingsReader<'_> {
                 }
             }
         }
-        Some(Value::Object(object))
+        Some((Value::Object(object), variables))
+    }
+
+    /// Adds the variables of a file to those of an entry, which win. Their values are secrets, as those of references.
+    fn add_variables(
+        &mut self,
+        variables: Vec<(String, String)>,
+        env: &mut Json,
+        shown: &mut Json,
+    ) {
+        let Some(env) = env.as_array_mut() else {
+            return;
+        };
+        for (name, value) in variables {
+            if env.iter().any(|one| one[0] == name) {
+                continue;
+            }
+            let secret = Secret {
+                parts: vec![value.clone()],
+                value,
+            };
+            env.push(json!([name, { "value": secret.value, "parts": secret.parts }]));
+            shown[&name] = json!(MASKED);
+            let is_harmless = StringContext::of_name(&name) != StringContext::Named;
+            self.secrets.extend(secret.without_numbers(is_harmless));
+        }
     }
 
     /// A server of the map has its name as key, one of the array as a member.
@@ -236,9 +276,11 @@ impl SettingsReader<'_> {
                 _ => false,
             };
             if !is_empty {
-                let key = property.name.as_str();
-                self.report(property, || {
-                    format!("{path}: '{key}' has no meaning for a server with '{transport}'")
+                let key = self.written_key(&join(path, property.name.as_str()));
+                self.warn_at(property, || {
+                    format!(
+                        "{key} is not used here: it has no meaning for a server with '{transport}'"
+                    )
                 });
             }
         }

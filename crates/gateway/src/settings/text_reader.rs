@@ -70,13 +70,14 @@ impl SettingsReader<'_> {
         // It concerns one server only, which keeps the string as it was written.
         self.server_problems.as_ref()?;
         let raw = if kind == TextKind::Hidden { "" } else { raw };
-        let is_reference =
-            raw.strip_prefix("${").and_then(|raw| raw.find('}')) == Some(raw.len().wrapping_sub(3));
-        if is_reference {
-            // A reference alone is no secret, under whatever name: masked, it would be missing in its own problem.
-            self.context = StringContext::Any;
+        let rest = references::without(raw);
+        if credentials::find(&rest, self.context_of(kind)).is_empty() {
+            // References are no secrets, under whatever name: masked, they would be missing in their own problem.
+            let value = json!({ "value": raw, "parts": [] });
+            let shown = json!(raw);
+            return Some(Resolved { value, shown });
         }
-        Some(self.resolve(kind, path, Secret::new(raw)))
+        Some(self.resolve(kind, path, Secret::new(rest)))
     }
 
     /// Whether a string without references holds a secret, so that who reads the file knows it.

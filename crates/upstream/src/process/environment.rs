@@ -3,12 +3,14 @@
 //! The gateway's environment holds the secrets of every server. So a child gets an allow
 //! list of it (see [`inherited`]), and the variables its own entry in the configuration names.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::Mutex;
 
 use super::inherited::{self, Inheritance};
+use crate::lock;
 use crate::spec::{StdioSpec, TransportSpec};
 
 /// Folders in which programs are looked for when there is no `PATH`.
@@ -36,17 +38,23 @@ pub(crate) fn of_child(spec: &StdioSpec) -> Vec<(OsString, OsString)> {
     environment
 }
 
-/// Says once which variables servers would inherit if there were no credential in them.
+/// Says of each variable once that servers would inherit it if there were no credential in it.
 fn tell_of(withheld: &[String]) {
-    static TOLD: Once = Once::new();
-    if !withheld.is_empty() {
-        TOLD.call_once(|| {
-            let variables = withheld.join(", ");
-            tracing::warn!(
-                variables,
-                "not passed on to servers, for there is a credential in them; \"inherit_env\" of a server can name them"
-            );
-        });
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let news: Vec<&str> = {
+        let mut told = lock(&TOLD);
+        let withheld = withheld.iter();
+        withheld
+            .filter(|name| told.insert((*name).clone()))
+            .map(String::as_str)
+            .collect()
+    };
+    if !news.is_empty() {
+        let variables = news.join(", ");
+        tracing::warn!(
+            variables,
+            "not passed on to servers, for there is a credential in them; \"inherit_env\" of a server can name them"
+        );
     }
 }
 

@@ -21,7 +21,7 @@ const MOST_SECONDS: f64 = 3_600.0;
 pub(in crate::settings) struct Rewritten<'a> {
     pub(in crate::settings) object: Object<'a>,
     /// Names of its keys in the file.
-    names: Vec<String>,
+    pub(in crate::settings) names: Vec<String>,
     /// File with further variables of the process, and where it is named.
     pub(in crate::settings) env_file: Option<(Range, String)>,
     pub(in crate::settings) remarks: Remarks,
@@ -64,6 +64,7 @@ const LOGIN: &str = "this version does not log in by OAuth: give a token in 'hea
 
 const BEARER: &str =
     "write \"headers\": { \"Authorization\": \"Bearer ${NAME}\" } with the name of the variable";
+const HEADERS: &str = "write the headers into 'headers', with references such as ${NAME}";
 const APPROVAL_OF_TOOLS: &str =
     "nothing waits for approval in this version, what a server offers is used at once";
 
@@ -71,6 +72,7 @@ const APPROVAL_OF_TOOLS: &str =
 const FOREIGN: &[(&str, ClientKey)] = &[
     ("cwd", ClientKey::Is("working_dir")),
     ("workingDirectory", ClientKey::Is("working_dir")),
+    ("working_directory", ClientKey::Is("working_dir")),
     ("environment", ClientKey::Is("env")),
     ("env_vars", ClientKey::Is("inherit_env")),
     ("serverUrl", ClientKey::Is("url")),
@@ -79,8 +81,12 @@ const FOREIGN: &[(&str, ClientKey)] = &[
     ("transport", ClientKey::Is("type")),
     ("transportType", ClientKey::Is("type")),
     ("includeTools", ClientKey::Is("enabled_tools")),
+    ("enabledTools", ClientKey::Is("enabled_tools")),
+    ("allowedTools", ClientKey::Is("enabled_tools")),
     ("excludeTools", ClientKey::Is("disabled_tools")),
     ("disabledTools", ClientKey::Is("disabled_tools")),
+    ("disallowedTools", ClientKey::Is("disabled_tools")),
+    ("isActive", ClientKey::Is("enabled")),
     ("disabled", ClientKey::IsNot("enabled")),
     ("timeout", ClientKey::Lasts("timeout", Unit::Guessed)),
     (
@@ -106,6 +112,8 @@ const FOREIGN: &[(&str, ClientKey)] = &[
     ("oauth", ClientKey::Unused(LOGIN)),
     ("auth", ClientKey::Unused(LOGIN)),
     ("bearer_token_env_var", ClientKey::Unused(BEARER)),
+    ("env_http_headers", ClientKey::Unused(HEADERS)),
+    ("headersHelper", ClientKey::Unused(HEADERS)),
 ];
 
 /// Words for the ways to reach a server, and ours.
@@ -160,10 +168,11 @@ pub(in crate::settings) fn admit(entry: &mut Json) {
     if let Some(word) = properties["trust"]["enum"].as_array_mut() {
         word.extend([json!(true), json!(false)]);
     }
+    let texts = json!(["string", "number", "boolean"]);
     for key in ["env", "headers"] {
-        let values = &mut properties[key]["additionalProperties"];
-        values["type"] = json!(["string", "number", "boolean"]);
+        properties[key]["additionalProperties"]["type"] = texts.clone();
     }
+    properties["args"]["items"]["type"] = texts;
 }
 
 /// A string that stands where another value stood.
@@ -191,6 +200,10 @@ pub(in crate::settings) fn property<'a>(
 impl<'a> Rewritten<'a> {
     /// Takes a key over, in our words.
     fn take(&mut self, mut written: ObjectProp<'a>, ours: &[&str]) {
+        if matches!(written.value, Value::NullKeyword(_)) {
+            // Some clients write all keys they know; this one says nothing.
+            return;
+        }
         let name = written.name.as_str().to_owned();
         let at = written.name.range();
         // A map of tools is ours, a list is that of clients; so is trust as a word or as true or false.
@@ -249,7 +262,7 @@ impl<'a> Rewritten<'a> {
         let key = written.name.as_str().to_owned();
         match key.as_str() {
             "type" => rename_type(&mut written.value),
-            "env" | "headers" => rewrite_texts(&mut written.value),
+            "env" | "headers" | "args" => rewrite_texts(&mut written.value),
             "enabled_tools" if allows_all(&written.value) => return,
             _ => {}
         }
@@ -268,7 +281,7 @@ impl<'a> Rewritten<'a> {
         match (&mut before.value, &written.value) {
             // Of two words the one that switches off holds.
             (Value::BooleanLit(flag), Value::BooleanLit(other)) => flag.value &= other.value,
-            (one, other) if as_text(one).is_some() && as_text(one) == as_text(other) => {}
+            (one, other) if is_same(one, other) => {}
             _ => {
                 let problem =
                     format!("'{name}' and '{of_file}' mean the same, allowed: one of them");
@@ -286,7 +299,7 @@ impl<'a> Rewritten<'a> {
             .value
             .parse::<f64>()
             .ok()
-            .filter(|count| *count >= 0.0)
+            .filter(|count| *count >= 0.0 && count.is_finite())
         else {
             return value;
         };
@@ -330,10 +343,11 @@ impl<'a> Rewritten<'a> {
                     args.elements = words.elements;
                 }
                 Some(_) => {}
-                None => self
-                    .object
-                    .properties
-                    .push(property(at, "args", Value::Array(words))),
+                None => {
+                    let args = property(at, "args", Value::Array(words));
+                    self.object.properties.push(args);
+                    self.names.push("command".to_owned());
+                }
             }
             return;
         }
@@ -382,24 +396,44 @@ fn allows_all(value: &Value<'_>) -> bool {
     matches!(elements, Some([one]) if as_text(one) == Some("*"))
 }
 
-/// Makes texts of numbers, true and false, and references of texts that are `$NAME`.
-fn rewrite_texts(value: &mut Value<'_>) {
-    let Value::Object(object) = value else {
-        return;
-    };
-    for property in &mut object.properties {
-        let range = property.value.range();
-        let text = match &property.value {
-            Value::NumberLit(number) => number.value.to_owned(),
-            Value::BooleanLit(flag) => flag.value.to_string(),
-            Value::StringLit(text) => match text.value.strip_prefix('$') {
-                Some(name) if is_variable(name) => format!("${{{name}}}"),
-                _ => continue,
-            },
-            _ => continue,
-        };
-        property.value = string(range, text);
+/// Whether two values are the same text, or lists of the same texts.
+fn is_same(one: &Value<'_>, other: &Value<'_>) -> bool {
+    match (one, other) {
+        (Value::StringLit(one), Value::StringLit(other)) => one.value == other.value,
+        (Value::Array(one), Value::Array(other)) => {
+            let mut pairs = one.elements.iter().zip(&other.elements);
+            one.elements.len() == other.elements.len()
+                && pairs
+                    .all(|(one, other)| as_text(one).is_some() && as_text(one) == as_text(other))
+        }
+        _ => false,
     }
+}
+
+/// Makes texts of numbers, true and false; in an object also references of texts that are `$NAME`.
+fn rewrite_texts(value: &mut Value<'_>) {
+    match value {
+        Value::Object(object) => {
+            for property in &mut object.properties {
+                let name = as_text(&property.value).and_then(|text| text.strip_prefix('$'));
+                if let Some(name) = name.filter(|name| is_variable(name)) {
+                    property.value = string(property.value.range(), format!("${{{name}}}"));
+                }
+                make_text(&mut property.value);
+            }
+        }
+        Value::Array(array) => array.elements.iter_mut().for_each(make_text),
+        _ => {}
+    }
+}
+
+fn make_text(value: &mut Value<'_>) {
+    let text = match value {
+        Value::NumberLit(number) => number.value.to_owned(),
+        Value::BooleanLit(flag) => flag.value.to_string(),
+        _ => return,
+    };
+    *value = string(value.range(), text);
 }
 
 /// Whether an object says how a server is reached, in anybody's words: then it is the entry of one.

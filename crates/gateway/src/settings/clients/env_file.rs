@@ -1,14 +1,10 @@
 //! Files with variables, one `NAME=value` on a line, that the entry of a server names.
 
-use jsonc_parser::ast::{Object, ObjectProp, Value};
-use jsonc_parser::common::Range;
-
-use super::entries::{property, string};
 use crate::settings::problem::shown;
 use crate::settings::references::{Expansion, References};
 use crate::settings::text::is_variable;
 
-/// What a file said.
+/// Content of a file.
 pub(in crate::settings) struct Read {
     pub(in crate::settings) variables: Vec<(String, String)>,
     pub(in crate::settings) warnings: Vec<String>,
@@ -28,38 +24,6 @@ pub(in crate::settings) fn read(references: &References<'_>, path: &str) -> Resu
     })
 }
 
-/// Adds variables to the `env` of an entry, which wins over them.
-pub(in crate::settings) fn add(
-    entry: &mut Object<'_>,
-    at: Range,
-    variables: Vec<(String, String)>,
-) {
-    let place = entry
-        .properties
-        .iter()
-        .position(|one| one.name.as_str() == "env");
-    let place = place.unwrap_or_else(|| {
-        let properties = Vec::new();
-        let empty = Value::Object(Object {
-            range: at,
-            properties,
-        });
-        entry.properties.push(property(at, "env", empty));
-        entry.properties.len() - 1
-    });
-    let Value::Object(env) = &mut entry.properties[place].value else {
-        return;
-    };
-    for (name, value) in variables {
-        let is_there = |one: &ObjectProp<'_>| one.name.as_str() == name;
-        if !env.properties.iter().any(is_there) {
-            // It is taken as it stands.
-            let value = value.replace("${", "$${");
-            env.properties.push(property(at, &name, string(at, value)));
-        }
-    }
-}
-
 /// Variables of a text: `NAME=value` or `export NAME=value`, values also in quotes; `#` begins a comment.
 fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut variables = Vec::new();
@@ -75,6 +39,9 @@ fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
         let Some((name, value)) = found.filter(|(name, _)| is_variable(name)) else {
             return Err(format!("line {} is not NAME=value", number + 1));
         };
+        if value.contains('\0') {
+            return Err(format!("line {} has a NUL character", number + 1));
+        }
         if variables.len() == MOST {
             return Err(format!("it has more than the {MOST} variables allowed"));
         }
@@ -135,6 +102,7 @@ mod tests {
         );
         check("A=\"one\\ntwo\"", Ok(&[("A", "one\ntwo")]));
         check("A=1\nnothing", Err("line 2 is not NAME=value"));
+        check("A=\0", Err("line 1 has a NUL character"));
         check("A='x", Err("line 1: the value of A has no closing quote"));
     }
 }

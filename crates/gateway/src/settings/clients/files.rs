@@ -1,9 +1,12 @@
 //! Files as clients write them: VS Code calls the list of servers `servers`, and asks people for `inputs`.
 
+use std::collections::{HashMap, HashSet};
+
 use jsonc_parser::ast::{Object, ObjectProp, ObjectPropName, Value};
 use jsonc_parser::common::{Range, Ranged};
 
 use super::entries::property;
+use crate::settings::problem::shown;
 
 /// Our name of the list of servers.
 const SERVERS: &str = "mcpServers";
@@ -19,13 +22,17 @@ pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)>
         warnings.push((inputs.name.range(), warning.to_owned()));
     }
     if let Some(servers) = take(file, "servers") {
-        add_servers(file, servers);
+        add_servers(file, servers, &mut warnings);
     }
     warnings
 }
 
 /// Adds servers to those that are there. Of two lists in two forms the second stays what it is, a key that is not known.
-fn add_servers<'a>(file: &mut Object<'a>, servers: ObjectProp<'a>) {
+fn add_servers<'a>(
+    file: &mut Object<'a>,
+    servers: ObjectProp<'a>,
+    warnings: &mut Vec<(Range, String)>,
+) {
     let mut properties = file.properties.iter_mut();
     let there = properties.find(|one| one.name.as_str() == SERVERS);
     match (there.map(|there| &mut there.value), servers) {
@@ -39,7 +46,33 @@ fn add_servers<'a>(file: &mut Object<'a>, servers: ObjectProp<'a>) {
                 value: Value::Object(more),
                 ..
             },
-        ) => there.properties.extend(more.properties),
+        ) => {
+            let taken = there
+                .properties
+                .iter()
+                .map(|one| one.name.as_str().to_owned());
+            let taken: HashSet<String> = taken.collect();
+            let mut renamed: HashMap<String, String> = HashMap::new();
+            for mut server in more.properties {
+                let name = server.name.as_str().to_owned();
+                // The same name in both lists is no mistake of anybody: each client has its own.
+                if taken.contains(&name) {
+                    let free = renamed.entry(name).or_insert_with_key(|name| {
+                        let mut numbered = (2..).map(|number| format!("{name}-{number}"));
+                        let free = numbered.find(|name| !taken.contains(name));
+                        free.unwrap_or_default()
+                    });
+                    let at = server.name.range();
+                    let warning = format!(
+                        "a server of this name is in '{SERVERS}' too, this one is called '{}' here",
+                        shown(free)
+                    );
+                    warnings.push((at, warning));
+                    server = property(at, free, server.value);
+                }
+                there.properties.push(server);
+            }
+        }
         (
             Some(Value::Array(there)),
             ObjectProp {

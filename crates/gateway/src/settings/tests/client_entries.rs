@@ -58,6 +58,7 @@ fn words_of_clients_are_understood() {
         r#""enabled": true, "disabled": true"#,
         r#""disabled": true, "enabled": true"#,
         r#""disabled": false, "enabled": false"#,
+        r#""isActive": false"#,
     ] {
         check(
             &format!(r#"{{ "command": "x", {both} }}"#),
@@ -124,7 +125,13 @@ fn a_number_as_a_time_is_read_as_people_mean_it_and_said() {
 
 #[test]
 fn what_restricts_is_obeyed() {
-    for key in ["tools", "includeTools", "enabled_tools"] {
+    for key in [
+        "tools",
+        "includeTools",
+        "enabledTools",
+        "allowedTools",
+        "enabled_tools",
+    ] {
         check(
             &format!(r#"{{ "command": "x", "{key}": ["read", "list"] }}"#),
             &json!({ "enabled_tools": ["read", "list"], "disabled_tools": [] }),
@@ -141,7 +148,12 @@ fn what_restricts_is_obeyed() {
             &[],
         );
     }
-    for key in ["excludeTools", "disabledTools", "disabled_tools"] {
+    for key in [
+        "excludeTools",
+        "disabledTools",
+        "disallowedTools",
+        "disabled_tools",
+    ] {
         check(
             &format!(r#"{{ "command": "x", "{key}": ["delete"] }}"#),
             &json!({ "enabled_tools": null, "disabled_tools": ["delete"] }),
@@ -229,11 +241,17 @@ fn files_of_vs_code_are_read() {
         r#"{
             "inputs": [{ "type": "promptString", "id": "key", "password": true }],
             "servers": { "one": { "type": "stdio", "command": "x" }, "two": { "command": "y", "env": { "K": "${input:key}" } } },
-            "mcpServers": { "three": { "command": "z" } },
+            "mcpServers": { "one": { "command": "z" } },
         }"#,
     );
     let names: Vec<&str> = settings.servers.iter().map(|one| &*one.name).collect();
-    assert_eq!(names, ["three", "one", "two"]);
+    assert_eq!(names, ["one", "one-2", "two"]);
+    let said = "a server of this name is in 'mcpServers' too, this one is called 'one-2' here";
+    assert!(
+        settings.warnings[1].ends_with(said),
+        "{:?}",
+        settings.warnings
+    );
     assert!(settings.warnings[0].contains("'inputs' is not used here"));
     assert_eq!(
         settings.servers[2].problems,
@@ -302,7 +320,7 @@ fn a_mistake_stays_in_its_entry_and_is_said_with_its_place() {
         ),
         (
             r#"{ "command": "x", "disabled": "no" }"#,
-            "31: mcpServers.a.enabled: found a string, allowed: true or false",
+            "31: mcpServers.a.disabled: found a string, allowed: true or false",
         ),
         (
             r#"{ "url": "https://h/", "type": "stdio" }"#,

@@ -334,16 +334,16 @@ fn syntax() {
 }
 
 #[test]
-fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
+fn all_problems_are_reported_at_once_those_of_servers_after_what_stops_the_start() {
     check(
         "{\n\"x\": 1,\n\"listen\": \"y\",\n\"mcpServers\": {\n\"a\": {},\n\"b\": { \"args\": [], \"timeout\": \"z\" }\n},\n\"hints\": 1\n}",
         &[
             &format!("2:1: unknown key 'x' at the top level. Allowed: {TOP_KEYS}"),
             "3:11: listen: found \"y\", allowed: an address such as \"127.0.0.1:8080\", \"[::1]:8080\" or \"localhost:8080\"",
+            "8:10: hints: found a number, allowed: an object",
             "5:6: mcpServers.a: found neither 'command' nor 'url', allowed: exactly one of them",
             "6:6: mcpServers.b: found neither 'command' nor 'url', allowed: exactly one of them",
             "6:31: mcpServers.b.timeout: found \"z\", allowed: a duration from 1ms to 1h such as \"30s\"",
-            "8:10: hints: found a number, allowed: an object",
         ],
     );
 }
