@@ -94,6 +94,12 @@ async fn one_refused_entry_stopped_all_servers() {
         warnings.contains("the server is called 'My-Server-beta' here"),
         "{warnings}"
     );
+    // The same is said at the start.
+    assert!(
+        product
+            .log()
+            .contains("the server is called 'My-Server-beta' here")
+    );
     for (index, (name, _, said)) in BROKEN.iter().enumerate() {
         let (state, reason) = (of(name)["state"].clone(), of(name)["reason"].clone());
         let reason = reason.as_str().unwrap_or_default();

@@ -13,7 +13,7 @@ const PACKAGE: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
 async fn npx_was_cut_off_while_it_installed_and_left_half_a_cache() {
     let _registry_was_reached = Peers::find();
-    let cache = tempfile::tempdir().unwrap();
+    let cache = tempfile::tempdir().expect("a temporary folder can be made");
     // Much less than an installation takes where it is slow, and more than npx is ever without a sign of life.
     let entry = json!({
         "command": "npx", "args": ["-y", PACKAGE], "start_timeout": "30s",
@@ -30,7 +30,7 @@ async fn npx_was_cut_off_while_it_installed_and_left_half_a_cache() {
     })
     .await;
     let log = product.home.data_dir().join("logs/everything.log");
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = std::fs::read_to_string(log).expect("the server has a log");
     assert_eq!(log.matches(" attempt ").count(), 1, "one start: {log}");
     assert!(cache.path().join("_npx").is_dir(), "it was installed here");
 }

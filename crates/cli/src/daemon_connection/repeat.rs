@@ -1,10 +1,10 @@
 //! Requests that may be sent to the gateway a second time, when it is not known whether it got them.
 
-use mcpproxy_policy::Operation;
 use mcpproxy_wire::Method;
 
-/// Tools of the menu that change nothing.
-const READING_TOOLS: [&str; 3] = ["retrieve_tools", "describe_tool", Operation::Read.variant()];
+/// Tools of the menu that change nothing. What a read does is up to its server: an agent may have called a tool as a
+/// read of which its server says nothing.
+const READING_TOOLS: [&str; 2] = ["retrieve_tools", "describe_tool"];
 
 /// Whether a request may be sent again. What reads may, and what says the same thing twice; a method that is not known
 /// here may do anything. `tool` is the one that is called.
@@ -35,10 +35,11 @@ mod tests {
 
     #[test]
     fn what_may_have_changed_something_is_not_sent_twice() {
-        for tool in ["call_tool_read", "retrieve_tools", "describe_tool"] {
+        for tool in ["retrieve_tools", "describe_tool"] {
             assert!(may_repeat(Method::ToolsCall, Some(tool)), "{tool}");
         }
         for tool in [
+            Some("call_tool_read"),
             Some("call_tool_write"),
             Some("call_tool_destructive"),
             Some("call_tool"),

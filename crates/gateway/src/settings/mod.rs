@@ -86,6 +86,7 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
     if let Err(error) = private_files::check_data_dir(&settings.data_dir) {
         problems.push(error.to_string());
     }
+    problems.extend(private_files::check_unchangeable(&settings.config_file).err());
     let key = api_key::present_key(settings).unwrap_or_else(|error| {
         problems.push(error.to_string());
         None

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::document::read_bounded;
 use super::environment::Environment;
 use super::problem::shown;
-use super::protection::private_files::mending_command;
+use super::protection::private_files::{self, mending_command};
 use super::protection::secret_files;
 use super::secret::Secret;
 use super::text::is_variable;
@@ -59,6 +59,20 @@ pub(super) fn secret_names(raw: &str) -> Result<Vec<String>, String> {
         Ok(Replacement::Plain(String::new()))
     })?;
     Ok(names)
+}
+
+/// Variable of the gateway itself that a string refers to, if it does.
+pub(super) fn own_variable(raw: &str) -> Option<String> {
+    let mut own = None;
+    let _ = replace(raw, |reference| {
+        if let Reference::Variable(name, _) = reference
+            && name.to_ascii_uppercase().starts_with("MCPPROXY_")
+        {
+            own.get_or_insert_with(|| shown(name));
+        }
+        Ok(Replacement::Plain(String::new()))
+    });
+    own
 }
 
 /// String without its references.
@@ -130,6 +144,11 @@ impl References<'_> {
             _ => problem("cannot be read"),
         };
         let full = self.folder.join(path);
+        if private_files::is_state(self.data_dir, &full) {
+            return Err(problem(
+                "belongs to the gateway itself, no reference leads there",
+            ));
+        }
         // Opening a named pipe would wait for somebody to write to it.
         let metadata = fs::metadata(&full).map_err(unreadable)?;
         if !metadata.is_file() {

@@ -50,7 +50,17 @@ impl SettingsReader<'_> {
         if self.given.iter().any(|(key, _)| *key == path) {
             return Some(Resolved::default());
         }
-        let problem = match self.references.expand(raw) {
+        let own = self
+            .server_problems
+            .as_ref()
+            .and_then(|_| references::own_variable(raw));
+        let expansion = match own {
+            Some(own) => Err(format!(
+                "{own} belongs to the gateway itself, no server gets it"
+            )),
+            None => self.references.expand(raw),
+        };
+        let problem = match expansion {
             Ok(Expansion { text, warnings }) if is_valid(text.expose()) => {
                 for warning in warnings {
                     self.warn(|| format!("{path}: {warning}"));

@@ -35,6 +35,7 @@ pub(in crate::settings) struct Remarks {
 }
 
 /// Meaning of a key that is not ours.
+#[derive(Clone, Copy)]
 enum ClientKey {
     /// Another name of one of ours.
     Is(&'static str),
@@ -84,6 +85,7 @@ const FOREIGN: &[(&str, ClientKey)] = &[
     ("enabledTools", ClientKey::Is("enabled_tools")),
     ("allowedTools", ClientKey::Is("enabled_tools")),
     ("excludeTools", ClientKey::Is("disabled_tools")),
+    ("excludedTools", ClientKey::Is("disabled_tools")),
     ("disabledTools", ClientKey::Is("disabled_tools")),
     ("disallowedTools", ClientKey::Is("disabled_tools")),
     ("isActive", ClientKey::Is("enabled")),
@@ -116,6 +118,20 @@ const FOREIGN: &[(&str, ClientKey)] = &[
     ("headersHelper", ClientKey::Unused(HEADERS)),
 ];
 
+/// Keys that restrict. One that is nearly one of them fails its server: left out, it would allow what somebody forbade.
+const RESTRICTING: [&str; 10] = [
+    "disabled",
+    "isActive",
+    "includeTools",
+    "enabledTools",
+    "allowedTools",
+    "excludeTools",
+    "excludedTools",
+    "disabledTools",
+    "disallowedTools",
+    "tools",
+];
+
 /// Words for the ways to reach a server, and ours.
 const TYPES: &[(&str, &str)] = &[
     ("local", "stdio"),
@@ -125,7 +141,7 @@ const TYPES: &[(&str, &str)] = &[
 ];
 
 /// Puts an entry into our words. `ours` are the keys that an entry may have here.
-pub(in crate::settings) fn rewrite<'a>(entry: &Object<'a>, ours: &[&str]) -> Rewritten<'a> {
+pub(in crate::settings) fn rewrite<'a>(entry: &Object<'a>, ours: &[&'static str]) -> Rewritten<'a> {
     let mut rewritten = Rewritten {
         object: Object {
             range: entry.range,
@@ -199,7 +215,7 @@ pub(in crate::settings) fn property<'a>(
 
 impl<'a> Rewritten<'a> {
     /// Takes a key over, in our words.
-    fn take(&mut self, mut written: ObjectProp<'a>, ours: &[&str]) {
+    fn take(&mut self, mut written: ObjectProp<'a>, ours: &[&'static str]) {
         if matches!(written.value, Value::NullKeyword(_)) {
             // Some clients write all keys they know; this one says nothing.
             return;
@@ -208,11 +224,11 @@ impl<'a> Rewritten<'a> {
         let at = written.name.range();
         // A map of tools is ours, a list is that of clients; so is trust as a word or as true or false.
         let meaning = match (name.as_str(), &written.value) {
-            ("tools", Value::Array(_)) => Some(&ClientKey::Is("enabled_tools")),
+            ("tools", Value::Array(_)) => Some(ClientKey::Is("enabled_tools")),
             ("trust", Value::BooleanLit(BooleanLit { value: true, .. })) => {
-                Some(&ClientKey::Unused(APPROVALS))
+                Some(ClientKey::Unused(APPROVALS))
             }
-            ("trust", Value::BooleanLit(_)) => Some(&ClientKey::Nothing),
+            ("trust", Value::BooleanLit(_)) => Some(ClientKey::Nothing),
             ("trust", _) => {
                 self.warn(
                     at,
@@ -221,13 +237,14 @@ impl<'a> Rewritten<'a> {
                 None
             }
             ("timeout" | "start_timeout", Value::StringLit(_)) => None,
-            _ => FOREIGN
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, meaning)| meaning),
+            _ => meaning_of(&name, ours),
         };
         match meaning {
             None if ours.contains(&name.as_str()) || nearest_keyword(&name, ours).is_some() => {}
+            None if let Some(meant) = nearest_keyword(&name, &RESTRICTING) => {
+                let problem = format!("unknown key '{}', did you mean '{meant}'?", shown(&name));
+                return self.remarks.problems.push((at, problem));
+            }
             None => {
                 return self.warn(at, format!("'{}' is not used here", shown(&name)));
             }
@@ -255,7 +272,7 @@ impl<'a> Rewritten<'a> {
                 written = property(at, key, written.value);
             }
             Some(ClientKey::Lasts(key, unit)) => {
-                let value = self.duration(&name, *unit, written.value);
+                let value = self.duration(&name, unit, written.value);
                 written = property(at, key, value);
             }
         }
@@ -376,6 +393,21 @@ impl<'a> Rewritten<'a> {
     fn warn(&mut self, at: Range, warning: String) {
         self.remarks.warnings.push((at, warning));
     }
+}
+
+/// Meaning of a key that is not ours as it stands. Clients differ in capitals and in `_`.
+fn meaning_of(name: &str, ours: &[&'static str]) -> Option<ClientKey> {
+    if ours.contains(&name) && !FOREIGN.iter().any(|(key, _)| *key == name) {
+        return None;
+    }
+    let folded = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let name = folded(name);
+    let mut foreign = FOREIGN.iter();
+    if let Some((_, meaning)) = foreign.find(|(key, _)| folded(key) == name) {
+        return Some(*meaning);
+    }
+    let ours = ours.iter().find(|key| folded(key) == name)?;
+    Some(ClientKey::Is(ours))
 }
 
 fn as_text<'v>(value: &'v Value<'_>) -> Option<&'v str> {

@@ -1,6 +1,7 @@
 //! Files with variables, one `NAME=value` on a line, that the entry of a server names.
 
 use crate::settings::problem::shown;
+use crate::settings::protection::private_files;
 use crate::settings::references::{Expansion, References};
 use crate::settings::text::is_variable;
 
@@ -16,6 +17,7 @@ const MOST: usize = 1_000;
 /// Variables of a file, and remarks about it. The error says what is wrong, and no value.
 pub(in crate::settings) fn read(references: &References<'_>, path: &str) -> Result<Read, String> {
     let Expansion { text, mut warnings } = references.expand(path)?;
+    private_files::check_unchangeable(&references.folder.join(text.expose()))?;
     let text = references.file(text.expose(), &mut warnings)?;
     let variables = parse(&text)?;
     Ok(Read {

@@ -130,6 +130,8 @@ fn what_restricts_is_obeyed() {
         "includeTools",
         "enabledTools",
         "allowedTools",
+        "include_tools",
+        "IncludeTools",
         "enabled_tools",
     ] {
         check(
@@ -150,6 +152,8 @@ fn what_restricts_is_obeyed() {
     }
     for key in [
         "excludeTools",
+        "excludedTools",
+        "exclude_tools",
         "disabledTools",
         "disallowedTools",
         "disabled_tools",
@@ -348,6 +352,26 @@ fn a_mistake_stays_in_its_entry_and_is_said_with_its_place() {
                 "{entry}: {problems:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_restriction_that_was_written_almost_right_opened_everything() {
+    for key in [
+        "disable",
+        "excludeTool",
+        "includedTools",
+        "alowedTools",
+        "diabledTools",
+        "is_activ",
+    ] {
+        let config =
+            format!(r#"{{ "mcpServers": {{ "a": {{ "command": "x", "{key}": true }} }} }}"#);
+        let problems = &settings(&config).servers[0].problems;
+        assert!(
+            problems.iter().any(|one| one.contains("did you mean")),
+            "{key}: {problems:?}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use mcpproxy_redact::{Mask, OwnSecrets, Redactor};
 use serde_json::json;
 
 use super::Scene;
-use crate::settings::{Settings, check_start, effective};
+use crate::settings::{Settings, Sources, check_start, effective, load};
 
 fn mask(settings: &Settings) -> Mask {
     Mask::new(settings.secrets())
@@ -159,6 +159,58 @@ fn a_configuration_with_secrets_that_others_can_read_was_not_warned_about() {
         0,
     );
     check("{}", 0);
+}
+
+#[test]
+fn a_file_that_anybody_could_change_was_taken_up_without_a_word() {
+    let scene = Scene::with(r#"{ "mcpServers": {} }"#);
+    let folder = scene.path("open");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("c.json");
+    let command = r#"{ "mcpServers": { "a": { "command": "x", "envFile": "v.env" } } }"#;
+    fs::write(&file, command).unwrap();
+    fs::write(folder.join("v.env"), "A=1").unwrap();
+    let sources = Sources {
+        config: Some(file),
+        ..scene.sources.clone()
+    };
+    let check = |of_folder: u32, of_config: u32, of_variables: u32| {
+        scene.set_mode("open", of_folder);
+        scene.set_mode("open/c.json", of_config);
+        scene.set_mode("open/v.env", of_variables);
+        let settings = load(&sources).unwrap();
+        let problems = settings.servers[0].problems.len();
+        (check_start(&settings, None).is_ok(), problems)
+    };
+    assert_eq!(check(0o755, 0o644, 0o600), (true, 0));
+    assert_eq!(check(0o755, 0o664, 0o600), (true, 0), "a group of its own");
+    assert_eq!(check(0o755, 0o666, 0o600), (false, 0));
+    assert_eq!(
+        check(0o700, 0o666, 0o666),
+        (true, 0),
+        "nobody else gets there"
+    );
+    assert_eq!(check(0o777, 0o644, 0o600), (false, 1), "it can be replaced");
+    assert_eq!(check(0o1777, 0o644, 0o600), (true, 0));
+    assert_eq!(check(0o755, 0o644, 0o666), (true, 1));
+}
+
+#[test]
+fn a_pasted_entry_sent_the_key_of_the_gateway_away() {
+    let config = r#"{ "mcpServers": { "a": { "url": "https://h/", "headers": { "A": "${file:api_key}", "B": "${file:./secrets/x}", "C": "${env:MCPPROXY_API_KEY}" } } } }"#;
+    let scene = Scene::with(config).variable("MCPPROXY_API_KEY", "the-key-of-the-gateway");
+    scene.write("api_key", "the-key-of-the-gateway");
+    fs::create_dir(scene.path("secrets")).unwrap();
+    scene.write("secrets/x", "another secret");
+    let server = scene.settings().servers.remove(0);
+    assert_eq!(server.problems.len(), 3, "{:?}", server.problems);
+    for problem in &server.problems {
+        assert!(
+            problem.contains("belongs to the gateway itself"),
+            "{problem}"
+        );
+    }
+    assert!(!format!("{server:?}").contains("the-key-of"));
 }
 
 #[test]

@@ -116,8 +116,8 @@ fn wrong_types() {
         "2:27: mcpServers.a.args: found a string, allowed: an array, each item a string without a NUL character",
     );
     check_server(
-        "{ \"command\": \"x\", \"args\": [\"a\", 1] }",
-        "2:33: mcpServers.a.args[1]: found a number, allowed: a string without a NUL character",
+        "{ \"command\": \"x\", \"args\": [\"a\", []] }",
+        "2:33: mcpServers.a.args[1]: found an array, allowed: a string without a NUL character",
     );
 }
 
@@ -241,14 +241,6 @@ fn servers() {
     check_server(
         "{}",
         &format!("2:1: mcpServers.a: found neither 'command' nor 'url', {one}"),
-    );
-    check_server(
-        "{ \"url\": \"http://h/\", \"args\": [\"x\"] }",
-        "2:23: mcpServers.a: 'args' has no meaning for a server with 'url'",
-    );
-    check_server(
-        "{ \"command\": \"x\", \"headers\": { \"A\": \"b\" } }",
-        "2:19: mcpServers.a: 'headers' has no meaning for a server with 'command'",
     );
     check_server(
         "{ \"type\": \"stdio\", \"url\": \"http://h/\" }",
