@@ -4,9 +4,11 @@ use jsonc_parser::ast::{Object, ObjectProp, ObjectPropName, Value};
 use jsonc_parser::common::{Range, Ranged};
 
 use super::entries::property;
+use super::listed::KEYS;
 
-/// Our name of the list of servers.
-const SERVERS: &str = "mcpServers";
+/// Our name of the list of servers, and another one.
+const SERVERS: &str = KEYS[0];
+const MORE_SERVERS: &str = KEYS[1];
 
 /// Puts the top level of a file into our words, and gives what to say of it, each with its place.
 pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)> {
@@ -18,7 +20,7 @@ pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)>
         let warning = "'inputs' is not used here: nobody is asked for them, write ${env:NAME}, ${file:PATH} or ${secret:NAME} in place of ${input:NAME}";
         warnings.push((inputs.name.range(), warning.to_owned()));
     }
-    if let Some(servers) = take(file, "servers") {
+    if let Some(servers) = take(file, MORE_SERVERS) {
         add_servers(file, servers);
     }
     warnings
