@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::clients::entries::{self, Rewritten};
 use super::clients::env_file;
-use super::clients::listed::{self, ListForm, ListedServer};
+use super::clients::listed::{self, ListForm, WrittenServer};
 use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
@@ -21,7 +21,7 @@ const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
 /// Entry of a server, with its path in the file.
 struct ServerEntry<'v> {
     path: String,
-    listed: ListedServer<'v>,
+    listed: WrittenServer<'v>,
 }
 
 impl SettingsReader<'_> {
@@ -29,7 +29,7 @@ impl SettingsReader<'_> {
     pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
         let (mut values, mut entries) = (Vec::new(), Map::new());
         for entry in self.entries_of(at) {
-            let ListedServer { name, written, .. } = &entry.listed;
+            let WrittenServer { name, written, .. } = &entry.listed;
             if name != written {
                 self.warn_at(entry.listed.value, || {
                     let (path, allowed) = (&entry.path, SERVER_NAME.allowed);

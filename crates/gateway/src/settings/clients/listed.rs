@@ -17,7 +17,7 @@ pub(in crate::settings) enum ListForm {
 }
 
 /// Server of a list, as it stands in the file.
-pub(in crate::settings) struct ListedServer<'v> {
+pub(in crate::settings) struct WrittenServer<'v> {
     /// Name that it has here.
     pub(in crate::settings) name: String,
     /// Name in the file; one made of its place where it has none.
@@ -31,7 +31,7 @@ pub(in crate::settings) struct ListedServer<'v> {
 }
 
 /// Servers of lists that are one after the other. What is no list has none.
-pub(in crate::settings) fn servers<'v>(lists: &[&'v Value<'v>]) -> Vec<ListedServer<'v>> {
+pub(in crate::settings) fn servers<'v>(lists: &[&'v Value<'v>]) -> Vec<WrittenServer<'v>> {
     let mut servers = Vec::new();
     for (list, value) in lists.iter().enumerate() {
         match value {
@@ -69,8 +69,8 @@ fn listed<'v>(
     place: usize,
     form: ListForm,
     value: &'v Value<'v>,
-) -> ListedServer<'v> {
-    ListedServer {
+) -> WrittenServer<'v> {
+    WrittenServer {
         name: String::new(),
         written,
         list,
