@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mcpproxy_tests::{Home, Product, eventually};
+use serde_json::Value;
 
 use crate::managed::{FILE, add, check, file, fixture, home};
 
@@ -173,4 +174,14 @@ async fn an_entry_stayed_of_a_server_that_was_being_added_when_the_gateway_stopp
     assert_eq!(product.stop().await, 0, "{}", product.log());
     assert_eq!(file(&product.home), FILE);
     assert!(!product.home.data_dir().join("secrets/new.API_KEY").exists());
+    let words = ["activity", "list", "--type", "server_change", "-o", "json"];
+    let recorded = product.home.run(&words).await.json();
+    let events = recorded["activities"]
+        .as_array()
+        .expect("there are records");
+    for word in ["added", "removed"] {
+        let is_there =
+            |one: &Value| one["server_name"] == "new" && one["metadata"]["event"] == word;
+        assert!(events.iter().any(is_there), "{word}: {recorded}");
+    }
 }

@@ -163,6 +163,9 @@ impl Gateway {
                 problem,
                 "the entry of a server that was not added stays"
             );
+        } else if self.background.stopping.is_cancelled() {
+            // Every server ends now, so nothing else tells that this one is gone from the file.
+            self.records.server_configured(name, "removed");
         } else if let Err(failure) = self.take_file().await {
             let problem = failure.message;
             tracing::warn!(
